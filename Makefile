@@ -1,0 +1,57 @@
+# Two commands: `make demo` and `make test`. Each sets up its own virtual environment first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
+
+.PHONY: demo test lint format unit stub bench docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/sparcml demo
+
+test: lint unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	find cpp -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	find cpp -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format -i
+
+# Write the stub of the compiled module anew (tests compare it with the committed one).
+stub: $(VENV)/.dev
+	$(BIN)/python -m nanobind.stubgen -m sparcml.kernels._core -o src/sparcml/kernels/_core.pyi
+
+bench: $(VENV)/.dev
+	$(BIN)/sparcml bench kernels
+	$(BIN)/sparcml bench allreduce -n 4
+
+clean:
+	rm -rf $(VENV) build
+
+# The package, editable, with an MPI of its own. Rebuilt when the C++ or the metadata change.
+$(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
+	@echo "setting up $(VENV): the package and MPI"
+	$(PIP) --upgrade pip
+	$(PIP) --group build
+	$(PIP) --no-build-isolation --editable '.[mpich]'
+	@touch $@
+
+# What tests and linters need on top.
+$(VENV)/.dev: $(VENV)/.demo
+	@echo "setting up $(VENV): tests, linters and torch (CPU build, some 200 MB)"
+	$(PIP) torch
+	$(PIP) --group lint --group test
+	@touch $@
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,30 @@
+// Array arguments, once for all bindings. Bind them with "name"_a.noconvert(): no silent copy.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/op.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+template <class T>
+using In = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = In<std::uint8_t>;
+
+// Arguments are checked before the GIL is released; the loops themselves cannot fail.
+inline void require(bool holds, const char* message) {
+  if (!holds) throw nb::value_error(message);
+}
+
+inline sparcml::Op as_op(int op) {
+  require(op >= 0 && op <= 3, "op must be 0 (sum), 1 (min), 2 (max) or 3 (prod)");
+  return static_cast<sparcml::Op>(op);
+}

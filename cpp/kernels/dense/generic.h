@@ -1,0 +1,16 @@
+// The one loop behind every instruction set; the compiler vectorises it as its file's flags
+// allow.
+#include "kernels/dense/dense.h"
+
+namespace sparcml {
+namespace {
+
+template <class T>
+void combine_all(Op op, const T* a, const T* b, T* out, std::size_t n) {
+  with_op(op, [&](auto o) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = combine<decltype(o)::value>(a[i], b[i]);
+  });
+}
+
+}  // namespace
+}  // namespace sparcml

@@ -1,0 +1,1 @@
+"""sparcml: sum vectors across machines and send only what matters."""
