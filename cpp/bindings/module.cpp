@@ -3,10 +3,18 @@
 namespace nb = nanobind;
 
 void register_isa(nb::module_& m);
+void register_bitmap(nb::module_& m);
+void register_crc(nb::module_& m);
 void register_dense(nb::module_& m);
+void register_gap(nb::module_& m);
+void register_half(nb::module_& m);
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
   register_isa(m);
+  register_bitmap(m);
+  register_crc(m);
   register_dense(m);
+  register_gap(m);
+  register_half(m);
 }

@@ -1,0 +1,45 @@
+// The loops behind every instruction set; the fast way out of a word is in ones.h.
+#pragma once
+
+#include "kernels/bitmap/bitmap.h"
+#include "kernels/ones.h"
+
+namespace sparcml {
+namespace {
+
+// No early exit: good indices are the rule, and this way the loop vectorises.
+inline bool ascending(const std::uint32_t* indices, std::size_t n) {
+  std::uint32_t bad = 0;
+  for (std::size_t i = 1; i < n; ++i) bad |= indices[i] <= indices[i - 1];
+  return !bad;
+}
+
+inline const char* encode_bits(const std::uint32_t* indices, std::size_t n,
+                               std::uint32_t blocks, std::uint8_t* out) {
+  if (n && indices[n - 1] >= blocks) return "bitmap_encode: indices must be below blocks";
+  if (!ascending(indices, n)) return "bitmap_encode: indices must be strictly ascending";
+  std::memset(out, 0, bitmap_nbytes(blocks));
+  // The word at hand stays in a register and is stored with every bit: no load waits for it.
+  std::uint64_t word = 0;
+  std::uint32_t at = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t next = indices[i] / 64;
+    word = (next == at ? word : 0) | std::uint64_t{1} << (indices[i] & 63);
+    store64(out + 8 * std::size_t{next}, word);
+    at = next;
+  }
+  return nullptr;
+}
+
+inline const char* decode_bits(const std::uint8_t* data, std::size_t size, std::size_t n,
+                               std::uint32_t blocks, std::uint32_t* out) {
+  if (size != bitmap_nbytes(blocks)) return "bitmap: section must have one bit per block";
+  if (blocks % 64 && load64(data + size - 8) >> (blocks % 64))
+    return "bitmap: index out of bounds";
+  if (count_ones(data, size / 8) != n) return "bitmap: section has a wrong number of entries";
+  Ones(data, out, n).store_until(n);
+  return nullptr;
+}
+
+}  // namespace
+}  // namespace sparcml

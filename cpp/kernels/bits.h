@@ -1,0 +1,53 @@
+// Words in memory, and a writer of bits. Every section is little-endian, and so are we.
+//
+// The anonymous namespace is on purpose: see op.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sections are written as they lie");
+
+namespace sparcml {
+namespace {
+
+inline std::uint64_t load64(const std::uint8_t* from) {
+  std::uint64_t word;
+  std::memcpy(&word, from, 8);
+  return word;
+}
+
+inline void store64(std::uint8_t* to, std::uint64_t word) { std::memcpy(to, &word, 8); }
+
+// Appends codes, least significant bit first, in words of 8 bytes.
+class BitWriter {
+ public:
+  explicit BitWriter(std::uint8_t* out) : out_(out) {}
+
+  // `code` has no bit beyond `length`, which is 1 to 64. No branch: the word at hand is stored
+  // each time, full or not.
+  void append(std::uint64_t code, unsigned length) {
+    word_ |= code << used_;
+    store64(out_, word_);
+    const std::uint64_t rest = code >> 1 >> (63 - used_);
+    used_ += length;
+    const bool full = used_ >= 64;
+    word_ = full ? rest : word_;
+    out_ += full ? 8 : 0;
+    used_ &= 63;
+  }
+
+  void append_unary(std::uint64_t zeros) {
+    for (; zeros >= 64; zeros -= 64) append(0, 64);
+    append(std::uint64_t{1} << zeros, static_cast<unsigned>(zeros) + 1);
+  }
+
+ private:
+  std::uint8_t* out_;
+  std::uint64_t word_ = 0;
+  unsigned used_ = 0;
+};
+
+}  // namespace
+}  // namespace sparcml

@@ -1,0 +1,52 @@
+#include <immintrin.h>
+
+#include "kernels/bits.h"
+#include "kernels/crc/crc.h"
+
+namespace sparcml {
+namespace {
+
+// x^power modulo the polynomial, reflected: the highest bit is x^0.
+constexpr std::uint64_t power_of_x(std::size_t power) {
+  std::uint32_t rest = 0x80000000;
+  for (; power; --power) rest = rest >> 1 ^ (rest & 1 ? 0x82F63B78 : 0);
+  return rest;
+}
+
+// The remainder once `Bytes` zero bytes have followed. The product of two reflected numbers
+// comes out one bit low, and the crc32 instruction multiplies by x^32: hence 33 powers less.
+template <std::size_t Bytes>
+inline std::uint64_t advance(std::uint64_t crc) {
+  constexpr std::uint64_t factor = power_of_x(8 * Bytes - 33);
+  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(crc)),
+                                               _mm_cvtsi64_si128(factor), 0);
+  return _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)));
+}
+
+// Three pieces of `Bytes` at once: the instruction takes three cycles, and one starts each.
+template <std::size_t Bytes>
+inline std::uint64_t three_pieces(std::uint64_t a, const std::uint8_t*& data, std::size_t& n) {
+  for (; n >= 3 * Bytes; n -= 3 * Bytes, data += 3 * Bytes) {
+    std::uint64_t b = 0, c = 0;
+    for (std::size_t i = 0; i < Bytes; i += 8) {
+      a = _mm_crc32_u64(a, load64(data + i));
+      b = _mm_crc32_u64(b, load64(data + Bytes + i));
+      c = _mm_crc32_u64(c, load64(data + 2 * Bytes + i));
+    }
+    a = advance<2 * Bytes>(a) ^ advance<Bytes>(b) ^ c;
+  }
+  return a;
+}
+
+}  // namespace
+
+std::uint32_t avx2::crc32c(const std::uint8_t* data, std::size_t n, std::uint32_t crc) {
+  std::uint64_t rest = ~crc;
+  rest = three_pieces<4096>(rest, data, n);
+  rest = three_pieces<256>(rest, data, n);
+  for (; n >= 8; n -= 8, data += 8) rest = _mm_crc32_u64(rest, load64(data));
+  for (; n; --n, ++data) rest = _mm_crc32_u8(static_cast<std::uint32_t>(rest), *data);
+  return ~static_cast<std::uint32_t>(rest);
+}
+
+}  // namespace sparcml

@@ -1,0 +1,130 @@
+// What every instruction set does alike: sizes, the checks of a section, and the plain loops.
+#pragma once
+
+#include "kernels/gap/gap.h"
+#include "kernels/ones.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::uint32_t index_limit = 0xFFFFFFFF;
+
+inline std::uint32_t gap_at(const std::uint32_t* indices, std::size_t i) {
+  return i ? indices[i] - indices[i - 1] - 1 : indices[0];
+}
+
+inline std::uint32_t low_mask(unsigned r) { return (std::uint32_t{1} << r) - 1; }
+
+inline std::size_t words(std::uint64_t bits) { return (bits + 63) / 64; }
+
+inline std::size_t section_bytes(const std::uint32_t* indices, std::size_t n, unsigned r) {
+  if (n == 0) return 0;
+  // Ascending gaps sum up to less than 2^32. No early exit: good indices are the rule.
+  std::uint32_t high = indices[0] >> r;
+  std::uint32_t bad = indices[n - 1] == index_limit;
+  for (std::size_t i = 1; i < n; ++i) {
+    high += (indices[i] - indices[i - 1] - 1) >> r;
+    bad |= indices[i] <= indices[i - 1];
+  }
+  if (bad) return 0;
+  return 8 + 8 * words(std::uint64_t{n} * r) + 8 * words(std::uint64_t{n} + high);
+}
+
+inline void encode_low(BitWriter& writer, const std::uint32_t* indices, std::size_t begin,
+                       std::size_t end, unsigned r) {
+  if (r == 0) return;
+  for (std::size_t i = begin; i < end; ++i) writer.append(gap_at(indices, i) & low_mask(r), r);
+}
+
+inline void encode_high(BitWriter& writer, const std::uint32_t* indices, std::size_t begin,
+                        std::size_t end, unsigned r) {
+  for (std::size_t i = begin; i < end; ++i) writer.append_unary(gap_at(indices, i) >> r);
+}
+
+struct Section {
+  unsigned r;
+  const std::uint8_t* low;
+  const std::uint8_t* high;
+  const std::uint8_t* end;
+  std::uint64_t least;  // what the last index would be if all low parts were 0
+};
+
+inline std::uint32_t low_at(const Section& s, std::size_t i) {
+  // Never past the end: the high plane has at least the 8 bytes this may read too far.
+  const std::uint64_t bit = std::uint64_t{i} * s.r;
+  return static_cast<std::uint32_t>(load64(s.low + bit / 8) >> (bit & 7)) & low_mask(s.r);
+}
+
+// Turns out[begin..end) from positions in the high plane into indices; `sum` is that of all low
+// parts so far.
+inline std::uint32_t add_low(const Section& s, std::size_t begin, std::size_t end,
+                             std::uint32_t sum, std::uint32_t* out) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const auto entry = static_cast<std::uint32_t>(i);
+    sum += low_at(s, i);
+    out[i] = ((out[i] - entry) << s.r) + sum + entry;
+  }
+  return sum;
+}
+
+inline const char* find_planes(const std::uint8_t* data, std::size_t size, std::size_t n,
+                               Section& s) {
+  if (size < 16 || size % 8) return "gap: section is cut short";
+  const std::uint64_t head = load64(data);
+  if (head > 31) return "gap: r must be 0 to 31, and the bytes after it 0";
+  s.r = static_cast<unsigned>(head);
+  const std::uint64_t low_bits = std::uint64_t{n} * s.r;
+  if (words(low_bits) > (size - 16) / 8) return "gap: section is cut short";
+  s.low = data + 8;
+  s.high = s.low + 8 * words(low_bits);
+  s.end = data + size;
+  if (low_bits % 64 && load64(s.high - 8) >> (low_bits % 64))
+    return "gap: padding of the low plane must be 0";
+  return nullptr;
+}
+
+// After this the high plane has n ones and ends with the last; positions fit in 32 bits.
+inline const char* check_high(Section& s, std::size_t n, std::uint32_t blocks) {
+  const std::size_t count = static_cast<std::size_t>(s.end - s.high) / 8;
+  const std::uint64_t last = load64(s.end - 8);
+  if (last == 0) return "gap: section is too long or has too few entries";
+  const std::uint64_t bits = 64 * std::uint64_t{count} - __builtin_clzll(last);
+  if (bits < n) return "gap: section has too few entries";
+  if (bits > blocks) return "gap: index out of bounds";
+  s.least = ((bits - n) << s.r) + n - 1;
+  if (s.least >= blocks) return "gap: index out of bounds";
+  if (count_ones(s.high, count) != n) return "gap: section has a wrong number of entries";
+  return nullptr;
+}
+
+// Only where 32 bits may not hold what the low parts could sum up to.
+inline const char* check_sum(const Section& s, std::size_t n, std::uint32_t blocks) {
+  if (s.least + (std::uint64_t{n} << s.r) <= index_limit) return nullptr;
+  std::uint64_t last = s.least;
+  for (std::size_t i = 0; i < n; ++i) last += low_at(s, i);
+  return last >= blocks ? "gap: index out of bounds" : nullptr;
+}
+
+// `finish` adds the low plane: add_low, or a faster one.
+template <class Finish>
+const char* decode_section(const std::uint8_t* data, std::size_t size, std::size_t n,
+                           std::uint32_t blocks, std::uint32_t* out, Finish finish) {
+  if (n == 0) return size ? "gap: a section without entries must have no bytes" : nullptr;
+  if (n > blocks) return "gap: more entries than blocks";
+  Section s;
+  if (const char* error = find_planes(data, size, n, s)) return error;
+  if (const char* error = check_high(s, n, blocks)) return error;
+  if (const char* error = check_sum(s, n, blocks)) return error;
+  Ones ones(s.high, out, n);
+  std::uint32_t sum = 0;
+  // In pieces that stay in the first cache, of whole groups of 8.
+  for (std::size_t done = 0, ready; done < n; done = ready) {
+    const std::size_t stored = ones.store_until(n - done < 1024 ? n : done + 1024);
+    ready = stored == n ? n : stored & ~std::size_t{7};
+    if (s.r) sum = finish(s, done, ready, sum, out);
+  }
+  return out[n - 1] < blocks ? nullptr : "gap: index out of bounds";
+}
+
+}  // namespace
+}  // namespace sparcml

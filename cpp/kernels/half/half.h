@@ -1,0 +1,31 @@
+// float32 to and from float16 and bfloat16, to nearest, ties to even. Too large becomes
+// infinity, denormals are kept, and every NaN comes out as the canonical quiet one (0x7e00,
+// 0x7fc0 and 0x7fc00000).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa.h"
+
+namespace sparcml {
+
+void to_half(const float* values, std::size_t n, std::uint16_t* out);
+void from_half(const std::uint16_t* bits, std::size_t n, float* out);
+void to_bfloat(const float* values, std::size_t n, std::uint16_t* out);
+void from_bfloat(const std::uint16_t* bits, std::size_t n, float* out);
+
+namespace scalar {
+void to_half(const float* values, std::size_t n, std::uint16_t* out);
+void from_half(const std::uint16_t* bits, std::size_t n, float* out);
+void to_bfloat(const float* values, std::size_t n, std::uint16_t* out);
+void from_bfloat(const std::uint16_t* bits, std::size_t n, float* out);
+}  // namespace scalar
+namespace avx2 {
+void to_half(const float* values, std::size_t n, std::uint16_t* out);
+void from_half(const std::uint16_t* bits, std::size_t n, float* out);
+void to_bfloat(const float* values, std::size_t n, std::uint16_t* out);
+void from_bfloat(const std::uint16_t* bits, std::size_t n, float* out);
+}  // namespace avx2
+
+}  // namespace sparcml
