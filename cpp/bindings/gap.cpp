@@ -6,17 +6,22 @@
 
 #include "bindings/arrays.h"
 
-static std::pair<unsigned, std::size_t> plan(In<std::uint32_t> indices) {
-  const std::size_t n = indices.size();
-  if (n == 0) return {0, 0};
-  const unsigned r = sparcml::gap_parameter(n, indices.data()[n - 1]);
+static std::size_t section_bytes(In<std::uint32_t> indices, unsigned r) {
+  require(r <= 31, "gap: r must be 0 to 31");
   std::size_t nbytes;
   {
     nb::gil_scoped_release nogil;
-    nbytes = sparcml::gap_nbytes(indices.data(), n, r);
+    nbytes = sparcml::gap_nbytes(indices.data(), indices.size(), r);
   }
-  require(nbytes, "gap_plan: indices must be strictly ascending and below 2^32 - 1");
-  return {r, nbytes};
+  require(nbytes || indices.size() == 0,
+          "gap: indices must be strictly ascending and below 2^32 - 1");
+  return nbytes;
+}
+
+static std::pair<unsigned, std::size_t> plan(In<std::uint32_t> indices) {
+  const std::size_t n = indices.size();
+  const unsigned r = n ? sparcml::gap_parameter(n, indices.data()[n - 1]) : 0;
+  return {r, section_bytes(indices, r)};
 }
 
 static void encode(In<std::uint32_t> indices, unsigned r, Out<std::uint8_t> out) {
@@ -42,6 +47,8 @@ static void decode(Bytes data, std::size_t nnz, std::uint32_t blocks, Out<std::u
 
 void register_gap(nb::module_& m) {
   m.def("gap_plan", plan, "indices"_a.noconvert(), "(r, bytes) of the section of indices");
+  m.def("gap_nbytes", section_bytes, "indices"_a.noconvert(), "r"_a,
+        "bytes of the section of indices with this r");
   m.def("gap_encode", encode, "indices"_a.noconvert(), "r"_a, "out"_a.noconvert(),
         "Golomb-Rice code of the differences of strictly ascending indices");
   m.def("gap_decode", decode, "data"_a.noconvert(), "nnz"_a, "blocks"_a, "out"_a.noconvert(),

@@ -37,8 +37,14 @@ constexpr auto byte_ones = [] {
   return rows;
 }();
 
-// The same, a byte at a time without a branch; may write anything to out[count..71].
+// The same, with few branches; may write anything to out[count..71].
 inline std::size_t store_ones_wide(std::uint64_t word, std::uint32_t base, std::uint32_t* out) {
+  const auto count = static_cast<std::size_t>(_mm_popcnt_u64(word));
+  if (count <= 2) {
+    out[0] = base + static_cast<std::uint32_t>(_tzcnt_u64(word));
+    out[1] = base + static_cast<std::uint32_t>(_tzcnt_u64(word & (word - 1)));
+    return count;
+  }
   std::uint32_t* to = out;
   __m256i at = _mm256_set1_epi32(static_cast<int>(base));
   for (int i = 0; i < 8; ++i, word >>= 8) {
@@ -49,7 +55,7 @@ inline std::size_t store_ones_wide(std::uint64_t word, std::uint32_t base, std::
     to += _mm_popcnt_u32(byte);
     at = _mm256_add_epi32(at, _mm256_set1_epi32(8));
   }
-  return static_cast<std::size_t>(to - out);
+  return count;
 }
 constexpr std::size_t wide_reach = 72;
 #else

@@ -24,7 +24,7 @@ inline const char* encode_bits(const std::uint32_t* indices, std::size_t n,
   std::uint32_t at = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t next = indices[i] / 64;
-    word = (next == at ? word : 0) | std::uint64_t{1} << (indices[i] & 63);
+    word = (word & -std::uint64_t{next == at}) | std::uint64_t{1} << (indices[i] & 63);
     store64(out + 8 * std::size_t{next}, word);
     at = next;
   }

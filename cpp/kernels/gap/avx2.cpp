@@ -38,11 +38,10 @@ inline __m256i running_sum(__m256i x) {
 // store of 16 bytes leaves the plane.
 void encode_low_wide(const std::uint32_t* indices, std::size_t n, unsigned r,
                      std::uint8_t* plane) {
-  BitWriter first(plane);
-  if (r > 15) return encode_low(first, indices, 0, n, r);
   std::uint8_t* end = plane + 8 * words(std::uint64_t{n} * r);
   store64(end - 8, 0);  // the padding
-  encode_low(first, indices, 0, n < 8 ? n : 8, r);
+  encode_low(BitWriter(plane), indices, 0, r < 16 && n > 8 ? 8 : n, r).finish();
+  if (r >= 16 || n <= 8) return;
   const __m256i mask = _mm256_set1_epi32(static_cast<int>(low_mask(r)));
   const __m128i by = _mm_cvtsi32_si128(static_cast<int>(r));
   const __m256i by_pair = _mm256_set_epi64x(2 * r, 0, 2 * r, 0);
@@ -59,15 +58,14 @@ void encode_low_wide(const std::uint32_t* indices, std::size_t n, unsigned r,
     store64(at, a | b << (4 * r));
     store64(at + 8, b >> 1 >> (63 - 4 * r));
   }
-  BitWriter rest(at);  // may reach 7 bytes into the high plane, which is written later
-  encode_low(rest, indices, i, n, r);
+  // This may reach 7 bytes into the high plane, which is written later.
+  encode_low(BitWriter(at), indices, i, n, r).finish();
 }
 
 // One code for 8 gaps, unless their ones lie more than 64 bits apart.
 void encode_high_wide(const std::uint32_t* indices, std::size_t n, unsigned r,
                       std::uint8_t* plane) {
-  BitWriter writer(plane);
-  encode_high(writer, indices, 0, n < 8 ? n : 8, r);
+  BitWriter writer = encode_high(BitWriter(plane), indices, 0, n < 8 ? n : 8, r);
   const __m128i by = _mm_cvtsi32_si128(static_cast<int>(r));
   const __m256i one = _mm256_set1_epi64x(1);
   std::size_t i = 8;
@@ -77,16 +75,16 @@ void encode_high_wide(const std::uint32_t* indices, std::size_t n, unsigned r,
     const __m256i at = _mm256_add_epi32(running_sum(high), iota);
     const auto last = static_cast<std::uint32_t>(_mm256_extract_epi32(at, 7));
     if (last >= 64) {
-      encode_high(writer, indices, i, i + 8, r);
+      writer = encode_high(writer, indices, i, i + 8, r);
       continue;
     }
     const __m256i a = _mm256_cvtepu32_epi64(_mm256_castsi256_si128(at));
     const __m256i b = _mm256_cvtepu32_epi64(upper(at));
     const __m256i bits = _mm256_or_si256(_mm256_sllv_epi64(one, a), _mm256_sllv_epi64(one, b));
     const __m128i both = _mm_or_si128(_mm256_castsi256_si128(bits), upper(bits));
-    writer.append(first64(both) | first64(_mm_unpackhi_epi64(both, both)), last + 1);
+    writer.append_long(first64(both) | first64(_mm_unpackhi_epi64(both, both)), last + 1);
   }
-  encode_high(writer, indices, i, n, r);
+  encode_high(writer, indices, i, n, r).finish();
 }
 
 // How 8 low parts of r <= 25 bits come out of r bytes: entry i begins in byte i * r / 8 and

@@ -30,15 +30,18 @@ inline std::size_t section_bytes(const std::uint32_t* indices, std::size_t n, un
   return 8 + 8 * words(std::uint64_t{n} * r) + 8 * words(std::uint64_t{n} + high);
 }
 
-inline void encode_low(BitWriter& writer, const std::uint32_t* indices, std::size_t begin,
-                       std::size_t end, unsigned r) {
-  if (r == 0) return;
+// Writers go in and out by value, so that they live in registers.
+inline BitWriter encode_low(BitWriter writer, const std::uint32_t* indices, std::size_t begin,
+                            std::size_t end, unsigned r) {
+  if (r == 0) return writer;
   for (std::size_t i = begin; i < end; ++i) writer.append(gap_at(indices, i) & low_mask(r), r);
+  return writer;
 }
 
-inline void encode_high(BitWriter& writer, const std::uint32_t* indices, std::size_t begin,
-                        std::size_t end, unsigned r) {
+inline BitWriter encode_high(BitWriter writer, const std::uint32_t* indices, std::size_t begin,
+                             std::size_t end, unsigned r) {
   for (std::size_t i = begin; i < end; ++i) writer.append_unary(gap_at(indices, i) >> r);
+  return writer;
 }
 
 struct Section {

@@ -9,10 +9,9 @@ std::size_t gap_nbytes(const std::uint32_t* indices, std::size_t n, unsigned r) 
 void gap_encode(const std::uint32_t* indices, std::size_t n, unsigned r, std::uint8_t* out) {
   if (n == 0) return;
   store64(out, r);
-  BitWriter low(out + 8);
-  encode_low(low, indices, 0, n, r);
-  BitWriter high(out + 8 + 8 * words(std::uint64_t{n} * r));
-  encode_high(high, indices, 0, n, r);
+  const BitWriter low(out + 8), high(out + 8 + 8 * words(std::uint64_t{n} * r));
+  encode_low(low, indices, 0, n, r).finish();
+  encode_high(high, indices, 0, n, r).finish();
 }
 
 const char* gap_decode(const std::uint8_t* data, std::size_t size, std::size_t n,

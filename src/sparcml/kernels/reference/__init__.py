@@ -1,0 +1,1 @@
+"""NumPy definitions of the kernels: what the tests compare with."""

@@ -1,0 +1,23 @@
+"""What the tests of index codes share."""
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+
+LIMIT = 2**32 - 1
+
+# The instruction set is a fixture; that it holds for all examples is what we want.
+quick = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def u32(values):
+    return np.array(values, np.uint32)
+
+
+def random_indices(n, density, seed=0):
+    return u32(np.cumsum(np.random.default_rng(seed).geometric(density, n)) - 1)
+
+
+def blocks_of(indices):
+    return int(indices[-1]) + 1 if indices.size else 0

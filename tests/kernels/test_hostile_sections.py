@@ -1,0 +1,67 @@
+"""Any bytes are refused or give indices that could have been meant; none crash."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparcml.kernels import coding
+
+from .indices import LIMIT, blocks_of, quick, random_indices
+
+pytestmark = pytest.mark.usefixtures("isa")
+
+
+def attempt(decode, data, nnz, blocks):
+    """A refusal, or indices that could have been meant."""
+    try:
+        indices = decode(np.ascontiguousarray(data), nnz, blocks)
+    except ValueError:
+        return
+    assert indices.size == nnz
+    wide = indices.astype(np.int64)
+    assert np.all(np.diff(wide) > 0)
+    assert nnz == 0 or (wide[0] >= 0 and wide[-1] < blocks)
+
+
+@pytest.mark.parametrize("kind", ["gap", "bitmap"])
+@pytest.mark.parametrize("n", [1, 9, 150])
+def test_hostile_changes(kind, n):
+    indices = random_indices(n, 0.1)
+    blocks = blocks_of(indices) + 3
+    if kind == "gap":
+        section, decode = coding.gap_encode(indices), coding.gap_decode
+    else:
+        section, decode = coding.bitmap_encode(indices, blocks), coding.bitmap_decode
+    for end in range(section.size):
+        with pytest.raises(ValueError, match=kind):
+            decode(section[:end], n, blocks)
+    for extra in range(1, 25):
+        for byte in (0, 1, 255):
+            longer = np.append(section, np.full(extra, byte, np.uint8))
+            with pytest.raises(ValueError, match=kind):
+                decode(longer, n, blocks)
+    for bit in range(8 * section.size):
+        changed = section.copy()
+        changed[bit // 8] ^= 1 << bit % 8
+        attempt(decode, changed, n, blocks)
+    for nnz in (0, n - 1, n + 1, 2 * n, 8 * section.size, LIMIT, 2**60):
+        with pytest.raises(ValueError, match=kind):
+            decode(section, nnz if nnz != n else n + 1, blocks)
+
+
+@quick
+@given(
+    st.binary(max_size=200),
+    st.one_of(st.integers(0, 40), st.integers(0, 31)),
+    st.integers(0, 300),
+    st.one_of(st.integers(0, 4000), st.integers(0, LIMIT)),
+)
+def test_hostile_bytes(data, r, nnz, blocks):
+    raw = np.frombuffer(data, np.uint8)
+    attempt(coding.bitmap_decode, raw, nnz, min(blocks, 64 * (raw.size // 8)))
+    padded = np.concatenate([np.array([r, *[0] * 7], np.uint8), raw])
+    for section in (raw, padded, padded[: padded.size // 8 * 8]):
+        attempt(coding.gap_decode, section, nnz, blocks)
+        ones = np.unpackbits(section[8 + -(-nnz * r // 64) * 8 :]).sum()
+        attempt(coding.gap_decode, section, int(ones), blocks)
