@@ -2,6 +2,7 @@
 
 import numpy as np
 from hypothesis import HealthCheck, settings
+from numpy.typing import ArrayLike, NDArray
 
 LIMIT = 2**32 - 1
 
@@ -11,13 +12,13 @@ quick = settings(
 )
 
 
-def u32(values):
+def u32(values: ArrayLike) -> NDArray[np.uint32]:
     return np.array(values, np.uint32)
 
 
-def random_indices(n, density, seed=0):
+def random_indices(n: int, density: float, seed: int = 0) -> NDArray[np.uint32]:
     return u32(np.cumsum(np.random.default_rng(seed).geometric(density, n)) - 1)
 
 
-def blocks_of(indices):
+def blocks_of(indices: NDArray[np.uint32]) -> int:
     return int(indices[-1]) + 1 if indices.size else 0

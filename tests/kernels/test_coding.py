@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from sparcml.kernels import coding
 from sparcml.kernels.reference import coding as reference
@@ -34,7 +35,7 @@ index_sets = st.builds(
 )
 
 
-def check_gap(indices, r):
+def check_gap(indices: NDArray[np.uint32], r: int) -> None:
     section = coding.gap_encode(indices, r)
     np.testing.assert_array_equal(section, reference.gap_encode(indices, r))
     assert section.size % 8 == 0

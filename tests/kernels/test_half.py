@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sparcml.kernels import coding
 from sparcml.kernels.reference import coding as reference
@@ -9,15 +10,15 @@ from sparcml.kernels.reference import coding as reference
 pytestmark = pytest.mark.usefixtures("isa")
 
 
-def hard_floats():
+def hard_floats() -> NDArray[np.float32]:
     """Around every float16 and bfloat16: itself, the ties, and a bit to each side."""
     rng = np.random.default_rng(2)
     halves = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float32)
     with np.errstate(invalid="ignore"):
         ties = (halves[:-1].astype(np.float64) + halves[1:]) / 2
     exact = [halves.view(np.uint32), ties.astype(np.float32).view(np.uint32)]
-    top = np.arange(65536, dtype=np.uint32) << 16
-    exact += [top, top + 0x8000, rng.integers(0, 2**32, 70_003, dtype=np.uint32)]
+    exact.append(np.arange(0, 2**32, 0x8000, dtype=np.uint32))
+    exact.append(rng.integers(0, 2**32, 70_003, dtype=np.uint32))
     bits = np.concatenate(exact)
     return np.concatenate([bits, bits - 1, bits + 1]).view(np.float32)
 

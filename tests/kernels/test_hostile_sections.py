@@ -1,9 +1,12 @@
 """Any bytes are refused or give indices that could have been meant; none crash."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from sparcml.kernels import coding
 
@@ -11,8 +14,10 @@ from .indices import LIMIT, blocks_of, quick, random_indices
 
 pytestmark = pytest.mark.usefixtures("isa")
 
+Decode = Callable[[NDArray[np.uint8], int, int], NDArray[np.uint32]]
 
-def attempt(decode, data, nnz, blocks):
+
+def attempt(decode: Decode, data: NDArray[np.uint8], nnz: int, blocks: int) -> None:
     """A refusal, or indices that could have been meant."""
     try:
         indices = decode(np.ascontiguousarray(data), nnz, blocks)

@@ -30,7 +30,8 @@ def gap_encode(indices: Indices, r: int | None = None) -> Bytes:
     if indices.size == 0:
         return np.empty(0, np.uint8)
     r = gap_plan(indices)[0] if r is None else r
-    gaps = np.diff(indices.astype(np.int64), prepend=-1) - 1
+    wide = indices.astype(np.int64)
+    gaps = wide - np.append(-1, wide[:-1]) - 1
     low = (gaps[:, None] >> np.arange(r) & 1).astype(np.uint8).ravel()
     high = np.zeros(int(np.sum((gaps >> r) + 1)), np.uint8)
     high[np.cumsum((gaps >> r) + 1) - 1] = 1
@@ -46,7 +47,7 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
     bits = np.unpackbits(data[8:], bitorder="little")
     low = bits[: nnz * r].reshape(nnz, r) @ (1 << np.arange(r, dtype=np.int64))
     high = np.flatnonzero(bits[-(-nnz * r // 64) * 64 :]) - np.arange(nnz)
-    indices = (high << r) + np.cumsum(low) + np.arange(nnz)
+    indices: NDArray[np.int64] = (high << r) + np.cumsum(low) + np.arange(nnz)
     assert indices[-1] < blocks
     return indices.astype(np.uint32)
 
@@ -67,10 +68,10 @@ def bitmap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
 
 @cache
 def _crc_table() -> tuple[int, ...]:
-    table = np.arange(256, dtype=np.uint32)
+    table = list(range(256))
     for _ in range(8):
-        table = table >> 1 ^ np.where(table & 1, np.uint32(0x82F63B78), np.uint32(0))
-    return tuple(table.tolist())
+        table = [x >> 1 ^ (0x82F63B78 if x & 1 else 0) for x in table]
+    return tuple(table)
 
 
 def crc32c(data: Bytes, crc: int = 0) -> int:
