@@ -8,6 +8,7 @@ void register_crc(nb::module_& m);
 void register_dense(nb::module_& m);
 void register_gap(nb::module_& m);
 void register_half(nb::module_& m);
+void register_merge(nb::module_& m);
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
@@ -17,4 +18,5 @@ NB_MODULE(_core, m) {
   register_dense(m);
   register_gap(m);
   register_half(m);
+  register_merge(m);
 }

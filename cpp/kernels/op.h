@@ -13,8 +13,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
+
+// Before a loop whose arrays may be the same but never overlap otherwise.
+#ifdef __clang__
+#define SPARCML_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define SPARCML_IVDEP _Pragma("GCC ivdep")
+#endif
 
 namespace sparcml {
 
@@ -35,13 +43,54 @@ inline T neutral() {
   return T(1);
 }
 
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+template <class T>
+inline Bits<T> bits(T x) {
+  Bits<T> b;
+  std::memcpy(&b, &x, sizeof b);
+  return b;
+}
+
+template <class T>
+inline T from_bits(Bits<T> b) {
+  T x;
+  std::memcpy(&x, &b, sizeof x);
+  return x;
+}
+
+// All ones where the condition holds.
+template <class T>
+inline Bits<T> mask(bool holds) {
+  return -Bits<T>(holds);
+}
+
+// As combine(), but a NaN result is any NaN: for loops that make it canonical later, in bulk.
+// Nothing branches: equal operands differ in the sign of zero at most, which an OR or an AND
+// of their bits decides, and all ones is a NaN.
+template <Op op, class T>
+inline T combine_raw(T a, T b) {
+  if constexpr (op == Op::sum) return a + b;
+  if constexpr (op == Op::prod) return a * b;
+  const Bits<T> equal = mask<T>(a == b), lost = mask<T>(a != a);
+  if constexpr (op == Op::min) {
+    const Bits<T> less = mask<T>(a < b);
+    return from_bits<T>((bits(a) & (less | equal)) | (bits(b) & ~less) | lost);
+  }
+  const Bits<T> more = mask<T>(a > b);
+  return from_bits<T>(((bits(a) | ~(more | equal)) & (bits(b) | more)) | lost);
+}
+
 template <Op op, class T>
 inline T combine(T a, T b) {
-  if constexpr (op == Op::sum) return canonical(a + b);
-  if constexpr (op == Op::prod) return canonical(a * b);
-  if (a != a || b != b) return std::numeric_limits<T>::quiet_NaN();
-  if constexpr (op == Op::min) return a < b ? a : b < a ? b : __builtin_signbit(a) ? a : b;
-  return a > b ? a : b > a ? b : __builtin_signbit(a) ? b : a;
+  return canonical(combine_raw<op>(a, b));
+}
+
+// Makes every NaN of v[0..n) the canonical one.
+template <class T>
+inline void canonicalise(T* v, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) v[i] = canonical(v[i]);
 }
 
 // Calls f with the operation as a compile-time constant.

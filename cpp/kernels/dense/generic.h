@@ -8,6 +8,7 @@ namespace {
 template <class T>
 void combine_all(Op op, const T* a, const T* b, T* out, std::size_t n) {
   with_op(op, [&](auto o) {
+    SPARCML_IVDEP
     for (std::size_t i = 0; i < n; ++i) out[i] = combine<decltype(o)::value>(a[i], b[i]);
   });
 }

@@ -1,0 +1,101 @@
+// The merge of single values, as four independent merges interleaved in one loop.
+//
+// One merge is a chain of load, compare, advance, and the processor waits for it most of the
+// time. So a round takes up to 4 * kPiece entries, cuts them into four pieces along diagonals
+// of the merge grid, and steps all four at once, without branches, each into its own scratch.
+//
+// Isa::put writes one merged entry.
+#include "kernels/merge/merge.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::size_t kLanes = 4;
+constexpr std::size_t kPiece = 8192;  // long enough for the prefetcher, short enough for L2
+constexpr std::size_t kStride =
+    kPiece + 16;  // no power of two: lanes must not share a cache set
+
+template <class T>
+struct Scratch {
+  std::uint32_t indices[kLanes * kStride];
+  T values[kLanes * kStride];
+};
+
+struct Lane {
+  std::size_t i, j, i_end, j_end;
+
+  // A step takes at most one entry of each side, so this many are certainly needed.
+  std::size_t steps() const { return i_end - i > j_end - j ? i_end - i : j_end - j; }
+};
+
+// The lane that starts where `before` ends and ends after `diagonal` entries of the merged
+// order, or one later: equal indices stay together.
+template <class T>
+Lane cut(const Stream<T>& a, const Stream<T>& b, const Lane& before, std::size_t diagonal) {
+  std::size_t low = diagonal > b.nnz ? diagonal - b.nnz : 0;
+  std::size_t high = diagonal < a.nnz ? diagonal : a.nnz;
+  while (low < high) {
+    const std::size_t i = (low + high) / 2;
+    if (a.indices[i] <= b.indices[diagonal - i - 1])
+      low = i + 1;
+    else
+      high = i;
+  }
+  std::size_t j = diagonal - low;
+  if (low > 0 && j < b.nnz && a.indices[low - 1] == b.indices[j]) ++j;
+  return {before.i_end, before.j_end, low, j};
+}
+
+// Steps n lanes until one of them is done; returns how far they wrote. What lies beyond the end
+// of a lane is greater than all within, so it keeps losing and needs no check.
+template <class Isa, Op op, std::size_t n, class T>
+std::size_t run(const Stream<T>& a, const Stream<T>& b, Lane* lanes, std::size_t from,
+                std::uint32_t* oi, T* ov) {
+  std::size_t i[n], j[n], s = from;
+  for (std::size_t k = 0; k < n; ++k) i[k] = lanes[k].i, j[k] = lanes[k].j;
+  for (;;) {
+    std::size_t steps = lanes[0].steps();
+    for (std::size_t k = 1; k < n; ++k)
+      if (lanes[k].steps() < steps) steps = lanes[k].steps();
+    if (steps == 0) return s;
+    for (const std::size_t end = s + steps; s < end; ++s) {
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < n; ++k) {
+        const std::uint32_t x = a.indices[i[k]], y = b.indices[j[k]];
+        Isa::template put<op>(x, a.values + i[k], y, b.values + j[k], oi + k * kStride + s,
+                              ov + k * kStride + s);
+        i[k] += x <= y;
+        j[k] += y <= x;
+      }
+    }
+    for (std::size_t k = 0; k < n; ++k) lanes[k].i = i[k], lanes[k].j = j[k];
+  }
+}
+
+// Merges the first `size` entries of the merged order (or one more); returns how many it wrote
+// and moves a and b past what it took.
+template <class Isa, Op op, class T>
+std::size_t round(Stream<T>& a, Stream<T>& b, std::size_t size, Scratch<T>& scratch,
+                  std::uint32_t* oi, T* ov) {
+  Lane lanes[kLanes], before{0, 0, 0, 0};
+  for (std::size_t k = 0; k < kLanes; ++k)
+    before = lanes[k] = cut(a, b, before, size * (k + 1) / kLanes);
+  const std::size_t together =
+      run<Isa, op, kLanes>(a, b, lanes, 0, scratch.indices, scratch.values);
+  std::size_t o = 0;
+  for (std::size_t k = 0; k < kLanes; ++k) {
+    std::uint32_t* si = scratch.indices + k * kStride;
+    T* sv = scratch.values + k * kStride;
+    const std::size_t written = run<Isa, op, 1>(a, b, lanes + k, together, si, sv);
+    std::memcpy(oi + o, si, written * sizeof *oi);
+    SPARCML_IVDEP
+    for (std::size_t s = 0; s < written; ++s) ov[o + s] = canonical(sv[s]);
+    o += written;
+  }
+  a = {a.indices + before.i_end, a.values + before.i_end, a.nnz - before.i_end};
+  b = {b.indices + before.j_end, b.values + before.j_end, b.nnz - before.j_end};
+  return o;
+}
+
+}  // namespace
+}  // namespace sparcml
