@@ -24,6 +24,11 @@ inline void require(bool holds, const char* message) {
   if (!holds) throw nb::value_error(message);
 }
 
+// size == count * block, for a positive block, without overflow.
+inline bool has_blocks(std::size_t size, std::size_t count, std::size_t block) {
+  return size % block == 0 && size / block == count;
+}
+
 inline sparcml::Op as_op(int op) {
   require(op >= 0 && op <= 3, "op must be 0 (sum), 1 (min), 2 (max) or 3 (prod)");
   return static_cast<sparcml::Op>(op);

@@ -1,6 +1,12 @@
 #include "kernels/merge/merge.h"
 
 #include "bindings/arrays.h"
+#include "kernels/ascending/ascending.h"
+
+// The lanes of the merge rely on it to stay within the arrays.
+static bool ascending(const In<std::uint32_t>& indices) {
+  return sparcml::ascending(indices.data(), indices.size(), UINT32_MAX) == indices.size();
+}
 
 template <class T>
 static void bind(nb::module_& m) {
@@ -9,10 +15,12 @@ static void bind(nb::module_& m) {
       [](int op, In<std::uint32_t> ai, In<T> av, In<std::uint32_t> bi, In<T> bv,
          std::size_t block, Out<std::uint32_t> oi, Out<T> ov) {
         require(block > 0, "merge: block must be positive");
-        require(av.size() == ai.size() * block && bv.size() == bi.size() * block,
-                "merge: values must have block entries for each index");
+        require(
+            has_blocks(av.size(), ai.size(), block) && has_blocks(bv.size(), bi.size(), block),
+            "merge: values must have block entries for each index");
         require(oi.size() >= ai.size() + bi.size() && ov.size() >= av.size() + bv.size(),
                 "merge: the output must have room for all entries of a and b");
+        require(ascending(ai) && ascending(bi), "merge: indices must ascend");
         const sparcml::Op o = as_op(op);
         nb::gil_scoped_release nogil;
         return sparcml::merge<T>(o, {ai.data(), av.data(), ai.size()},

@@ -5,18 +5,26 @@ namespace nb = nanobind;
 void register_isa(nb::module_& m);
 void register_bitmap(nb::module_& m);
 void register_crc(nb::module_& m);
+void register_ascending(nb::module_& m);
+void register_compact(nb::module_& m);
 void register_dense(nb::module_& m);
 void register_gap(nb::module_& m);
 void register_half(nb::module_& m);
 void register_merge(nb::module_& m);
+void register_merge_many(nb::module_& m);
+void register_scatter(nb::module_& m);
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
   register_isa(m);
   register_bitmap(m);
   register_crc(m);
+  register_ascending(m);
+  register_compact(m);
   register_dense(m);
   register_gap(m);
   register_half(m);
   register_merge(m);
+  register_merge_many(m);
+  register_scatter(m);
 }

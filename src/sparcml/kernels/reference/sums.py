@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from sparcml.kernels.sums import NEUTRAL, UFUNCS, Entries, Float, Indices, Values
+from sparcml.kernels.sums import Entries, Float, Indices, Values
+
+UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
+NEUTRAL = {"sum": -0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
 
 
 def combine_dense(
     op: str, a: Values[Float], b: Values[Float], out: Values[Float] | None = None
 ) -> Values[Float]:
-    """a op b: NaN wins, -0 < +0, and every NaN is the canonical one."""
+    """Return a op b: NaN wins, -0 < +0, and every NaN is the canonical one."""
     with np.errstate(all="ignore"):
         result = UFUNCS[op](a, b)
     if op in {"min", "max"}:
@@ -33,9 +36,7 @@ def merge(
     return merge_many(op, [(ai, av), (bi, bv)], block)
 
 
-def merge_many(
-    op: str, parts: list[Entries[Float]], block: int = 1
-) -> Entries[Float]:
+def merge_many(op: str, parts: list[Entries[Float]], block: int = 1) -> Entries[Float]:
     """The entries of all parts together, folded from the first part to the last."""
     indices = np.unique(np.concatenate([i for i, _ in parts]))
     total = np.full(indices.size * block, NEUTRAL[op], parts[0][1].dtype)
@@ -92,7 +93,7 @@ def count(
 
 
 def ascending(indices: Indices, blocks: int) -> int:
-    """The first position that breaks 0 <= i[0] < i[1] < ... < blocks; the size if none."""
+    """The first position that breaks i[0] < i[1] < ... < blocks; the size if none."""
     wrong = indices >= blocks
     wrong[1:] |= indices[1:] <= indices[:-1]
     return int(wrong.argmax()) if wrong.any() else indices.size

@@ -1,0 +1,14 @@
+#include "kernels/ascending/ascending.h"
+
+#include "bindings/arrays.h"
+
+void register_ascending(nb::module_& m) {
+  m.def(
+      "ascending",
+      [](In<std::uint32_t> indices, std::uint32_t blocks) {
+        nb::gil_scoped_release nogil;
+        return sparcml::ascending(indices.data(), indices.size(), blocks);
+      },
+      "indices"_a.noconvert(), "blocks"_a,
+      "The first position that does not ascend or is not below blocks; the size if none");
+}

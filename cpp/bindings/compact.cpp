@@ -1,0 +1,43 @@
+#include "kernels/compact/compact.h"
+
+#include "bindings/arrays.h"
+
+template <class T>
+static sparcml::Dense<T> checked(In<T> dense, double fill, std::size_t block, bool bitwise) {
+  require(block > 0 && dense.size() % block == 0,
+          "compact, count: block must be positive and divide the size of dense");
+  require(dense.size() / block <= UINT32_MAX,
+          "compact, count: dense must have fewer than 2**32 blocks");
+  return {dense.data(), dense.size(), block, static_cast<T>(fill), bitwise};
+}
+
+template <class T>
+static void bind(nb::module_& m) {
+  m.def(
+      "compact",
+      [](In<T> dense, double fill, std::size_t block, bool bitwise, std::size_t limit,
+         Out<std::uint32_t> oi, Out<T> ov) {
+        const sparcml::Dense<T> d = checked<T>(dense, fill, block, bitwise);
+        require(oi.size() >= limit && ov.size() / block >= limit,
+                "compact: the output must have room for limit blocks");
+        nb::gil_scoped_release nogil;
+        return sparcml::compact<T>(d, limit, oi.data(), ov.data());
+      },
+      "dense"_a.noconvert(), "fill"_a, "block"_a, "bitwise"_a, "limit"_a, "oi"_a.noconvert(),
+      "ov"_a.noconvert(),
+      "Writes the blocks that differ from fill; returns their number, at most limit + 1");
+  m.def(
+      "count",
+      [](In<T> dense, double fill, std::size_t block, bool bitwise) {
+        const sparcml::Dense<T> d = checked<T>(dense, fill, block, bitwise);
+        nb::gil_scoped_release nogil;
+        return sparcml::count<T>(d);
+      },
+      "dense"_a.noconvert(), "fill"_a, "block"_a, "bitwise"_a,
+      "The number of blocks that differ from fill");
+}
+
+void register_compact(nb::module_& m) {
+  bind<float>(m);
+  bind<double>(m);
+}

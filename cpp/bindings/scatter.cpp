@@ -1,0 +1,48 @@
+#include "kernels/scatter/scatter.h"
+
+#include "bindings/arrays.h"
+#include "kernels/ascending/ascending.h"
+
+// Reading the indices once more costs little and makes it impossible to write elsewhere.
+template <class T>
+static sparcml::Stream<T> checked(Out<T> dense, In<std::uint32_t> indices, In<T> values,
+                                  std::size_t block) {
+  require(block > 0 && dense.size() % block == 0,
+          "scatter, place: block must be positive and divide the size of dense");
+  require(has_blocks(values.size(), indices.size(), block),
+          "scatter, place: values must have block entries for each index");
+  const std::size_t blocks = dense.size() / block, most = UINT32_MAX;
+  require(sparcml::ascending(indices.data(), indices.size(),
+                             static_cast<std::uint32_t>(blocks < most ? blocks : most)) ==
+              indices.size(),
+          "scatter, place: indices must ascend and be below the number of blocks");
+  return {indices.data(), values.data(), indices.size()};
+}
+
+template <class T>
+static void bind(nb::module_& m) {
+  m.def(
+      "scatter",
+      [](int op, Out<T> dense, In<std::uint32_t> indices, In<T> values, std::size_t block) {
+        const sparcml::Stream<T> stream = checked<T>(dense, indices, values, block);
+        const sparcml::Op o = as_op(op);
+        nb::gil_scoped_release nogil;
+        sparcml::scatter<T>(o, dense.data(), stream, block);
+      },
+      "op"_a, "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
+      "dense[i] = dense[i] op value");
+  m.def(
+      "place",
+      [](Out<T> dense, In<std::uint32_t> indices, In<T> values, std::size_t block) {
+        const sparcml::Stream<T> stream = checked<T>(dense, indices, values, block);
+        nb::gil_scoped_release nogil;
+        sparcml::place<T>(dense.data(), stream, block);
+      },
+      "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
+      "dense[i] = value");
+}
+
+void register_scatter(nb::module_& m) {
+  bind<float>(m);
+  bind<double>(m);
+}

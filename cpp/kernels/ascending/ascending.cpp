@@ -1,0 +1,9 @@
+#include "kernels/ascending/ascending.h"
+
+namespace sparcml {
+
+std::size_t ascending(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks) {
+  return SPARCML_PICK(ascending)(indices, n, blocks);
+}
+
+}  // namespace sparcml

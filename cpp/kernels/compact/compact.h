@@ -1,0 +1,42 @@
+// Dense into sparse: the blocks in which some value differs from the fill.
+//
+// Differs as numbers (-0.0 equals 0.0, NaN differs from everything), or bit for bit.
+#pragma once
+
+#include "kernels/isa.h"
+#include "kernels/op.h"
+
+namespace sparcml {
+
+template <class T>
+struct Dense {
+  const T* values;
+  std::size_t size;  // values, a multiple of block
+  std::size_t block;
+  T fill;
+  bool bitwise;
+};
+
+// Returns the number of blocks found and writes their indices and values; stops and returns
+// limit + 1 when there are more than `limit`, which is the room oi and ov have.
+template <class T>
+std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
+
+// The number of blocks that compact() would find.
+template <class T>
+std::size_t count(Dense<T> dense);
+
+namespace scalar {
+template <class T>
+std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
+template <class T>
+std::size_t count(Dense<T> dense);
+}  // namespace scalar
+namespace avx2 {
+template <class T>
+std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
+template <class T>
+std::size_t count(Dense<T> dense);
+}  // namespace avx2
+
+}  // namespace sparcml

@@ -1,0 +1,101 @@
+// A scan of 64 values at a time, for any instruction set.
+//
+// Isa::differs<bitwise> compares 64 values with the fill and returns one bit for each.
+#include "kernels/compact/compact.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::size_t kWord = 64;
+
+template <bool bitwise, class T>
+inline bool differ(T x, T fill) {
+  return bitwise ? bits(x) != bits(fill) : x != fill;
+}
+
+// One bit for each of up to 64 values from `start` on.
+template <class Isa, bool bitwise, class T>
+inline std::uint64_t word(const Dense<T>& d, std::size_t start) {
+  if (start + kWord <= d.size) return Isa::template differs<bitwise>(d.values + start, d.fill);
+  std::uint64_t found = 0;
+  for (std::size_t k = start; k < d.size; ++k)
+    found |= std::uint64_t(differ<bitwise>(d.values[k], d.fill)) << (k - start);
+  return found;
+}
+
+// Calls emit(index) for each block found, until it returns false.
+template <class Isa, bool bitwise, class T, class Emit>
+void scan_blocks(const Dense<T>& d, Emit emit) {
+  for (std::size_t start = 0; start < d.size;) {
+    std::size_t next = start + kWord;
+    std::uint64_t found = word<Isa, bitwise>(d, start);
+    while (found) {
+      const std::size_t index = (start + __builtin_ctzll(found)) / d.block;
+      if (!emit(index)) return;
+      const std::size_t done = (index + 1) * d.block - start;  // the rest of the block is known
+      if (done >= kWord) {
+        next = start + done;
+        break;
+      }
+      found = found >> done << done;
+    }
+    start = next;
+  }
+}
+
+// Single values: asks for room once for each word.
+template <class Isa, bool bitwise, class T>
+std::size_t compact_values(const Dense<T>& d, std::size_t limit, std::uint32_t* oi, T* ov) {
+  std::size_t o = 0;
+  for (std::size_t start = 0; start < d.size; start += kWord) {
+    std::uint64_t found = word<Isa, bitwise>(d, start);
+    const std::size_t more = __builtin_popcountll(found);
+    if (o + more > limit) return limit + 1;
+    for (; found; found &= found - 1) {
+      const std::size_t at = start + __builtin_ctzll(found);
+      oi[o] = static_cast<std::uint32_t>(at);
+      ov[o++] = d.values[at];
+    }
+  }
+  return o;
+}
+
+template <class Isa, bool bitwise, class T>
+std::size_t compact_blocks(const Dense<T>& d, std::size_t limit, std::uint32_t* oi, T* ov) {
+  std::size_t o = 0;
+  scan_blocks<Isa, bitwise>(d, [&](std::size_t index) {
+    if (o++ == limit) return false;
+    oi[o - 1] = static_cast<std::uint32_t>(index);
+    std::memcpy(ov + (o - 1) * d.block, d.values + index * d.block, d.block * sizeof(T));
+    return true;
+  });
+  return o;
+}
+
+template <class Isa, bool bitwise, class T>
+std::size_t count_all(const Dense<T>& d) {
+  std::size_t n = 0;
+  if (d.block == 1)
+    for (std::size_t start = 0; start < d.size; start += kWord)
+      n += __builtin_popcountll(word<Isa, bitwise>(d, start));
+  else
+    scan_blocks<Isa, bitwise>(d, [&](std::size_t) { return ++n; });
+  return n;
+}
+
+template <class Isa, class T>
+std::size_t compact_any(const Dense<T>& d, std::size_t limit, std::uint32_t* oi, T* ov) {
+  if (d.block == 1)
+    return d.bitwise ? compact_values<Isa, true>(d, limit, oi, ov)
+                     : compact_values<Isa, false>(d, limit, oi, ov);
+  return d.bitwise ? compact_blocks<Isa, true>(d, limit, oi, ov)
+                   : compact_blocks<Isa, false>(d, limit, oi, ov);
+}
+
+template <class Isa, class T>
+std::size_t count_any(const Dense<T>& d) {
+  return d.bitwise ? count_all<Isa, true>(d) : count_all<Isa, false>(d);
+}
+
+}  // namespace
+}  // namespace sparcml

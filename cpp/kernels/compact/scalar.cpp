@@ -1,0 +1,39 @@
+#include "kernels/compact/generic.h"
+
+namespace sparcml::scalar {
+namespace {
+
+struct Plain {
+  // First the 64 answers as bytes, which vectorises, then eight of them at a time to bits.
+  template <bool bitwise, class T>
+  static std::uint64_t differs(const T* values, T fill) {
+    std::uint8_t found[64];
+    for (int k = 0; k < 64; ++k) found[k] = differ<bitwise>(values[k], fill);
+    std::uint64_t all = 0;
+    for (int k = 0; k < 8; ++k) {
+      std::uint64_t bytes;
+      std::memcpy(&bytes, found + 8 * k, sizeof bytes);
+      all |= (bytes * 0x0102040810204080ull >> 56) << 8 * k;
+    }
+    return all;
+  }
+};
+
+}  // namespace
+
+template <class T>
+std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov) {
+  return compact_any<Plain>(dense, limit, oi, ov);
+}
+
+template <class T>
+std::size_t count(Dense<T> dense) {
+  return count_any<Plain>(dense);
+}
+
+template std::size_t compact(Dense<float>, std::size_t, std::uint32_t*, float*);
+template std::size_t compact(Dense<double>, std::size_t, std::uint32_t*, double*);
+template std::size_t count(Dense<float>);
+template std::size_t count(Dense<double>);
+
+}  // namespace sparcml::scalar

@@ -1,0 +1,88 @@
+// The windows from first to last, for any instruction set.
+#include <new>
+
+#include "kernels/merge_many/generic.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::size_t kGroup = 8 * kLine;  // flush() looks at so many blocks at once
+constexpr std::size_t kWide = 64;
+
+template <class T>
+std::size_t entries(const Stream<T>* streams, std::size_t count) {
+  std::size_t n = 0;
+  for (std::size_t k = 0; k < count; ++k) n += streams[k].nnz;
+  return n;
+}
+
+// The smallest index not yet added; false if there is none.
+template <class T>
+bool next(const Stream<T>* streams, std::size_t count, std::uint32_t& index) {
+  bool found = false;
+  for (std::size_t k = 0; k < count; ++k) {
+    if (streams[k].nnz == 0 || (found && streams[k].indices[0] >= index)) continue;
+    index = streams[k].indices[0];
+    found = true;
+  }
+  return found;
+}
+
+// Small sums get a small window: clearing it must not cost more than they do.
+inline std::size_t window_width(std::size_t nnz, std::size_t block) {
+  std::size_t width = nnz * 16 < kWindow ? nnz * 16 : kWindow;
+  width /= block;
+  return (width + kGroup) / kGroup * kGroup;
+}
+
+template <class Isa, Op op, class T>
+std::size_t fold(Stream<T>* streams, std::size_t count, std::size_t block, std::uint32_t* oi,
+                 T* ov) {
+  const std::size_t room = entries(streams, count);
+  const std::size_t width = window_width(room, block), lines = width / kLine;
+  T* memory = static_cast<T*>(::operator new(width*(block * sizeof(T) + 1) + lines));
+  std::uint8_t* blocks = reinterpret_cast<std::uint8_t*>(memory + width * block);
+  Window<T> w{memory, blocks, blocks + width, width, 0};
+  for (std::size_t line = 0; line < lines; ++line) clear<op>(w, line, block);
+  std::size_t o = 0;
+  while (next(streams, count, w.start)) {
+    for (std::size_t k = 0; k < count; ++k) add<op>(w, streams[k], block);
+    o += flush<Isa, op>(w, block, room - o, oi + o, ov + o * block);
+  }
+  ::operator delete(memory);
+  return o;
+}
+
+// Wide blocks need no window: looking at all streams for each block costs little beside it.
+template <Op op, class T>
+std::size_t fold_wide(Stream<T>* streams, std::size_t count, std::size_t block,
+                      std::uint32_t* oi, T* ov) {
+  std::size_t o = 0;
+  for (std::uint32_t index = 0; next(streams, count, index); ++o) {
+    oi[o] = index;
+    T* total = ov + o * block;
+    for (std::size_t k = 0; k < block; ++k) total[k] = neutral<op, T>();
+    for (Stream<T>* s = streams; s < streams + count; ++s) {
+      if (s->nnz == 0 || s->indices[0] != index) continue;
+      SPARCML_IVDEP
+      for (std::size_t k = 0; k < block; ++k)
+        total[k] = combine_raw<op>(total[k], s->values[k]);
+      *s = {s->indices + 1, s->values + block, s->nnz - 1};
+    }
+    canonicalise(total, block);
+  }
+  return o;
+}
+
+template <class Isa, class T>
+std::size_t fold_any(Op op, Stream<T>* streams, std::size_t count, std::size_t block,
+                     std::uint32_t* oi, T* ov) {
+  return with_op(op, [&](auto o) {
+    constexpr Op known = decltype(o)::value;
+    return block < kWide ? fold<Isa, known>(streams, count, block, oi, ov)
+                         : fold_wide<known>(streams, count, block, oi, ov);
+  });
+}
+
+}  // namespace
+}  // namespace sparcml

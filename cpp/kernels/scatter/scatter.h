@@ -1,0 +1,31 @@
+// Sparse into dense.
+#pragma once
+
+#include "kernels/isa.h"
+#include "kernels/op.h"
+#include "kernels/stream.h"
+
+namespace sparcml {
+
+// dense[i] = dense[i] op value, for the blocks that have an index.
+template <class T>
+void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
+
+// dense[i] = value, bit for bit.
+template <class T>
+void place(T* dense, Stream<T> stream, std::size_t block);
+
+namespace scalar {
+template <class T>
+void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
+template <class T>
+void place(T* dense, Stream<T> stream, std::size_t block);
+}  // namespace scalar
+namespace avx2 {
+template <class T>
+void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
+template <class T>
+void place(T* dense, Stream<T> stream, std::size_t block);
+}  // namespace avx2
+
+}  // namespace sparcml
