@@ -85,14 +85,20 @@ def test_gap_round_trip(indices, more):
     check_gap(indices, r)
 
 
-def test_gap_sum_beyond_32_bits_is_out_of_bounds():
-    # 5 gaps of 2^31 - 1 with r = 31 wrap around to a small number.
-    gaps = np.full((5, 31), 1, np.uint8).ravel()
-    low = np.packbits(np.pad(gaps, (0, 192 - gaps.size)), bitorder="little")
-    head = np.array([31, *[0] * 7], np.uint8)
-    section = np.concatenate([head, low, np.array([31, *[0] * 7], np.uint8)])
-    with pytest.raises(ValueError, match="out of bounds"):
-        coding.gap_decode(section, 5, LIMIT)
+@pytest.mark.parametrize("r", [18, 20, 21, 22, 25, 31])
+def test_gap_sums_of_low_parts_do_not_wrap(r):
+    fits = LIMIT >> r  # so many gaps of 2^r - 1
+    for n in (fits, fits + 1, 2 * fits + 5):
+        low = np.pad(np.ones(n * r, np.uint8), (0, -n * r % 64))
+        high = np.pad(np.ones(n, np.uint8), (0, -n % 64))
+        planes = np.packbits(np.append(low, high), bitorder="little")
+        section = np.append(np.array([r, *[0] * 7], np.uint8), planes)
+        if n == fits:
+            decoded = coding.gap_decode(section, n, LIMIT)
+            np.testing.assert_array_equal(decoded, (np.arange(1, n + 1) << r) - 1)
+        else:
+            with pytest.raises(ValueError, match="out of bounds"):
+                coding.gap_decode(section, n, LIMIT)
 
 
 @pytest.mark.parametrize(

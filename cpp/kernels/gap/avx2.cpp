@@ -110,10 +110,11 @@ struct Unpack {
   }
 };
 
-// add_low by eights; begin % 8 == 0.
-std::uint32_t add_low_wide(const Section& s, std::size_t begin, std::size_t end,
-                           std::uint32_t sum, std::uint32_t* out) {
-  if (s.r > 25) return add_low(s, begin, end, sum, out);
+// add_low by eights; begin % 8 == 0. The sum of one piece must fit in 32 bits.
+std::uint64_t add_low_wide(const Section& s, std::size_t begin, std::size_t end,
+                           std::uint64_t sum, std::uint32_t* out) {
+  static_assert(piece + 72 < 1 << 11);
+  if (s.r > 21) return add_low(s, begin, end, sum, out);
   const Unpack unpack(s.r);
   const __m128i by = _mm_cvtsi32_si128(static_cast<int>(s.r));
   const __m256i eight = _mm256_set1_epi32(8), seventh = _mm256_set1_epi32(7);
@@ -130,7 +131,9 @@ std::uint32_t add_low_wide(const Section& s, std::size_t begin, std::size_t end,
     base = _mm256_add_epi32(base, _mm256_permutevar8x32_epi32(low, seventh));
     entry = _mm256_add_epi32(entry, eight);
   }
-  return add_low(s, i, end, static_cast<std::uint32_t>(_mm256_extract_epi32(base, 0)), out);
+  const auto grown = static_cast<std::uint32_t>(_mm256_extract_epi32(base, 0));
+  sum += grown - static_cast<std::uint32_t>(sum);
+  return add_low(s, i, end, sum, out);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ unsigned gap_parameter(std::size_t n, std::uint32_t last);
 // What a code with r takes; 0 if the indices (n > 0) do not ascend strictly below 2^32 - 1.
 std::size_t gap_nbytes(const std::uint32_t* indices, std::size_t n, unsigned r);
 
-// Writes the section, which takes `size` bytes (gap_nbytes).
+// Writes the whole section, gap_nbytes long; the indices are good.
 void gap_encode(const std::uint32_t* indices, std::size_t n, unsigned r, std::uint8_t* out);
 
 // Distrusts the bytes: returns what is wrong with them, or nullptr. `out` holds n indices, and

@@ -8,6 +8,7 @@ namespace sparcml {
 namespace {
 
 constexpr std::uint32_t index_limit = 0xFFFFFFFF;
+constexpr std::size_t piece = 1024;  // decoded at a time, and up to 72 more
 
 inline std::uint32_t gap_at(const std::uint32_t* indices, std::size_t i) {
   return i ? indices[i] - indices[i - 1] - 1 : indices[0];
@@ -58,14 +59,14 @@ inline std::uint32_t low_at(const Section& s, std::size_t i) {
   return static_cast<std::uint32_t>(load64(s.low + bit / 8) >> (bit & 7)) & low_mask(s.r);
 }
 
-// Turns out[begin..end) from positions in the high plane into indices; `sum` is that of all low
-// parts so far.
-inline std::uint32_t add_low(const Section& s, std::size_t begin, std::size_t end,
-                             std::uint32_t sum, std::uint32_t* out) {
+// Turns out[begin..end) from positions in the high plane into indices (modulo 2^32); `sum` is
+// that of all low parts so far.
+inline std::uint64_t add_low(const Section& s, std::size_t begin, std::size_t end,
+                             std::uint64_t sum, std::uint32_t* out) {
   for (std::size_t i = begin; i < end; ++i) {
     const auto entry = static_cast<std::uint32_t>(i);
     sum += low_at(s, i);
-    out[i] = ((out[i] - entry) << s.r) + sum + entry;
+    out[i] = ((out[i] - entry) << s.r) + static_cast<std::uint32_t>(sum) + entry;
   }
   return sum;
 }
@@ -100,14 +101,6 @@ inline const char* check_high(Section& s, std::size_t n, std::uint32_t blocks) {
   return nullptr;
 }
 
-// Only where 32 bits may not hold what the low parts could sum up to.
-inline const char* check_sum(const Section& s, std::size_t n, std::uint32_t blocks) {
-  if (s.least + (std::uint64_t{n} << s.r) <= index_limit) return nullptr;
-  std::uint64_t last = s.least;
-  for (std::size_t i = 0; i < n; ++i) last += low_at(s, i);
-  return last >= blocks ? "gap: index out of bounds" : nullptr;
-}
-
 // `finish` adds the low plane: add_low, or a faster one.
 template <class Finish>
 const char* decode_section(const std::uint8_t* data, std::size_t size, std::size_t n,
@@ -117,16 +110,16 @@ const char* decode_section(const std::uint8_t* data, std::size_t size, std::size
   Section s;
   if (const char* error = find_planes(data, size, n, s)) return error;
   if (const char* error = check_high(s, n, blocks)) return error;
-  if (const char* error = check_sum(s, n, blocks)) return error;
   Ones ones(s.high, out, n);
-  std::uint32_t sum = 0;
-  // In pieces that stay in the first cache, of whole groups of 8.
+  std::uint64_t sum = 0;
+  // In pieces of whole groups of 8, short enough for the first cache.
   for (std::size_t done = 0, ready; done < n; done = ready) {
-    const std::size_t stored = ones.store_until(n - done < 1024 ? n : done + 1024);
+    const std::size_t stored = ones.store_until(n - done < piece ? n : done + piece);
     ready = stored == n ? n : stored & ~std::size_t{7};
     if (s.r) sum = finish(s, done, ready, sum, out);
   }
-  return out[n - 1] < blocks ? nullptr : "gap: index out of bounds";
+  // They ascend, so if the last is right, none before it was beyond 2^32.
+  return s.least + sum < blocks ? nullptr : "gap: index out of bounds";
 }
 
 }  // namespace
