@@ -6,7 +6,6 @@ from sparcml.kernels import _core
 
 
 @pytest.fixture(params=_core.isas())
-def isa(request):
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """Runs the test on each instruction set of this processor."""
     before = _core.isa()

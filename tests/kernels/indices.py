@@ -7,9 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 LIMIT = 2**32 - 1
 
 # The instruction set is a fixture; that it holds for all examples is what we want.
-quick = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+quick = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def u32(values: ArrayLike) -> NDArray[np.uint32]:

@@ -101,9 +101,7 @@ def test_gap_sums_of_low_parts_do_not_wrap(r):
                 coding.gap_decode(section, n, LIMIT)
 
 
-@pytest.mark.parametrize(
-    "bad", [[1, 1], [2, 1], [0, LIMIT], [*range(20), 5], [7] * 100]
-)
+@pytest.mark.parametrize("bad", [[1, 1], [2, 1], [0, LIMIT], [*range(20), 5], [7] * 100])
 def test_encoders_refuse_bad_indices(bad):
     with pytest.raises(ValueError, match="ascending"):
         coding.gap_plan(u32(bad))

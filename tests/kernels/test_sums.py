@@ -50,9 +50,7 @@ def test_merge_with_every_overlap(kind, nnz):
     rng = np.random.default_rng(nnz)
     ai, bi = overlaps(nnz)[kind]
     av, bv = (values(rng, i.size, np.float32) for i in (ai, bi))
-    same_entries(
-        sums.merge("sum", ai, av, bi, bv), reference.merge("sum", ai, av, bi, bv)
-    )
+    same_entries(sums.merge("sum", ai, av, bi, bv), reference.merge("sum", ai, av, bi, bv))
 
 
 @over_ops
@@ -148,9 +146,7 @@ streams = st.lists(st.integers(0, 200) | st.integers(0, LAST), unique=True).map(
 
 
 @many_examples
-@given(
-    st.sampled_from(sorted(sums.OPS)), st.lists(streams, min_size=1), st.integers(0, 99)
-)
+@given(st.sampled_from(sorted(sums.OPS)), st.lists(streams, min_size=1), st.integers(0, 99))
 def test_merge_many_is_repeated_merge(op, indices, seed):
     rng = np.random.default_rng(seed)
     arrays = [np.array(i, np.uint32) for i in indices]

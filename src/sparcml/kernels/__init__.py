@@ -1,1 +1,21 @@
-"""Inner loops."""
+"""Inner loops: compiled, with a NumPy definition of each in `reference`."""
+
+from ._core import isa as isa
+from ._core import isas as isas
+from ._core import use_isa as use_isa
+from .coding import bitmap_decode as bitmap_decode
+from .coding import bitmap_encode as bitmap_encode
+from .coding import crc32c as crc32c
+from .coding import from_half as from_half
+from .coding import gap_decode as gap_decode
+from .coding import gap_encode as gap_encode
+from .coding import gap_plan as gap_plan
+from .coding import to_half as to_half
+from .sums import ascending as ascending
+from .sums import combine_dense as combine_dense
+from .sums import compact as compact
+from .sums import count as count
+from .sums import merge as merge
+from .sums import merge_many as merge_many
+from .sums import place as place
+from .sums import scatter as scatter

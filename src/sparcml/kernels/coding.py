@@ -18,9 +18,7 @@ def gap_plan(indices: Indices) -> tuple[int, int]:
     return _core.gap_plan(indices)
 
 
-def gap_encode(
-    indices: Indices, r: int | None = None, out: Bytes | None = None
-) -> Bytes:
+def gap_encode(indices: Indices, r: int | None = None, out: Bytes | None = None) -> Bytes:
     """Golomb-Rice code of the differences of strictly ascending indices.
 
     Args:

@@ -1,2 +1,1 @@
-"""NumPy definitions of the kernels: what the tests compare with."""
 """What every kernel computes, in NumPy: the definition, and the oracle of the tests."""
