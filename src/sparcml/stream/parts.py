@@ -1,0 +1,80 @@
+"""Cutting a stream into ranges, and joining ranges back: concatenation, no addition."""
+
+from __future__ import annotations
+
+import itertools
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import kernels
+from .stream import Stream
+from .switch import dense_is_smaller, switch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def bounds(blocks: int, parts: int) -> list[int]:
+    """Where `parts` ranges of nearly equal size begin, and the end: parts + 1 numbers."""
+    return [blocks * j // parts for j in range(parts + 1)]
+
+
+def split(x: Stream, edges: Sequence[int]) -> list[Stream]:
+    """The ranges between the edges, each counting its indices from its own start."""
+    block = x.block
+    if x.raw_indices is None:
+        return [
+            Stream.trusted(
+                (b - a) * block,
+                None,
+                x.raw_values[a * block : b * block],
+                block,
+                x.fill,
+            )
+            for a, b in itertools.pairwise(edges)
+        ]
+    cuts = np.searchsorted(x.raw_indices, np.asarray(edges, np.uint64))
+    parts = []
+    for j, (a, b) in enumerate(itertools.pairwise(edges)):
+        inside = slice(cuts[j], cuts[j + 1])
+        indices = x.raw_indices[inside] - np.uint32(a) if a else x.raw_indices[inside]
+        values = x.raw_values[cuts[j] * block : cuts[j + 1] * block]
+        part = Stream.trusted((b - a) * block, indices, values, block, x.fill)
+        parts.append(switch(part))
+    return parts
+
+
+def join(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
+    """The opposite of split. Dense as soon as that is no larger than pairs."""
+    first = parts[0]
+    blocks = edges[-1]
+    nnz = sum(p.nnz for p in parts)
+    if dense_is_smaller(nnz, blocks, first.entry_bytes):
+        return join_dense(parts, edges)
+    indices = np.empty(nnz, np.uint32)
+    values = np.empty(nnz * first.block, first.dtype)
+    at = 0
+    for part, start in zip(parts, edges, strict=False):
+        end = at + part.nnz
+        np.add(part.indices, np.uint32(start), out=indices[at:end])
+        values[at * first.block : end * first.block] = part.raw_values
+        at = end
+    size = blocks * first.block
+    return Stream.trusted(size, indices, values, first.block, first.fill, scratch=True)
+
+
+def join_dense(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
+    """As `join`, but always dense."""
+    first = parts[0]
+    block = first.block
+    values = np.empty(edges[-1] * block, first.dtype)
+    for part, (a, b) in zip(parts, pairwise(edges), strict=True):
+        window = values[a * block : b * block]
+        if part.raw_indices is None:
+            window[:] = part.raw_values
+        else:
+            window[:] = part.fill
+            kernels.place(window, part.raw_indices, part.raw_values, block)
+    return Stream.trusted(len(values), None, values, block, first.fill, scratch=True)
