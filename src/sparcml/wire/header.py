@@ -1,0 +1,107 @@
+"""The 32 bytes that open every message."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import kernels
+from ..errors import WireError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LAYOUT = struct.Struct("<HBBIBBBBIIIII")
+SIZE = LAYOUT.size
+CRC_AT = 28
+MAGIC, VERSION = 0x5053, 1  # "SP"
+
+DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype(np.float32), 2: np.dtype(np.float64)}
+DTYPE_CODES = {dtype: code for code, dtype in DTYPES.items()}
+
+HELD_DENSE = 0x80  # bit of the index format: the sender holds the vector dense
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Which call, and which of its rounds, a message belongs to."""
+
+    call: int  # collective and operation
+    sequence: int  # calls on this communicator so far
+    round: int = 0
+
+
+@dataclass(frozen=True)
+class Header:
+    """A message's header, field by field."""
+
+    tag: Tag
+    dtype: np.dtype[Any]
+    index_format: int
+    value_format: int
+    blocks: int
+    block: int
+    nnz: int
+    index_bytes: int
+    held_dense: bool = False
+
+    def write(self, message: NDArray[np.uint8]) -> None:
+        """Put it in front of a message that is complete but for the header."""
+        LAYOUT.pack_into(
+            message.data,
+            0,
+            MAGIC,
+            VERSION,
+            self.tag.call,
+            self.tag.sequence & 0xFFFFFFFF,
+            DTYPE_CODES[self.dtype],
+            self.index_format | (HELD_DENSE if self.held_dense else 0),
+            self.value_format,
+            self.tag.round & 0xFF,
+            self.blocks,
+            self.block,
+            self.nnz,
+            self.index_bytes,
+            0,
+        )
+        crc = checksum(message)
+        message[CRC_AT:SIZE] = np.frombuffer(crc.to_bytes(4, "little"), np.uint8)
+
+    @classmethod
+    def read(cls, message: NDArray[np.uint8]) -> Header:
+        """Take it off a message, checked as far as a header alone can be."""
+        if len(message) < SIZE:
+            raise WireError(f"message of {len(message)} bytes is shorter than its header")
+        fields = LAYOUT.unpack_from(message.data, 0)
+        magic, version, call, sequence, dtype, index, value, turn = fields[:8]
+        blocks, block, nnz, index_bytes, _ = fields[8:]
+        if magic != MAGIC:
+            raise WireError(f"magic must be {MAGIC:#06x}, got {magic:#06x}: not a stream")
+        if version != VERSION:
+            raise WireError(
+                f"version must be {VERSION}, got {version}: do all ranks run the same "
+                f"release of sparcml?"
+            )
+        if dtype not in DTYPES:
+            raise WireError(f"dtype at offset 8 must be 1 or 2, got {dtype}")
+        if block < 1 or nnz > blocks:
+            raise WireError(f"{nnz} entries of {block} in {blocks} blocks: impossible")
+        return cls(
+            Tag(call, sequence, turn),
+            DTYPES[dtype],
+            index & ~HELD_DENSE,
+            value,
+            blocks,
+            block,
+            nnz,
+            index_bytes,
+            bool(index & HELD_DENSE),
+        )
+
+
+def checksum(message: NDArray[np.uint8]) -> int:
+    """CRC-32C of everything but the checksum itself."""
+    return kernels.crc32c(message[SIZE:], kernels.crc32c(message[:CRC_AT]))

@@ -1,0 +1,37 @@
+"""How many bytes a stream takes on the wire: bounds for any indices, and a likely value.
+
+Collectives declare entries; these functions turn them into bytes, for the tests that
+count, for `explain` and `auto`, and for the simulator.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .header import SIZE
+from .indices import bitmap_nbytes, padded
+
+
+def most_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
+    """No message of at most nnz entries is larger."""
+    sparse = nnz * entry_bytes + min(padded(4 * nnz), bitmap_nbytes(blocks))
+    return SIZE + min(sparse, blocks * entry_bytes)
+
+
+def least_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
+    """No message of at least nnz entries is smaller: neighbours cost a bit each."""
+    index = 8 + padded((nnz + 7) // 8) if nnz else 0
+    sparse = nnz * entry_bytes + min(index, padded(4 * nnz), bitmap_nbytes(blocks))
+    return SIZE + min(sparse, blocks * entry_bytes)
+
+
+def likely_nbytes(nnz: float, blocks: int, entry_bytes: int) -> float:
+    """What nnz entries at random places take: gaps coded close to their entropy."""
+    if nnz <= 0 or blocks == 0:
+        return SIZE
+    share = min(1.0, nnz / blocks)
+    bits = (
+        -math.log2(share) - (1 - share) * math.log2(1 - share) / share if share < 1 else 0
+    )
+    index = min(nnz * bits / 8 + 16, bitmap_nbytes(blocks))
+    return SIZE + min(nnz * entry_bytes + index, blocks * entry_bytes)
