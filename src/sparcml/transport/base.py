@@ -1,0 +1,151 @@
+"""What every engine offers: bytes from rank to rank, in order, and no wait without an end.
+
+A message is a one-dimensional uint8 array. Between two ranks messages arrive in the
+order in which they were sent; there are no tags. Whoever sends a buffer leaves it alone
+afterwards. What `receive` returns belongs to the receiver unless it is read-only.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .control import Control
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Message: TypeAlias = NDArray[np.uint8]
+EMPTY: Message = np.empty(0, np.uint8)
+_T = TypeVar("_T", bound="Transport")
+
+
+class Pending(ABC):
+    """A message on its way; `wait` ends with it, or with an error that says why not."""
+
+    def __init__(self, transport: Transport, peer: int, verb: str) -> None:
+        self.transport = transport
+        self.peer = peer
+        self.verb = verb
+
+    @abstractmethod
+    def poll(self) -> bool:
+        """Move it along without waiting; true once it is done."""
+
+    @abstractmethod
+    def result(self) -> Message:
+        """What arrived (empty for a send), once `poll` has been true."""
+
+    def wait(self) -> Message:
+        """Until it is done, a peer reports an error, or the time is up."""
+        self.transport.wait_for(self.poll, self.peer, self.verb)
+        return self.result()
+
+
+class Transport(ABC):
+    """One rank's end of an engine. Only the thread that uses it may touch it."""
+
+    engine: str  # its name, for people
+
+    def __init__(self, rank: int, size: int, timeout: float) -> None:
+        self.rank = rank
+        self.size = size
+        self.timeout = timeout
+        self.operation = "start"  # what the caller is doing, for error messages
+        self.control = Control(self)
+        self.family: list[Transport] = [self]  # this rank's ends made from one another
+
+    @abstractmethod
+    def isend(self, peer: int, message: Message) -> Pending:
+        """Start sending; the buffer must stay as it is until done."""
+
+    @abstractmethod
+    def irecv(self, peer: int) -> Pending:
+        """Start receiving the next message of that peer, of whatever size."""
+
+    @abstractmethod
+    def tell(self, peer: int, note: bytes) -> None:
+        """Send a small note on the control channel; never waits."""
+
+    @abstractmethod
+    def heard(self) -> Sequence[tuple[int, bytes]]:
+        """The notes that have arrived on the control channel, with their senders."""
+
+    @abstractmethod
+    def idle(self, turn: int) -> None:
+        """Give the processor away between two polls; `turn` counts from 0."""
+
+    @abstractmethod
+    def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
+        """The engine's own dense allreduce: a new array, the same on all ranks."""
+
+    @abstractmethod
+    def duplicate(self) -> Transport:
+        """The same ranks, with channels of their own. All ranks call it."""
+
+    @abstractmethod
+    def split(self, members: Sequence[int]) -> Transport:
+        """A group of these ranks, in this order; all ranks call it, each its own group."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the channels back."""
+
+    def adopt(self, child: _T) -> _T:
+        """Take a duplicate or a group into the family: they fail together."""
+        child.family = self.family
+        self.family.append(child)
+        return child
+
+    def abort(self, error: BaseException) -> None:
+        """Tell all peers, on every channel this rank shares with them."""
+        for member in self.family:
+            member.control.abort(error)
+
+    def now(self) -> float:
+        """Seconds on this engine's clock."""
+        return time.monotonic()
+
+    def send(self, peer: int, message: Message) -> None:
+        """Send and wait until the buffer is free again."""
+        self.isend(peer, message).wait()
+
+    def receive(self, peer: int) -> Message:
+        """Wait for the next message of that peer."""
+        return self.irecv(peer).wait()
+
+    def exchange(self, to: int, message: Message, source: int) -> Message:
+        """Send to one peer while receiving from another (or the same)."""
+        arriving = self.irecv(source)
+        leaving = self.isend(to, message)
+        received = arriving.wait()
+        leaving.wait()
+        return received
+
+    def barrier(self) -> None:
+        """No rank leaves before all have come (dissemination, log2 P rounds)."""
+        distance = 1
+        while distance < self.size:
+            to = (self.rank + distance) % self.size
+            self.exchange(to, EMPTY, (self.rank - distance) % self.size)
+            distance *= 2
+
+    def wait_for(self, poll: Callable[[], bool], peer: int, verb: str) -> None:
+        """Poll until true, watching the control channel and the clock."""
+        if poll():
+            return
+        self.control.waiting_for(peer, verb)
+        deadline = self.now() + self.timeout
+        turn = 0
+        while not poll():
+            self.control.check()
+            if self.now() > deadline:
+                self.control.give_up(poll)
+                break
+            self.idle(turn)
+            turn += 1
+        self.control.done_waiting()

@@ -1,0 +1,156 @@
+"""The control channel: how ranks learn that a peer has raised, stalled or left.
+
+In most collectives a rank talks to few others, so it would never see that some other
+rank has failed. Therefore whoever raises tells everybody, and every wait listens.
+A wait that runs out of time first asks around who waits for whom: the rank at the end of
+that chain is the one to name, not the innocent neighbour.
+
+Notes are text: a letter for the kind, then fields separated by unit separators.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from ..errors import MismatchError, SparcmlError, TransportError, WireError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .base import Transport
+
+SEPARATOR = "\x1f"
+ABORT, WAITING, LEFT = "A", "W", "L"
+KINDS: dict[str, type[SparcmlError]] = {
+    kind.__name__: kind for kind in (TransportError, WireError, MismatchError)
+}
+
+
+class Control:
+    """One rank's view of how the others are doing."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._mine: tuple[int, str] | None = None  # whom this rank waits for, and in what
+        self._theirs: dict[int, tuple[int, str]] = {}  # the same of ranks that have said
+        self._left: dict[int, float] = {}  # ranks that have ended, and when we heard
+        self._answered = False
+        self.failure: SparcmlError | None = None
+
+    def waiting_for(self, peer: int, verb: str) -> None:
+        """Note down what this rank is about to wait for."""
+        self._mine = (peer, f"{self._transport.operation}, {verb}")
+        self._answered = False
+
+    def done_waiting(self) -> None:
+        """The wait ended well."""
+        self._mine = None
+
+    def check(self) -> None:
+        """Read what has arrived; raise if a peer has raised or will never answer."""
+        self._listen()
+        if self.failure is not None:
+            raise self.failure
+        if self._mine is None or self._mine[0] not in self._left:
+            return
+        peer, doing = self._mine
+        # Its last messages may still be on their way: give them a moment.
+        if self._transport.now() - self._left[peer] > min(1.0, self._transport.timeout):
+            self.fail(
+                TransportError(
+                    f"rank {peer} has ended, and rank {self._transport.rank} still "
+                    f"waits for it in {doing}"
+                )
+            )
+
+    def fail(self, error: SparcmlError) -> NoReturn:
+        """Tell everybody, then raise."""
+        self.abort(error)
+        raise error
+
+    def abort(self, error: BaseException) -> None:
+        """Tell all peers that this rank has raised; only the first time counts."""
+        if self.failure is not None:
+            return
+        where = self._transport.operation
+        text = str(error)
+        if not isinstance(error, SparcmlError):
+            detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
+            text = f"rank {self._transport.rank} raised {detail} in {where}"
+        kind = type(error).__name__ if isinstance(error, SparcmlError) else ""
+        self.failure = KINDS.get(kind, TransportError)(text)
+        self._tell_all(ABORT, kind, text)
+
+    def leave(self) -> None:
+        """Tell all peers that this rank ends here."""
+        self._tell_all(LEFT)
+
+    def everyone_gone(self) -> bool:
+        """Whether every peer has ended."""
+        self._listen()
+        return len(self._left) == self._transport.size - 1
+
+    def give_up(self, poll: Callable[[], bool]) -> None:
+        """The time is up: find out who holds everybody up, and raise in its name.
+
+        Returns only if the wait is over after all.
+        """
+        transport = self._transport
+        assert self._mine is not None
+        self._theirs.clear()
+        self._say_whom_i_wait_for(asking=True)
+        end = transport.now() + min(1.0, max(0.2, transport.timeout / 10))
+        turn = 0
+        while transport.now() < end:
+            if poll():
+                return
+            self.check()
+            transport.idle(turn)
+            turn += 1
+        self.fail(TransportError(self._verdict()))
+
+    def _verdict(self) -> str:
+        assert self._mine is not None
+        me, limit = self._transport.rank, self._transport.timeout
+        peer, doing = self._mine
+        chain = [me]
+        while peer in self._theirs and peer not in chain:
+            chain.append(peer)
+            peer = self._theirs[peer][0]
+        if peer in chain:
+            circle = " -> ".join(f"rank {r}" for r in [*chain[chain.index(peer) :], peer])
+            return (
+                f"ranks wait for each other in a circle ({circle}) after {limit:g} s in "
+                f"{doing}: do all ranks make the same calls in the same order?"
+            )
+        asked = f", asked by rank {chain[-1]}" if len(chain) > 1 else ""
+        return (
+            f"rank {peer} has not answered for {limit:g} s{asked} in {doing} of rank "
+            f"{me}: it is stopped, dead, or busy elsewhere (SPARCML_TIMEOUT or timeout= "
+            f"sets the limit)"
+        )
+
+    def _listen(self) -> None:
+        for sender, note in self._transport.heard():
+            kind, *fields = note.decode("utf-8", "replace").split(SEPARATOR)
+            if kind == ABORT and self.failure is None:
+                self.failure = KINDS.get(fields[0], TransportError)(fields[1])
+            elif kind == LEFT:
+                self._left.setdefault(sender, self._transport.now())
+            elif kind == WAITING:
+                self._theirs[sender] = (int(fields[1]), fields[2])
+                if fields[0] == "?" and not self._answered:
+                    self._say_whom_i_wait_for(asking=False)
+
+    def _say_whom_i_wait_for(self, *, asking: bool) -> None:
+        if self._mine is None:
+            return
+        self._answered = True
+        peer, doing = self._mine
+        self._tell_all(WAITING, "?" if asking else "!", str(peer), doing)
+
+    def _tell_all(self, *fields: str) -> None:
+        note = SEPARATOR.join(fields).encode()
+        for peer in range(self._transport.size):
+            if peer != self._transport.rank:
+                self._transport.tell(peer, note)

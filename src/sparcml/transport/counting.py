@@ -1,0 +1,75 @@
+"""What has passed: messages, bytes and seconds per phase, counted where they happen."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .base import Message, Pending, Transport
+
+PHASES = ("encode", "send", "wait", "decode", "add")
+
+
+@dataclass
+class Stats:
+    """What one rank has sent and received since the start or the last `reset`."""
+
+    messages: int = 0
+    bytes: int = 0
+    received_messages: int = 0
+    received_bytes: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
+    sent: list[tuple[int, int]] | None = None  # (peer, bytes) of each message, if kept
+
+    def reset(self) -> None:
+        """Count from zero again."""
+        self.messages = self.bytes = self.received_messages = self.received_bytes = 0
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        if self.sent is not None:
+            self.sent = []
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time what is done inside."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - start
+
+
+class Counting:
+    """Point to point over a transport, counted in `stats`."""
+
+    def __init__(self, transport: Transport, stats: Stats) -> None:
+        self.transport = transport
+        self.stats = stats
+
+    def isend(self, peer: int, message: Message) -> Pending:
+        """As the transport's."""
+        stats = self.stats
+        stats.messages += 1
+        stats.bytes += len(message)
+        if stats.sent is not None:
+            stats.sent.append((peer, len(message)))
+        with stats.phase("send"):
+            return self.transport.isend(peer, message)
+
+    def irecv(self, peer: int) -> Pending:
+        """As the transport's."""
+        return self.transport.irecv(peer)
+
+    def finish(self, pending: Pending) -> Message:
+        """Wait for a message that was started with `irecv` or `isend`."""
+        stats = self.stats
+        with stats.phase("wait"):
+            message = pending.wait()
+        if len(message):
+            stats.received_messages += 1
+            stats.received_bytes += len(message)
+        return message

@@ -1,0 +1,232 @@
+"""Ranks as MPI processes, through mpi4py.
+
+Messages travel on a duplicate of the user's communicator, notes on a second one, so
+that nothing of ours meets a message of theirs. All waits poll: MPI would spin in its
+own waits, take the processor from ranks that have work, and never look at the clock.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpi4py import MPI
+
+from ..errors import TransportError
+from .base import EMPTY, Message, Pending, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+# A longer message travels in pieces of this many bytes; one that is an exact multiple
+# ends with an empty piece. MPI counts are 32 bits wide in most libraries.
+PIECE = 1 << 30
+
+# Between two polls: first spin, then let others run, then sleep longer and longer.
+YIELDS, FIRST_NAP, LONGEST_NAP = 50, 20e-6, 500e-6
+
+FAREWELL = 3.0  # seconds that a failing rank gives its peers to report their own view
+
+OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
+
+
+class _Sending(Pending):
+    def __init__(self, transport: MpiTransport, peer: int, message: Message) -> None:
+        super().__init__(transport, peer, f"send to rank {peer}")
+        self._message = message  # keeps the buffer alive
+        pieces = len(message) // PIECE + 1
+        self._requests = [
+            transport.comm.Isend(message[i * PIECE : (i + 1) * PIECE], peer)
+            for i in range(pieces)
+        ]
+
+    def poll(self) -> bool:
+        while self._requests and self._requests[0].Test():
+            del self._requests[0]
+        return not self._requests
+
+    def result(self) -> Message:
+        return EMPTY
+
+
+class _Receiving(Pending):
+    transport: MpiTransport
+
+    def __init__(self, transport: MpiTransport, peer: int) -> None:
+        super().__init__(transport, peer, f"receive from rank {peer}")
+        self._pieces: list[Message] = []
+        self._request: MPI.Request | None = None
+
+    def poll(self) -> bool:
+        while True:
+            if self._request is None:
+                if self._pieces and len(self._pieces[-1]) < PIECE:
+                    return True
+                status = MPI.Status()
+                found = self.transport.comm.Improbe(self.peer, status=status)
+                if found is None:
+                    return False
+                piece = np.empty(status.Get_count(MPI.BYTE), np.uint8)
+                self._pieces.append(piece)
+                self._request = found.Irecv(piece)
+            if not self._request.Test():
+                return False
+            self._request = None
+
+    def result(self) -> Message:
+        if len(self._pieces) == 1:
+            return self._pieces[0]
+        return np.concatenate(self._pieces)
+
+
+class MpiTransport(Transport):
+    """One process's end of an MPI communicator."""
+
+    engine = "mpi"
+
+    def __init__(self, comm: MPI.Comm, timeout: float) -> None:
+        super().__init__(comm.Get_rank(), comm.Get_size(), timeout)
+        self.comm = _duplicate(comm, timeout)
+        self._notes = _duplicate(comm, timeout)
+        self._telling: list[tuple[MPI.Request, bytes]] = []
+        self._closed = False
+        _Farewell.of_this_process().transports.add(self)
+
+    def isend(self, peer: int, message: Message) -> Pending:
+        return _Sending(self, peer, message)
+
+    def irecv(self, peer: int) -> Pending:
+        return _Receiving(self, peer)
+
+    def tell(self, peer: int, note: bytes) -> None:
+        self._telling = [entry for entry in self._telling if not entry[0].Test()]
+        request = self._notes.Isend([note, MPI.BYTE], peer)
+        self._telling.append((request, note))
+
+    def heard(self) -> Sequence[tuple[int, bytes]]:
+        notes = []
+        status = MPI.Status()
+        while self._notes.Iprobe(status=status):
+            note = bytearray(status.Get_count(MPI.BYTE))
+            sender = status.Get_source()
+            self._notes.Recv([note, MPI.BYTE], sender)
+            notes.append((sender, bytes(note)))
+        return notes
+
+    def idle(self, turn: int) -> None:
+        _idle(turn)
+
+    def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
+        total = np.empty_like(array)
+        flat, out = array.reshape(-1), total.reshape(-1)
+        step = PIECE // array.itemsize
+        for start in range(0, array.size, step):
+            part = slice(start, start + step)
+            request = self.comm.Iallreduce(flat[part], out[part], OPS[op])
+            # Nobody in particular is waited for; the next rank stands for all.
+            peer = (self.rank + 1) % self.size
+            self.wait_for(request.Test, peer, "native allreduce")
+        return total
+
+    def duplicate(self) -> MpiTransport:
+        self.barrier()
+        return self.adopt(MpiTransport(self.comm, self.timeout))
+
+    def split(self, members: Sequence[int]) -> MpiTransport:
+        self.barrier()  # all are here, so MPI's blocking call ends at once
+        group = self.comm.Split(members[0], list(members).index(self.rank))
+        try:
+            return self.adopt(MpiTransport(group, self.timeout))
+        finally:
+            group.Free()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        _Farewell.of_this_process().transports.discard(self)
+        if self.control.failure is None and not MPI.Is_finalized():
+            self.comm.Free()
+            self._notes.Free()
+
+
+def _idle(turn: int) -> None:
+    if turn < YIELDS:
+        os.sched_yield()
+    else:
+        time.sleep(min(LONGEST_NAP, FIRST_NAP * 2 ** min(16, (turn - YIELDS) // 8)))
+
+
+def _duplicate(comm: MPI.Comm, timeout: float) -> MPI.Comm:
+    """MPI_Comm_dup, but with an end to the wait."""
+    copy, request = comm.Idup()
+    deadline = time.monotonic() + timeout
+    turn = 0
+    while not request.Test():
+        if time.monotonic() > deadline:
+            raise TransportError(
+                f"rank {comm.Get_rank()}: not all {comm.Get_size()} ranks have come to "
+                f"open the communicator within {timeout:g} s"
+            )
+        _idle(turn)
+        turn += 1
+    return copy
+
+
+class _Farewell:
+    """What a process does when it ends with communicators open.
+
+    Ranks that wait for it hear of it at once. If it ends in an error, MPI_Finalize would
+    wait for ranks that never come: then the job is aborted, after a moment in which the
+    others can say what they saw.
+    """
+
+    _instance: _Farewell | None = None
+
+    def __init__(self) -> None:
+        self.transports: weakref.WeakSet[MpiTransport] = weakref.WeakSet()
+        self._error: BaseException | None = None
+        self._print = sys.excepthook
+        sys.excepthook = self._on_error
+        atexit.register(self._on_exit)
+
+    @classmethod
+    def of_this_process(cls) -> _Farewell:
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    def _on_error(
+        self,
+        kind: type[BaseException],
+        error: BaseException,
+        trace: TracebackType | None,
+    ) -> None:
+        self._error = error
+        self._print(kind, error, trace)
+
+    def _on_exit(self) -> None:
+        if MPI.Is_finalized():
+            return
+        for transport in self.transports:
+            if self._error is not None:
+                transport.control.abort(self._error)
+            transport.control.leave()
+        if self._error is None:
+            return
+        sys.stderr.flush()
+        deadline = time.monotonic() + FAREWELL
+        turn = 0
+        while not all(t.control.everyone_gone() for t in self.transports):
+            if time.monotonic() > deadline:
+                MPI.COMM_WORLD.Abort(1)
+            _idle(turn)
+            turn += 1

@@ -1,0 +1,150 @@
+"""Ranks as threads of one process: for tests and notebooks.
+
+A message is handed over by reference, marked read-only: nothing is copied.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .base import EMPTY, Message, Pending, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
+
+
+class Mailbox:
+    """What has been sent to one rank and not yet been read."""
+
+    def __init__(self, size: int) -> None:
+        self.changed = threading.Condition()
+        self.messages: list[deque[Message]] = [deque() for _ in range(size)]
+        self.notes: deque[tuple[int, bytes]] = deque()
+        self.arrivals = 0  # counts both, so that a waiting rank sees that there is news
+
+    def put(self, queue: deque[Any], item: object) -> None:
+        """Add to one of the queues and wake the rank that may wait for it."""
+        with self.changed:
+            queue.append(item)
+            self.arrivals += 1
+            self.changed.notify()
+
+
+class World:
+    """The mailboxes of all ranks, and the worlds that were made from this one."""
+
+    def __init__(self, size: int) -> None:
+        self.mailboxes = [Mailbox(size) for _ in range(size)]
+        self._lock = threading.Lock()
+        self._children: dict[tuple[int, ...], World] = {}
+
+    def child(self, key: tuple[int, ...], size: int) -> World:
+        """The world that all callers of the same call share; made by the first."""
+        with self._lock:
+            return self._children.setdefault(key, World(size))
+
+
+class _Sent(Pending):
+    def poll(self) -> bool:
+        return True
+
+    def result(self) -> Message:
+        return EMPTY
+
+
+class _Receiving(Pending):
+    transport: ThreadTransport
+    _message: Message | None = None
+
+    def poll(self) -> bool:
+        if self._message is None:
+            queue = self.transport.mailbox.messages[self.peer]
+            if queue:
+                self._message = queue.popleft()
+        return self._message is not None
+
+    def result(self) -> Message:
+        assert self._message is not None
+        return self._message
+
+
+class ThreadTransport(Transport):
+    """One thread's end of a `World`."""
+
+    engine = "threads"
+
+    def __init__(self, world: World, rank: int, timeout: float) -> None:
+        super().__init__(rank, len(world.mailboxes), timeout)
+        self._world = world
+        self._calls = 0
+        self._seen = -1
+        self.mailbox = world.mailboxes[rank]
+
+    def isend(self, peer: int, message: Message) -> Pending:
+        message = message.view()
+        message.flags.writeable = False
+        box = self._world.mailboxes[peer]
+        box.put(box.messages[self.rank], message)
+        return _Sent(self, peer, f"send to rank {peer}")
+
+    def irecv(self, peer: int) -> Pending:
+        return _Receiving(self, peer, f"receive from rank {peer}")
+
+    def tell(self, peer: int, note: bytes) -> None:
+        box = self._world.mailboxes[peer]
+        box.put(box.notes, (self.rank, note))
+
+    def heard(self) -> Sequence[tuple[int, bytes]]:
+        box = self.mailbox
+        notes = []
+        while box.notes:
+            notes.append(box.notes.popleft())
+        return notes
+
+    def idle(self, turn: int) -> None:
+        del turn
+        box = self.mailbox
+        with box.changed:
+            if box.arrivals == self._seen:  # no news since before the last poll
+                box.changed.wait(0.05)
+            self._seen = box.arrivals
+
+    def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
+        """Each rank reduces its share of all arrays, which it sees by reference."""
+        mine = array.reshape(-1).view(np.uint8)
+        arrays = [a.view(array.dtype) for a in self._everyones(mine)]
+        share = slice(
+            self.rank * array.size // self.size,
+            (self.rank + 1) * array.size // self.size,
+        )
+        total = arrays[0][share].copy()
+        for other in arrays[1:]:
+            REDUCE[op](total, other[share], out=total)
+        shares = self._everyones(total.view(np.uint8))
+        return np.concatenate(shares).view(array.dtype).reshape(array.shape)
+
+    def _everyones(self, message: Message) -> list[Message]:
+        others = [p for p in range(self.size) if p != self.rank]
+        for peer in others:
+            self.isend(peer, message)
+        return [message if p == self.rank else self.receive(p) for p in range(self.size)]
+
+    def duplicate(self) -> ThreadTransport:
+        return self.split(range(self.size))
+
+    def split(self, members: Sequence[int]) -> ThreadTransport:
+        self._calls += 1
+        world = self._world.child((self._calls, *members), len(members))
+        child = ThreadTransport(world, list(members).index(self.rank), self.timeout)
+        return self.adopt(child)
+
+    def close(self) -> None:
+        """Nothing to give back: the garbage collector has it."""
