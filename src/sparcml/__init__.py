@@ -1,1 +1,12 @@
 """sparcml: sum vectors across machines and send only what matters."""
+
+from .communicator import Communicator as Communicator
+from .errors import MismatchError as MismatchError
+from .errors import TransportError as TransportError
+from .errors import WireError as WireError
+from .ranks import from_mpi as from_mpi
+from .ranks import launch as launch
+from .ranks import world as world
+from .stream import Stream as Stream
+
+__version__ = "0.1.0"

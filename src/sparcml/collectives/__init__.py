@@ -1,0 +1,39 @@
+"""Who talks to whom. One algorithm a file, each with its declared cost."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..stream import Stream
+from . import (
+    dsar_split_allgather,
+    native,
+    ssar_recursive_double,
+    ssar_split_allgather,
+)
+from .base import Call as Call
+from .base import Shape as Shape
+from .cost import Network as Network
+from .cost import Problem as Problem
+from .cost import Round as Round
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An allreduce and its cost."""
+
+    run: Callable[[Call, Stream], Stream]
+    cost: Callable[[int, Problem], list[Round]]
+
+
+ALLREDUCES = {
+    "ssar_recursive_double": Algorithm(
+        ssar_recursive_double.ssar_recursive_double, ssar_recursive_double.cost
+    ),
+    "ssar_split_allgather": Algorithm(
+        ssar_split_allgather.ssar_split_allgather, ssar_split_allgather.cost
+    ),
+    "dsar_split_allgather": Algorithm(
+        dsar_split_allgather.dsar_split_allgather, dsar_split_allgather.cost
+    ),
+    "native": Algorithm(native.native, native.cost),
+}

@@ -1,0 +1,38 @@
+"""All ranks tell each other what they are about to reduce.
+
+Steps: ceil(log2(P)).
+Bytes sent per rank: a bare header of 32 bytes for each other rank.
+
+One small exchange before an `auto` call: it fixes the choice, which must be the same
+everywhere, and finds a mismatch on every rank at once, before anything else is sent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import wire
+from ..errors import MismatchError
+from .allgather import allgather_messages
+from .base import Shape
+from .cost import Problem
+
+if TYPE_CHECKING:
+    from ..stream import Stream
+    from .base import Call
+
+
+def agree(call: Call, x: Stream) -> Problem | MismatchError:
+    """The sum to be formed, or in what the ranks differ: the same on every rank."""
+    headers = [
+        wire.Header.read(message)
+        for message in allgather_messages(call, call.bare_header(x))
+    ]
+    shapes = [Shape.of(header) for header in headers]
+    for rank, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            return MismatchError(
+                f"rank 0 has {shapes[0]}, but rank {rank} has {shape}: all ranks must "
+                f"reduce vectors of the same size, block and dtype"
+            )
+    return Problem(x.blocks, x.entry_bytes, tuple(h.nnz for h in headers))

@@ -1,0 +1,183 @@
+"""What a collective sees: one call on one rank, with streams going in and out.
+
+A collective is a function `(call, stream) -> stream` that reads like the paper. The call
+codes what is sent, checks what arrives, and counts both. Rounds number the messages of
+a call, so that two ranks that are not at the same point notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import wire
+from ..errors import MismatchError, WireError
+from ..stream import OPS, Stream, add, add_many, neutral
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..stream.stream import Values
+    from ..transport import Counting, Message, Pending
+
+# What the `call` byte of a message says: the collective in the upper five bits, and the
+# operation in the lower three.
+COLLECTIVES = (
+    "agree",
+    "allgather",
+    "broadcast",
+    "ssar_recursive_double",
+    "ssar_split_allgather",
+    "dsar_split_allgather",
+    "native",
+)
+
+
+def call_code(collective: str, op: str) -> int:
+    """The `call` byte."""
+    return COLLECTIVES.index(collective) << 3 | OPS.index(op)
+
+
+def call_name(code: int) -> str:
+    """The `call` byte in words, for error messages."""
+    collective, op = code >> 3, code & 7
+    if collective >= len(COLLECTIVES) or op >= len(OPS):
+        return f"unknown call {code}"
+    return f"{COLLECTIVES[collective]} ({OPS[op]})"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all ranks must agree on."""
+
+    blocks: int
+    block: int
+    dtype: object
+
+    @classmethod
+    def of(cls, x: Stream | wire.Header) -> Shape:
+        """Of a stream or of a message."""
+        return cls(x.blocks, x.block, x.dtype)
+
+    def __str__(self) -> str:
+        block = f" in blocks of {self.block}" if self.block > 1 else ""
+        return f"size {self.blocks * self.block}{block}, {self.dtype}"
+
+
+class Call:
+    """One collective call on one rank."""
+
+    def __init__(
+        self, link: Counting, collective: str, op: str, sequence: int, shape: Shape
+    ) -> None:
+        self._link = link
+        self.rank, self.size = link.transport.rank, link.transport.size
+        self.op = op
+        self._code = call_code(collective, op)
+        self._sequence = sequence
+        self._shape = shape
+        self._leaving: list[Pending] = []
+        self._name = f"{collective} #{sequence}"
+
+    def add(self, a: Stream, b: Stream) -> Stream:
+        """A op b."""
+        with self._link.stats.phase("add"):
+            return add(a, b, self.op)
+
+    def add_many(self, streams: Sequence[Stream]) -> Stream:
+        """All of them, in this order."""
+        with self._link.stats.phase("add"):
+            return add_many(streams, self.op)
+
+    def send(self, peer: int, stream: Stream, turn: int) -> Stream:
+        """Start sending; what the peer will see comes back."""
+        message, seen = self.encode(stream, turn)
+        self.send_message(peer, message)
+        return seen
+
+    def receive(self, peer: int, turn: int, shape: Shape | None = None) -> Stream:
+        """The peer's stream of this round, of this shape or the whole vector's."""
+        return self.decode(self.receive_message(peer), peer, turn, shape)
+
+    def exchange(self, peer: int, stream: Stream, turn: int) -> tuple[Stream, Stream]:
+        """Both send, both receive: (what the peer saw of mine, the peer's)."""
+        arriving = self._link.irecv(peer)
+        seen = self.send(peer, stream, turn)
+        return seen, self.decode(self._link.finish(arriving), peer, turn)
+
+    def encode(self, stream: Stream, turn: int) -> tuple[Message, Stream]:
+        """A message of this call and round, and what its readers will see."""
+        with self._link.stats.phase("encode"):
+            tag = wire.Tag(self._code, self._sequence, turn)
+            return wire.encode(stream, tag)
+
+    def decode(
+        self,
+        message: Message,
+        source: int,
+        turn: int,
+        shape: Shape | None = None,
+        *,
+        as_held: bool = True,
+    ) -> Stream:
+        """The stream in a message, after checking that it belongs here."""
+        with self._link.stats.phase("decode"):
+            try:
+                header = wire.Header.read(message)
+                self.check(header, source)
+                self._check_shape(header, source, turn, shape or self._shape)
+                return wire.decode(message, neutral(self.op), as_held=as_held)[1]
+            except WireError as error:
+                raise WireError(
+                    f"rank {self.rank} got bytes from rank {source} that are no stream, in "
+                    f"{self._name}: {error}"
+                ) from None
+
+    def bare_header(self, x: Stream) -> Message:
+        """A message that says what x is, without its entries."""
+        return wire.bare_header(x, wire.Tag(self._code, self._sequence))
+
+    def native(self, array: Values) -> Values:
+        """The engine's own dense allreduce."""
+        with self._link.stats.phase("wait"):
+            return self._link.transport.native_allreduce(array, self.op)
+
+    def send_message(self, peer: int, message: Message) -> None:
+        """Start sending bytes that are coded already."""
+        self._leaving.append(self._link.isend(peer, message))
+
+    def receive_message(self, peer: int) -> Message:
+        """The next bytes of that peer, still coded."""
+        return self._link.finish(self._link.irecv(peer))
+
+    def finish(self) -> None:
+        """Wait until everything sent has left."""
+        for pending in self._leaving:
+            self._link.finish(pending)
+        self._leaving.clear()
+
+    def check(self, got: wire.Header, source: int) -> None:
+        """Raise unless a message belongs to this call."""
+        if (got.tag.call, got.tag.sequence) == (
+            self._code,
+            self._sequence & 0xFFFFFFFF,
+        ):
+            return
+        raise MismatchError(
+            f"rank {self.rank} is in call {self._sequence}, {call_name(self._code)}, but "
+            f"rank {source} is in call {got.tag.sequence}, {call_name(got.tag.call)}: all "
+            f"ranks must make the same calls in the same order"
+        )
+
+    def _check_shape(self, got: wire.Header, source: int, turn: int, due: Shape) -> None:
+        if got.tag.round != turn & 0xFF:
+            raise MismatchError(
+                f"rank {self.rank} is in round {turn} of {self._name}, but rank {source} "
+                f"is in round {got.tag.round}"
+            )
+        if Shape.of(got) != due:
+            part = "" if due == self._shape else f" where {due} was due"
+            raise MismatchError(
+                f"rank {self.rank} has {self._shape}, but rank {source} sent "
+                f"{Shape.of(got)}{part}, in {self._name}"
+            )

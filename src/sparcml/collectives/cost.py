@@ -1,0 +1,124 @@
+"""What a collective costs: declared once, counted by tests, turned into seconds here.
+
+Each algorithm states, for every rank and round, whom it sends to and how many entries at
+least, likely and at most. Bytes follow from the wire's sizes, seconds from a network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A sum to be formed: how many entries each rank brings."""
+
+    blocks: int
+    entry_bytes: int
+    nnz: tuple[int, ...]
+
+    @property
+    def ranks(self) -> int:
+        """P."""
+        return len(self.nnz)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Entries in one message that covers a range of `blocks`.
+
+    The least holds as long as no sum cancels: a dense vector is sent without its zeros.
+    """
+
+    least: int
+    likely: float
+    most: int
+    blocks: int
+
+    def nbytes(self, entry_bytes: int) -> tuple[int, float, int]:
+        """The same in bytes on the wire."""
+        return (
+            wire.least_nbytes(self.least, self.blocks, entry_bytes),
+            wire.likely_nbytes(self.likely, self.blocks, entry_bytes),
+            wire.most_nbytes(self.most, self.blocks, entry_bytes),
+        )
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one rank sends before it waits, and what it computes after.
+
+    Attributes:
+        sends: (peer, what one message to it carries) each.
+        merged: Sparse entries that go through an addition, likely.
+        written: Values of dense vectors that are written, likely.
+    """
+
+    sends: tuple[tuple[int, tuple[Load, ...]], ...] = ()
+    merged: float = 0.0
+    written: float = 0.0
+
+    def messages(self) -> int:
+        """How many messages."""
+        return len(self.sends)
+
+    def loads(self) -> list[Load]:
+        """What all messages carry."""
+        return [load for _, loads in self.sends for load in loads]
+
+    def nbytes(self, entry_bytes: int) -> tuple[int, float, int]:
+        """Bytes: at least, likely, at most."""
+        sizes = [load.nbytes(entry_bytes) for load in self.loads()]
+        least, likely, most = zip(*sizes, strict=True) if sizes else ((), (), ())
+        return sum(least), sum(likely), sum(most)
+
+
+def union(problem: Problem, ranks: Iterable[int], blocks: int | None = None) -> Load:
+    """The sum of these ranks' vectors, over the whole range or one of `blocks`.
+
+    Likely: entries at uniformly random places, N (1 - prod(1 - k_i / N)). At least: of a
+    part nothing is certain unless every rank is full.
+    """
+    N = problem.blocks
+    span = N if blocks is None else blocks
+    counts = [problem.nnz[r] for r in ranks]
+    empty = 1.0
+    for k in counts:
+        empty *= 1 - k / N if N else 1
+    largest = max(counts)
+    return Load(
+        max(0, largest - (N - span)),
+        span * (1 - empty),
+        min(span, sum(counts)),
+        span,
+    )
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a message, a byte and an entry cost, in seconds.
+
+    The defaults are those of ranks on one machine, until a network has been measured.
+    """
+
+    latency: float = 50e-6
+    byte: float = 1e-9
+    coded: float = 2e-9  # an entry that is coded and decoded
+    merged: float = 4e-9  # a sparse entry that goes through an addition
+    written: float = 0.5e-9  # a value of a dense vector
+
+    def seconds(self, rounds: Sequence[Round], entry_bytes: int) -> float:
+        """Rounds follow each other; within one, a rank's messages queue at its link."""
+        total = 0.0
+        for turn in rounds:
+            _, nbytes, _ = turn.nbytes(entry_bytes)
+            total += self.latency * turn.messages() + self.byte * nbytes
+            total += self.coded * sum(load.likely for load in turn.loads())
+            total += self.merged * turn.merged + self.written * turn.written
+        return total

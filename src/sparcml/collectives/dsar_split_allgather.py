@@ -1,0 +1,47 @@
+"""Sparse allreduce by split and allgather, for a sum that becomes dense.
+
+Steps: 1 (P - 1 messages), then ceil(log2(P)).
+Bytes sent per rank: its stream outside its range, then P - 1 dense ranges of N / P.
+
+Like ssar_split_allgather, but the owner sums into a dense range from the start, so each
+part costs only its own entries, and the result is dense.
+
+Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019,
+section 5.3.3 (DSAR_Split_allgather).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..stream import Stream, bounds, neutral
+from ..stream.parts import join_dense
+from . import split_reduce
+from . import ssar_split_allgather as ssar
+from .cost import Problem, Round
+
+if TYPE_CHECKING:
+    from .base import Call
+
+
+def dsar_split_allgather(call: Call, x: Stream) -> Stream:
+    """Sum over all ranks, on all ranks; dense."""
+    parts = split_reduce.collect(call, x)
+    reduced = empty_like(parts[0], neutral(call.op))
+    for part in parts:
+        reduced = call.add(reduced, part)
+    return join_dense(ssar.gather(call, x, reduced), bounds(x.blocks, call.size))
+
+
+def empty_like(part: Stream, fill: float) -> Stream:
+    """A dense stream with nothing in it yet."""
+    values = np.full(part.size, fill, part.dtype)
+    return Stream.trusted(part.size, None, values, part.block, fill, scratch=True)
+
+
+def cost(rank: int, problem: Problem) -> list[Round]:
+    """The same messages as with a sparse result, but dense ranges are written."""
+    rounds = ssar.cost(rank, problem)
+    return [*rounds, Round(written=problem.blocks * (1 + 1 / problem.ranks))]

@@ -1,0 +1,51 @@
+"""The first half of the split algorithms: each rank reduces one range of the vector.
+
+Steps: 1 (P - 1 messages).
+Bytes sent per rank: those of its own stream outside its own range.
+
+The vector is cut into P ranges, and rank j owns range j. Every rank sends the part in
+each range directly to its owner, beginning with the next rank so that not all talk to
+rank 0 first; the owner adds the parts in the order of ranks, whichever came first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..stream import bounds, split
+from .base import Shape
+from .cost import Load, Problem, Round
+
+if TYPE_CHECKING:
+    from ..stream import Stream
+    from .base import Call
+
+
+def collect(call: Call, x: Stream) -> list[Stream]:
+    """All ranks' parts of this rank's range, in the order of ranks."""
+    parts = split(x, bounds(x.blocks, call.size))
+    mine = parts[call.rank]
+    for step in range(1, call.size):
+        owner = (call.rank + step) % call.size
+        call.send(owner, parts[owner], 0)
+    shape = Shape.of(mine)
+    received = {call.rank: mine}
+    for step in range(1, call.size):
+        source = (call.rank - step) % call.size
+        received[source] = call.receive(source, 0, shape)
+    return [received[rank] for rank in range(call.size)]
+
+
+def cost(rank: int, problem: Problem) -> list[Round]:
+    """What this rank sends and adds."""
+    P, N = problem.ranks, problem.blocks
+    edges = bounds(N, P)
+    k = problem.nnz[rank]
+    sends = []
+    for step in range(1, P):
+        owner = (rank + step) % P
+        span = edges[owner + 1] - edges[owner]
+        likely = k * span / N if N else 0.0
+        load = Load(max(0, k - (N - span)), likely, min(k, span), span)
+        sends.append((owner, (load,)))
+    return [Round(tuple(sends), merged=sum(problem.nnz) / P)] if sends else []

@@ -1,0 +1,53 @@
+"""Sparse allreduce by split and allgather: for large data with a sparse result.
+
+Steps: 1 (P - 1 messages), then ceil(log2(P)).
+Bytes sent per rank: its stream outside its range, then P - 1 reduced ranges; between
+2 (P - 1) / P and P times those of one rank's stream if indices are spread evenly.
+
+Each rank reduces one range, and the reduced ranges are gathered: since they are disjoint,
+joining them is concatenation.
+
+Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019,
+section 5.3.2 (SSAR_Split_allgather). The paper folds to a power of two; this does not.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ..stream import bounds, join
+from . import allgather, split_reduce
+from .base import Shape
+from .cost import Load, Problem, Round, union
+
+if TYPE_CHECKING:
+    from ..stream import Stream
+    from .base import Call
+
+
+def ssar_split_allgather(call: Call, x: Stream) -> Stream:
+    """Sum over all ranks, on all ranks."""
+    reduced = call.add_many(split_reduce.collect(call, x))
+    return join(gather(call, x, reduced), bounds(x.blocks, call.size))
+
+
+def gather(call: Call, x: Stream, reduced: Stream) -> list[Stream]:
+    """Every rank's reduced range; all ranks, the owner too, decode the same bytes."""
+    edges = bounds(x.blocks, call.size)
+    message, _ = call.encode(reduced, 1)
+    shapes = [Shape(b - a, x.block, x.dtype) for a, b in pairwise(edges)]
+    return [
+        call.decode(m, rank, 1, shapes[rank], as_held=False)
+        for rank, m in enumerate(allgather.allgather_messages(call, message))
+    ]
+
+
+def cost(rank: int, problem: Problem) -> list[Round]:
+    """What this rank sends, round by round."""
+    edges = bounds(problem.blocks, problem.ranks)
+
+    def reduced(owner: int) -> Load:
+        return union(problem, range(problem.ranks), edges[owner + 1] - edges[owner])
+
+    return split_reduce.cost(rank, problem) + allgather.cost(rank, problem.ranks, reduced)

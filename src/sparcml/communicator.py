@@ -1,0 +1,248 @@
+"""What a user holds: a rank among ranks, and the collectives."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import wire
+from .collectives import ALLREDUCES, Call, Network, Shape
+from .collectives.agree import agree
+from .collectives.allgather import allgather
+from .collectives.auto import Explanation, explain
+from .collectives.broadcast import broadcast_message
+from .errors import MismatchError, TransportError
+from .stream import MEAN, OPS, Stream, neutral, switch
+from .stream.add import refill
+from .stream.convert import KINDS, as_kind, kind_of, opened
+from .transport import Counting, Stats, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+    from typing import Self
+
+ENGINE_CHECKS_NOTHING = "native"  # no header of ours travels, so ranks agree beforehand
+
+
+class Communicator:
+    """One rank's place among `size` ranks.
+
+    All ranks make the same calls in the same order. Vectors go in as a `Stream`, a NumPy
+    array, a torch tensor or a scipy sparse row, and come back as the same kind; results
+    are read-only. Used as a context it closes itself.
+
+    Attributes:
+        stats: Messages, bytes and seconds per phase; `stats.reset()` starts anew.
+    """
+
+    def __init__(self, transport: Transport, network: Network | None = None) -> None:
+        self._transport = transport
+        self._network = network or Network()
+        self._sequence = 0
+        self._busy = threading.Lock()
+        self._closed = False
+        self.stats = Stats()
+        self._link = Counting(transport, self.stats)
+
+    @property
+    def rank(self) -> int:
+        """This rank's number, from 0."""
+        return self._transport.rank
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return self._transport.size
+
+    @property
+    def engine(self) -> str:
+        """What carries the bytes: threads or mpi."""
+        return self._transport.engine
+
+    def __repr__(self) -> str:
+        return f"Communicator(rank={self.rank}, size={self.size}, engine={self.engine})"
+
+    def allreduce(self, x: Any, op: str = "sum", algorithm: str = "auto") -> Any:
+        """Reduce over all ranks; every rank gets the result, with the same bits.
+
+        Args:
+            x: This rank's vector. What a stream does not store counts as the neutral
+                element of the operation.
+            op: sum, mean, min, max or prod.
+            algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by their
+                declared costs, after a small exchange that also finds mismatches.
+
+        Returns:
+            The same kind of thing as x, read-only.
+
+        Raises:
+            MismatchError: If ranks differ in size, dtype, op, algorithm or call order.
+            TransportError: If a rank has raised, stalled or gone.
+        """
+        reduction = "sum" if op == MEAN else op
+        _check_choice("op", reduction, OPS, shown=(*OPS, MEAN))
+        _check_choice("algorithm", algorithm, ALLREDUCES, shown=("auto", *ALLREDUCES))
+        stream, back = _opened_for(x, reduction)
+        if self.size == 1:
+            with self._operation("allreduce"):
+                return back(_alone(stream))
+        if algorithm in ("auto", ENGINE_CHECKS_NOTHING):
+            explanation = self._explain(stream, reduction)
+            if algorithm == "auto":
+                algorithm = explanation.choice
+        else:
+            self._sequence += 1
+        with self._call(algorithm, reduction, stream) as call:
+            total = ALLREDUCES[algorithm].run(call, stream)
+        return back(_divided(total, self.size) if op == MEAN else total)
+
+    def explain(self, x: Any, op: str = "sum") -> Explanation:
+        """What `auto` would choose for x, and what each algorithm would cost.
+
+        A collective call: all ranks make it.
+        """
+        stream, _ = _opened_for(x, "sum" if op == MEAN else op)
+        return self._explain(stream, "sum" if op == MEAN else op)
+
+    def _explain(self, stream: Stream, op: str) -> Explanation:
+        self._sequence += 1
+        with self._call("agree", op, stream) as call:
+            problem = agree(call, stream)
+        if isinstance(problem, MismatchError):
+            raise problem  # all ranks found it, and nothing is under way: still usable
+        return explain(problem, self._network, ALLREDUCES)
+
+    def allgather(self, x: Any) -> list[Any]:
+        """Every rank's vector, in the order of ranks; they may differ in size."""
+        stream, back = opened(x)
+        stream = switch(stream)
+        self._sequence += 1
+        with self._call("allgather", "sum", stream) as call:
+            return [back(s) for s in allgather(call, stream)]
+
+    def broadcast(self, x: Any = None, root: int = 0) -> Any:
+        """The root's vector on every rank.
+
+        Elsewhere x may be None, or a vector that must then have the same shape.
+        """
+        if not 0 <= root < self.size:
+            raise ValueError(f"broadcast: root must be in [0, {self.size}), got {root}")
+        if x is None and self.rank == root:
+            raise ValueError("broadcast: the root must give a vector, got None")
+        stream, back = (None, None) if x is None else opened(x)
+        self._sequence += 1
+        with self._call("broadcast", "sum", stream or Stream(0, [], [])) as call:
+            mine = None
+            if self.rank == root and stream is not None:
+                mine, _ = call.encode(switch(stream), KINDS.index(kind_of(x)))
+            message = broadcast_message(call, mine, root)
+            header = wire.Header.read(message)
+            shape = Shape.of(header) if stream is None else None
+            result = call.decode(message, root, header.tag.round, shape)
+        return back(result) if back else as_kind(result, KINDS[header.tag.round])
+
+    def barrier(self) -> None:
+        """No rank goes on before all have come."""
+        self._sequence += 1
+        with self._operation("barrier"):
+            self._transport.barrier()
+
+    def duplicate(self) -> Communicator:
+        """The same ranks with channels of their own, for another part of a program."""
+        self._sequence += 1
+        with self._operation("duplicate"):
+            return Communicator(self._transport.duplicate(), self._network)
+
+    def split(self, color: int, key: int = 0) -> Communicator:
+        """A communicator of the ranks with the same color, ordered by key, then rank."""
+        mine = np.array([color, key], np.float64)
+        everyone = [a.astype(np.int64) for a in self.allgather(mine)]
+        same = [r for r in range(self.size) if everyone[r][0] == color]
+        members = sorted(same, key=lambda r: (everyone[r][1], r))
+        with self._operation("split"):
+            return Communicator(self._transport.split(members), self._network)
+
+    def close(self) -> None:
+        """Give the engine's resources back; a second time does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._transport.abort(error)
+        self.close()
+
+    @contextmanager
+    def _call(self, collective: str, op: str, x: Stream) -> Iterator[Call]:
+        call = Call(self._link, collective, op, self._sequence, Shape.of(x))
+        with self._operation(collective):
+            yield call
+            call.finish()
+
+    @contextmanager
+    def _operation(self, name: str) -> Iterator[None]:
+        """One call at a time; whatever goes wrong in it, all ranks hear of it."""
+        failure = self._transport.control.failure
+        if self._closed or failure is not None:
+            why = f" after: {failure}" if failure is not None else ""
+            raise TransportError(f"{name}: this communicator is closed{why}")
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError(
+                f"{name}: another thread is using this communicator; give each thread its "
+                f"own with duplicate()"
+            )
+        self._transport.operation = f"{name} #{self._sequence}"
+        try:
+            self._transport.control.check()
+            yield
+            self._transport.operation = f"after {name} #{self._sequence}"
+        except BaseException as error:
+            self._transport.abort(error)
+            raise
+        finally:
+            self._busy.release()
+
+
+def _check_choice(what: str, got: Any, known: Any, shown: tuple[str, ...]) -> None:
+    if got not in (*known, "auto") or (what == "op" and got == "auto"):
+        raise ValueError(
+            f"allreduce: {what} must be one of {', '.join(shown)}, got {got!r}"
+        )
+
+
+def _opened_for(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
+    """The caller's vector, ready for the operation."""
+    fill = neutral(op)
+    stream, back = opened(x, fill)
+    if not stream.is_dense and stream.fill not in (0.0, fill):
+        raise ValueError(
+            f"allreduce: what this stream does not store counts as {stream.fill}, which "
+            f"{op} cannot use; make it dense with Stream.from_dense(x.to_dense())"
+        )
+    return switch(refill(stream, fill)), back
+
+
+def _alone(x: Stream) -> Stream:
+    """The result of a single rank: a copy, so that it never changes with the input."""
+    values = x.raw_values.copy()
+    values[np.isnan(values)] = np.nan  # the canonical one, as in every other result
+    indices = None if x.raw_indices is None else x.raw_indices.copy()
+    return Stream.trusted(x.size, indices, values, x.block, x.fill)
+
+
+def _divided(x: Stream, ranks: int) -> Stream:
+    values = x.raw_values / x.dtype.type(ranks)
+    return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill)

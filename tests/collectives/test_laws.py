@@ -1,0 +1,45 @@
+"""The laws over the whole roster, on threads."""
+
+import pytest
+
+import sparcml
+
+from .. import laws
+
+
+@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("algorithm", ["auto", *laws.LOSSLESS])
+def test_same_sum(algorithm, ranks):
+    def body(comm):
+        for case in laws.CASES:
+            laws.same_sum(comm, algorithm, case)
+
+    sparcml.launch(body, ranks)
+
+
+@pytest.mark.parametrize("op", ["min", "max", "prod"])
+@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("algorithm", ["auto", *laws.LOSSLESS])
+def test_same_reduction(algorithm, ranks, op):
+    def body(comm):
+        for case in laws.CASES:
+            laws.same_sum(comm, algorithm, case, op)
+
+    sparcml.launch(body, ranks)
+
+
+@pytest.mark.parametrize("op", ["sum", "min", "max", "prod"])
+@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("algorithm", laws.OURS)
+def test_same_bits(algorithm, ranks, op):
+    sparcml.launch(lambda comm: laws.same_bits(comm, algorithm, op), ranks)
+
+
+@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("algorithm", laws.OURS)
+def test_declared_cost_is_counted_cost(algorithm, ranks):
+    def body(comm):
+        for case in laws.CASES:
+            laws.declared_cost(comm, algorithm, case)
+
+    sparcml.launch(body, ranks)
