@@ -1,0 +1,6 @@
+"""Start the command line: `python -m sparcml`."""
+
+from sparcml.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The command line's entry: registers the commands and words a user's mistakes."""
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from sparcml.cli.info import info
+from sparcml.cli.run import run
+from sparcml.errors import SparcmlError
+
+app = typer.Typer(
+    name="sparcml",
+    help="Sum vectors across machines and send only what matters.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+# What follows the script belongs to the script, options included.
+_FOREIGN_ARGUMENTS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
+
+app.command(context_settings=_FOREIGN_ARGUMENTS)(run)
+app.command()(info)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sparcml {version('sparcml')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    del show_version
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = app(prog_name="sparcml", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except (SparcmlError, OSError) as error:
+        code = _complain(str(error), 1)
+    except Exception as error:
+        # Usage errors have no public base class that every typer shares.
+        if not hasattr(error, "format_message"):
+            raise
+        code = _complain(_usage(error), 2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    command = getattr(context, "command_path", "sparcml")
+    text = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    return f"{command}: {text}" if text else f"{command}: see {command} --help"
+
+
+def _complain(text: str, code: int) -> int:
+    typer.echo(text, err=True)
+    return code
