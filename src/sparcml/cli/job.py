@@ -23,10 +23,6 @@ GONE = 5.0  # seconds for the ranks of a killed launcher to die
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Stopped(Exception):  # noqa: N818 - a request, not an error
-    """Someone asked `sparcml run` to stop."""
-
-
 class Job:
     """Ranks under a launcher, from start to the last one's end."""
 
@@ -35,7 +31,7 @@ class Job:
         self.verdict = ""
         self.reports: list[dict[str, Any]] = []
         self._pending = b""
-        self._stop = 0
+        self._stops: list[tuple[int, float]] = []  # signals to us, and when
         self._folder = tempfile.mkdtemp(prefix="sparcml-")
         self._pipe = str(Path(self._folder, "reports"))
         os.mkfifo(self._pipe)
@@ -82,52 +78,49 @@ class Job:
 
     def wait(self) -> int:
         """Pass output on until the job is over; give the code to exit with."""
-        try:
-            self._watch(float("inf"))
-        except Stopped:
-            with contextlib.suppress(Stopped):  # asked twice: no more patience
-                self._ask_to_stop()
-            self.verdict = f"stopped by {signal.Signals(self._stop).name}"
-            return 128 + self._stop
-        finally:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._read, selectors.EVENT_READ, self._receive)
             for pump in self._pumps:
-                pump.flush()
+                selector.register(pump.source, selectors.EVENT_READ, pump.move)
+            self._watch(selector)
+        for pump in self._pumps:
+            pump.flush()
+        if self._stops:
+            number = signal.Signals(self._stops[0][0])
+            self.verdict = f"stopped by {number.name}"
+            return 128 + number
         return self._judge()
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
         del frame
-        self._stop = number
-        raise Stopped
+        self._stops.append((number, time.monotonic()))
+        if len(self._stops) == 1:
+            Path(self._pipe).unlink(missing_ok=True)  # supervisors need not linger
+            with contextlib.suppress(AttributeError, ProcessLookupError):
+                self._process.send_signal(number)
 
-    def _ask_to_stop(self) -> None:
-        Path(self._pipe).unlink(missing_ok=True)  # supervisors need not linger
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(self._stop)
-        self._watch(time.monotonic() + rank.GRACE)
-
-    def _watch(self, deadline: float) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._read, selectors.EVENT_READ, self._receive)
-            for pump in self._pumps:
-                if pump.open:
-                    selector.register(pump.source, selectors.EVENT_READ, pump.move)
-            heard = time.monotonic()
-            while time.monotonic() < deadline:
-                ready = selector.select(QUIET / 2)
-                for key, _ in ready:
-                    if not key.data():
-                        selector.unregister(key.fd)
-                heard = time.monotonic() if ready else heard
-                if not ready and self._process.poll() is not None:
-                    return
-                if not any(pump.open for pump in self._pumps):
-                    self._process.wait()
-                    return
-                deadline = min(deadline, self._deadline(heard))
+    def _watch(self, selector: selectors.BaseSelector) -> None:
+        heard = time.monotonic()
+        while time.monotonic() < self._deadline(heard):
+            ready = selector.select(QUIET / 2)
+            for key, _ in ready:
+                if not key.data():
+                    selector.unregister(key.fd)
+            if ready:
+                heard = time.monotonic()
+            elif self._process.poll() is not None:
+                return
+            else:
+                for pump in self._pumps:
+                    pump.flush()
+            if not any(pump.open for pump in self._pumps):
+                return
 
     def _deadline(self, heard: float) -> float:
-        """When to end a job in which a rank failed."""
-        failures = [r["time"] for r in self.reports if r["code"]]
+        """When to end the job: a rank failed, or someone wants it stopped."""
+        if self._stops:
+            return self._stops[0][1] + rank.GRACE if len(self._stops) == 1 else 0.0
+        failures = [int(r["time"]) for r in self.reports if r["code"]]
         if not failures:
             return float("inf")
         if sum(r["ended"] for r in self.reports) == self.ranks:
@@ -149,7 +142,7 @@ class Job:
             first = min(failures, key=lambda r: int(r["time"]))
             self.verdict = f"rank {first['rank']} {first['how']}"
             return int(first["code"])
-        code = self._process.poll() or 0
+        code = self._process.wait(GONE)
         if code:
             self.verdict = f"mpiexec {rank.describe(code)}, and no rank said why"
         return code if code >= 0 else 128 - code

@@ -4,8 +4,9 @@ import os
 import re
 
 _RULE = b"=" * 83
+_OPENING = _RULE + b"\n=   BAD TERMINATION"
 _NOISE = re.compile(
-    rb"\n?" + _RULE + rb"\n=   BAD TERMINATION.*?(?:" + _RULE + rb"\n|\Z)"
+    rb"\n?" + _OPENING + rb".*?(?:" + _RULE + rb"\n|\Z)"
     rb"|YOUR APPLICATION TERMINATED WITH THE EXIT STRING: [^\n]*\n"
     rb"|This typically refers to a problem with your application\.\n"
     rb"|Please see the FAQ page for debugging suggestions\n"
@@ -28,10 +29,12 @@ class Pump:
         data = os.read(self.source, 1 << 16)
         self.open = bool(data)
         text = _NOISE.sub(b"", self._held + data)
-        # A rule may open a banner whose rest is still to come.
-        cut = text.find(_RULE) if data else -1
-        self._held = b"" if cut < 0 else text[cut:]
-        self._put(text if cut < 0 else text[:cut])
+        # A rule at the very end may open a banner whose rest is still to come.
+        cut = text.rfind(_RULE)
+        if cut < 0 or not data or not _OPENING.startswith(text[cut:]):
+            cut = len(text)
+        self._put(text[:cut])
+        self._held = text[cut:]
         return self.open
 
     def flush(self) -> None:

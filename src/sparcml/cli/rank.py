@@ -36,12 +36,14 @@ def describe(code: int) -> str:
 
 
 class Channel:
-    """The way to `sparcml run`: one JSON line a report, or silence if it is not here."""
+    """The way to `sparcml run`, one JSON line a report; silent if it is elsewhere."""
 
     def __init__(self, path: str) -> None:
         """Open the named pipe; on another machine there is none."""
         self.path = path
-        self.rank = next((os.environ[v] for v in RANK_VARIABLES if v in os.environ), "0")
+        self.rank = next(
+            (os.environ[v] for v in RANK_VARIABLES if v in os.environ), "0"
+        )
         try:
             self.fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:

@@ -14,7 +14,7 @@ from sparcml.cli.launcher import find_launcher
 def run(
     command: Annotated[
         list[str],
-        typer.Argument(metavar="SCRIPT [ARGUMENTS]...", help="What every rank runs."),
+        typer.Argument(metavar="SCRIPT", help="The script, then its arguments."),
     ],
     ranks: Annotated[
         int, typer.Option("--ranks", "-n", help="How many ranks to start.")

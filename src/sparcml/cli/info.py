@@ -1,0 +1,151 @@
+"""`sparcml info`: what is installed here, and what it can do."""
+
+import importlib
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import typer
+
+from sparcml.cli.launcher import find_mpiexec
+
+Facts = dict[str, dict[str, Any]]
+
+# name: (value if unset, meaning)
+SETTINGS = {
+    "SPARCML_ISA": ("best", "instruction set of the kernels"),
+    "SPARCML_TIMEOUT": ("30", "seconds a rank waits for another before it raises"),
+}
+
+
+def info(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the facts as JSON.")
+    ] = False,
+) -> None:
+    """Show versions, instruction sets, engines and settings."""
+    facts: Facts = {
+        "versions": _versions(),
+        "kernels": _kernels(),
+        "mpi": _mpi(),
+        "torch": _torch(),
+        "settings": _settings(),
+    }
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        _show(facts)
+
+
+def _versions() -> dict[str, str | None]:
+    return {
+        "sparcml": _version("sparcml"),
+        "python": platform.python_version(),
+        "numpy": _version("numpy"),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _kernels() -> dict[str, Any]:
+    try:
+        core = importlib.import_module("sparcml.kernels._core")
+        return {"active": core.isa(), "available": list(core.isas())}
+    except (ImportError, ValueError) as error:
+        return {"active": None, "available": [], "problem": str(error)}
+
+
+def _mpi() -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "mpiexec": find_mpiexec(),
+        "mpi4py": _version("mpi4py"),
+        "library": None,
+        "threads": None,
+        "progress": None,
+    }
+    if facts["mpi4py"] is None:
+        return facts | {"problem": "no mpi4py; pip install sparcml[mpich]"}
+    try:
+        MPI = importlib.import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:
+        return facts | {"problem": str(error).partition("\n")[0]}
+    level = MPI.Query_thread()
+    names = ("THREAD_SINGLE", "THREAD_FUNNELED", "THREAD_SERIALIZED", "THREAD_MULTIPLE")
+    facts["library"] = " ".join(
+        MPI.Get_library_version().partition("\n")[0].rstrip("\0").split()
+    )
+    facts["threads"] = next(n for n in names if getattr(MPI, n) == level)
+    facts["progress"] = (
+        "progress in the background"
+        if level == MPI.THREAD_MULTIPLE
+        else "iallreduce completes inside wait"
+    )
+    return facts
+
+
+def _torch() -> dict[str, Any]:
+    if _version("torch") is None:
+        return {"torch": None, "gloo": False}
+    try:
+        distributed = importlib.import_module("torch.distributed")
+    except (ImportError, OSError) as error:
+        problem = str(error).partition("\n")[0]
+        return {"torch": _version("torch"), "gloo": False, "problem": problem}
+    gloo = distributed.is_available() and distributed.is_gloo_available()
+    return {"torch": _version("torch"), "gloo": bool(gloo)}
+
+
+def _settings() -> dict[str, dict[str, str | bool]]:
+    return {
+        name: {
+            "value": os.environ.get(name, default),
+            "set": name in os.environ,
+            "meaning": meaning,
+        }
+        for name, (default, meaning) in SETTINGS.items()
+    }
+
+
+def _rows(facts: Facts) -> list[tuple[str, str]]:
+    kernels, mpi, torch = facts["kernels"], facts["mpi"], facts["torch"]
+    others = [name for name in kernels["available"] if name != kernels["active"]]
+    rows = [
+        (name, found or "not installed") for name, found in facts["versions"].items()
+    ]
+    rows.append(("instruction set", kernels["active"] or kernels["problem"]))
+    rows.append(("  also here", ", ".join(others) or "none"))
+    rows.append(("mpi4py", mpi["mpi4py"] or mpi["problem"]))
+    if mpi["library"]:
+        rows.append(("  library", mpi["library"]))
+        rows.append(("  threads", f"{mpi['threads']}: {mpi['progress']}"))
+    elif mpi["mpi4py"]:
+        rows.append(("  library", mpi["problem"]))
+    rows.append(("mpiexec", mpi["mpiexec"] or "none; pip install sparcml[mpich]"))
+    gloo = "with gloo" if torch["gloo"] else torch.get("problem", "without gloo")
+    rows.append(
+        ("torch", f"{torch['torch']}, {gloo}" if torch["torch"] else "not installed")
+    )
+    for name, setting in facts["settings"].items():
+        origin = "" if setting["set"] else " (default)"
+        rows.append((name, f"{setting['value']}{origin}: {setting['meaning']}"))
+    return rows
+
+
+def _show(facts: Facts) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _rows(facts):
+        table.add_row(Text(name), Text(value))
+    Console().print(table)
