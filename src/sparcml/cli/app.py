@@ -1,5 +1,6 @@
 """The command line's entry: registers the commands and words a user's mistakes."""
 
+import signal
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -19,9 +20,7 @@ app = typer.Typer(
 )
 
 # What follows the script belongs to the script, options included.
-_FOREIGN_ARGUMENTS = {"allow_interspersed_args": False, "ignore_unknown_options": True}
-
-app.command(context_settings=_FOREIGN_ARGUMENTS)(run)
+app.command(context_settings={"allow_interspersed_args": False})(run)
 app.command()(info)
 
 
@@ -52,6 +51,8 @@ def main() -> None:
         code = app(prog_name="sparcml", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
+    except BrokenPipeError:
+        code = 128 + signal.SIGPIPE  # whoever read our output has left
     except (SparcmlError, OSError) as error:
         code = _complain(str(error), 1)
     except Exception as error:
@@ -66,6 +67,7 @@ def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = getattr(context, "command_path", "sparcml")
     text = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    text = text.removeprefix("Invalid value: ")
     return f"{command}: {text}" if text else f"{command}: see {command} --help"
 
 

@@ -143,7 +143,10 @@ class Job:
             self.verdict = f"rank {first['rank']} {first['how']}"
             return int(first["code"])
         code = self._process.wait(GONE)
-        if code:
+        aborted = next((pump.aborted for pump in self._pumps if pump.aborted), "")
+        if code and aborted:
+            self.verdict = f"rank {aborted} called MPI_Abort with code {code}"
+        elif code:
             self.verdict = f"mpiexec {rank.describe(code)}, and no rank said why"
         return code if code >= 0 else 128 - code
 

@@ -13,6 +13,10 @@ _NOISE = re.compile(
     rb"|\[mpiexec@[^\n]*Ctrl-C[^\n]*\n",
     re.DOTALL,
 )
+# MPICH and Open MPI each name the rank that called MPI_Abort.
+_ABORT = re.compile(
+    rb"Abort\(\d+\) on node (\d+) |MPI_ABORT was invoked on rank (\d+) "
+)
 
 
 class Pump:
@@ -21,6 +25,7 @@ class Pump:
     def __init__(self, source: int, sink: int) -> None:
         self.source = source
         self.open = True
+        self.aborted = ""  # the rank that called MPI_Abort
         self._sink = sink
         self._held = b""
 
@@ -29,6 +34,8 @@ class Pump:
         data = os.read(self.source, 1 << 16)
         self.open = bool(data)
         text = _NOISE.sub(b"", self._held + data)
+        if found := _ABORT.search(text):
+            self.aborted = (found[1] or found[2]).decode()
         # A rule at the very end may open a banner whose rest is still to come.
         cut = text.rfind(_RULE)
         if cut < 0 or not data or not _OPENING.startswith(text[cut:]):

@@ -69,13 +69,14 @@ def play(channel: Channel, target: list[str]) -> int:
     """Run the script or module as `python` would, and report its failure at once."""
     module = target[0] == "-m"
     sys.argv = target[1:] if module else target
+    script = os.path.realpath(sys.argv[0])
     if not sys.flags.safe_path:
-        sys.path[0] = os.getcwd() if module else os.path.dirname(target[0])  # noqa: PTH109, PTH120
+        sys.path[0] = os.getcwd() if module else os.path.dirname(script)  # noqa: PTH109, PTH120
     try:
         if module:
             runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(target[0], run_name="__main__")
+            runpy.run_path(os.path.abspath(sys.argv[0]), run_name="__main__")  # noqa: PTH100
     except SystemExit as stop:
         if stop.code not in (None, 0):
             code = stop.code if isinstance(stop.code, int) else 1
@@ -86,7 +87,8 @@ def play(channel: Channel, target: list[str]) -> int:
     except BaseException as error:
         text = " ".join(f"{type(error).__name__}: {error}".split())
         _announce(channel, f"raised {text}", 1)
-        sys.excepthook(type(error), error, _script_frames(error.__traceback__))
+        error = error.with_traceback(_script_frames(error.__traceback__))
+        sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
 

@@ -1,0 +1,85 @@
+"""`sparcml info`, the version, and what an import must not pull in."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+
+def sparcml(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "sparcml", *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "80"} | environment,
+    )
+
+
+@pytest.fixture(scope="module")
+def facts():
+    done = sparcml("info", "--json", SPARCML_TIMEOUT="7")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_json_has_versions_and_kernels(facts):
+    assert facts["versions"]["numpy"] == np.__version__
+    assert facts["versions"]["python"] == sys.version.split()[0]
+    assert facts["kernels"]["active"] in facts["kernels"]["available"]
+    assert "scalar" in facts["kernels"]["available"]
+
+
+def test_json_says_what_the_mpi_can_do(facts):
+    mpi = facts["mpi"]
+    if mpi["library"] is None:
+        assert mpi["problem"]
+    elif mpi["threads"] == "THREAD_MULTIPLE":
+        assert mpi["progress"] == "progress in the background"
+    else:
+        assert mpi["progress"] == "iallreduce completes inside wait"
+
+
+def test_settings_show_value_and_meaning(facts):
+    timeout = facts["settings"]["SPARCML_TIMEOUT"]
+    assert (timeout["value"], timeout["set"]) == ("7", True)
+    assert "seconds" in timeout["meaning"]
+    assert not facts["settings"]["SPARCML_ISA"]["set"] or "SPARCML_ISA" in os.environ
+
+
+def test_table_fits_80_columns():
+    done = sparcml("info")
+    assert done.returncode == 0, done.stderr
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    for word in ("instruction set", "mpi4py", "torch", "SPARCML_TIMEOUT"):
+        assert word in done.stdout
+
+
+def test_bad_instruction_set_is_shown_not_raised():
+    done = sparcml("info", SPARCML_ISA="abacus")
+    assert done.returncode == 0, done.stderr
+    assert "abacus" in done.stdout
+
+
+def test_version_and_help():
+    assert sparcml("--version").stdout.startswith("sparcml ")
+    shown = sparcml("--help").stdout
+    assert "run" in shown
+    assert "info" in shown
+
+
+def test_unknown_command_is_one_line():
+    done = sparcml("sing")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "sing" in done.stderr
+
+
+def test_import_leaves_the_command_line_out():
+    code = "import sparcml, sys; print({'typer', 'rich', 'mpi4py'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"

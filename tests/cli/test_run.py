@@ -1,0 +1,165 @@
+"""`sparcml run` with real processes: codes, names, signals, and nobody left behind."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sparcml.cli.launcher import find_mpiexec
+
+needs_mpiexec = pytest.mark.skipif(find_mpiexec() is None, reason="no mpiexec here")
+needs_mpi4py = pytest.mark.skipif(
+    importlib.util.find_spec("mpi4py") is None, reason="no mpi4py here"
+)
+
+# Every rank leaves its process ids, its supervisor's too, before the body runs.
+PROLOGUE = """
+import os, signal, subprocess, sys, time
+rank = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK", 0)))
+with open(f"{rank}.tmp", "w") as file:
+    print(os.getpid(), os.getppid(), file=file)
+os.rename(f"{rank}.tmp", f"{rank}.pid")
+"""
+
+
+def start(folder: Path, body: str, ranks: int = 3, arguments: tuple[str, ...] = ()):
+    Path(folder, "script.py").write_text(PROLOGUE + body)
+    return subprocess.Popen(
+        [sys.executable, "-m", "sparcml", "run", "-n", str(ranks), "script.py"]
+        + list(arguments),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process, timeout=20.0):
+    try:
+        out, err = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def wait_for_ranks(folder: Path, ranks: int) -> list[int]:
+    deadline = time.monotonic() + 15
+    while len(files := list(folder.glob("*.pid"))) < ranks:
+        assert time.monotonic() < deadline, files
+        time.sleep(0.02)
+    return [int(pid) for file in files for pid in file.read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def assert_gone(pids: list[int], within: float = 0.0):
+    deadline = time.monotonic() + within
+    while left := [pid for pid in pids if alive(pid)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_output_and_arguments_pass_through(tmp_path):
+    body = "print('to', rank, sys.argv[1:]); print('err', file=sys.stderr)"
+    code, out, err = finish(start(tmp_path, body, arguments=("-n", "--x=1")))
+    assert code == 0
+    assert sorted(out.splitlines()) == [f"to {r} ['-n', '--x=1']" for r in range(3)]
+    assert err.splitlines() == ["err"] * 3
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_a_module_runs_by_its_name(tmp_path):
+    Path(tmp_path, "echo.py").write_text("import sys; print(__name__, sys.argv[1:])")
+    command = [sys.executable, "-m", "sparcml", "run", "-n", "2", "-m", "echo", "-m"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["__main__ ['-m']"] * 2
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_output_is_live(tmp_path):
+    process = start(tmp_path, "print('now'); time.sleep(60)", ranks=1)
+    try:
+        assert process.stdout.readline() == "now\n"
+    finally:
+        process.terminate()
+        assert finish(process)[0] == 128 + signal.SIGTERM
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_exit_code_is_passed_on_and_its_rank_named(tmp_path):
+    code, _, err = finish(start(tmp_path, "sys.exit(3 if rank == 1 else 0)"))
+    assert code == 3
+    assert err == "sparcml run: rank 1 exited with code 3\n"
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_killed_rank_is_named_though_others_fail_later(tmp_path):
+    body = """
+if rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGSTOP)
+time.sleep(1)
+sys.exit(5)
+"""
+    process = start(tmp_path, body)
+    pids = wait_for_ranks(tmp_path, 3)
+    code, out, err = finish(process)
+    assert_gone(pids)
+    assert code == 128 + signal.SIGKILL
+    assert err == "sparcml run: rank 2 was killed by signal 9 (SIGKILL)\n"
+    assert not out
+
+
+@needs_mpiexec
+@needs_mpi4py
+@pytest.mark.mpi
+def test_exception_ends_ranks_that_wait_in_mpi(tmp_path):
+    body = """
+from mpi4py import MPI
+if rank == 1:
+    raise RuntimeError("no more data")
+MPI.COMM_WORLD.allreduce(1)
+"""
+    begun = time.monotonic()
+    process = start(tmp_path, body)
+    pids = wait_for_ranks(tmp_path, 3)
+    code, _, err = finish(process)
+    assert_gone(pids)
+    assert code == 1
+    assert time.monotonic() - begun < 12
+    assert err.endswith("sparcml run: rank 1 raised RuntimeError: no more data\n")
+    assert "Traceback" in err
+    assert "rank.py" not in err
+
+
+@needs_mpiexec
+@needs_mpi4py
+@pytest.mark.mpi
+def test_mpi_abort_is_named(tmp_path):
+    body = """
+from mpi4py import MPI
+if rank == 1:
+    MPI.COMM_WORLD.Abort(7)
+time.sleep(60)
+"""
+    code, _, err = finish(start(tmp_path, body))
+    assert code == 7
+    assert err.endswith("sparcml run: rank 1 called MPI_Abort with code 7\n")

@@ -1,0 +1,124 @@
+"""However `sparcml run` is ended, its ranks end with it; bad arguments start nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .test_run import assert_gone, finish, needs_mpiexec, start, wait_for_ranks
+
+STUBBORN = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGSTOP)
+time.sleep(60)
+"""
+
+
+def child_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_interrupt_reaches_the_ranks(tmp_path):
+    body = """
+try:
+    time.sleep(60)
+finally:
+    open(f"{rank}.clean", "w").close()
+"""
+    process = start(tmp_path, body)
+    pids = wait_for_ranks(tmp_path, 3)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert_gone(pids)
+    assert (code, out) == (130, "")
+    assert err == "sparcml run: stopped by SIGINT\n"
+    assert len(list(tmp_path.glob("*.clean"))) == 3
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_terminate_ends_ranks_that_do_not_listen(tmp_path):
+    process = start(tmp_path, STUBBORN)
+    pids = wait_for_ranks(tmp_path, 3)
+    process.terminate()
+    code, _, err = finish(process)
+    assert_gone(pids)
+    assert code == 143
+    assert err == "sparcml run: stopped by SIGTERM\n"
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_second_interrupt_does_not_wait(tmp_path):
+    body = "signal.signal(signal.SIGINT, signal.SIG_IGN); print(); time.sleep(60)"
+    process = start(tmp_path, body, ranks=1)
+    process.stdout.readline()
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert finish(process)[0] == 130
+    assert time.monotonic() - begun < 2.5
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+@pytest.mark.parametrize("victim", ["run", "mpiexec", "proxy"])
+def test_nobody_survives_a_killed_launcher(tmp_path, victim):
+    process = start(tmp_path, STUBBORN)
+    pids = wait_for_ranks(tmp_path, 3)
+    chain = [process.pid]
+    while chain[-1] not in pids:
+        chain.append(child_of(chain[-1]))
+    os.kill(chain[{"run": 0, "mpiexec": 1, "proxy": -2}[victim]], signal.SIGKILL)
+    code, _, _ = finish(process)
+    assert code != 0
+    assert_gone(pids + chain, within=5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-n", "0", "script.py"], "ranks must be at least 1, got 0"),
+        (["-n", "2", "absent.py"], "no script at 'absent.py'"),
+        (["-n", "2", "-m", "absent"], "no module named 'absent'"),
+        (["-n", "2"], "Missing argument"),
+        (["-n", "two", "script.py"], "'-n'"),
+        (["--no-such", "script.py"], "--no-such"),
+    ],
+)
+def test_bad_arguments_start_nothing(tmp_path, arguments, message):
+    Path(tmp_path, "script.py").write_text("open('started', 'w')")
+    command = [sys.executable, "-m", "sparcml", "run", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("sparcml run: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not Path(tmp_path, "started").exists()
+
+
+def test_no_launcher_names_the_remedy(tmp_path):
+    Path(tmp_path, "script.py").touch()
+    lonely = Path(tmp_path, "python")
+    lonely.symlink_to(sys.executable)
+    code = f"import sys; sys.executable = {str(lonely)!r}; sys.argv[0] = 'sparcml'; "
+    code += "from sparcml.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "-n", "2", "script.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PATH": str(tmp_path)},
+    )
+    assert done.returncode == 1
+    assert "pip install sparcml[mpich]" in done.stderr
+    assert done.stderr.count("\n") == 1
