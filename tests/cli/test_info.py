@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 
-def sparcml(*arguments, **environment):
+def sparcml(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "sparcml", *arguments],
         capture_output=True,
         text=True,
+        check=False,
         env=os.environ | {"COLUMNS": "80"} | environment,
     )
 

@@ -1,73 +1,22 @@
-"""`sparcml run` with real processes: codes, names, signals, and nobody left behind."""
+"""`sparcml run` with real ranks: output, codes, and the name of the first to fail."""
 
-import importlib.util
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from sparcml.cli.launcher import find_mpiexec
-
-needs_mpiexec = pytest.mark.skipif(find_mpiexec() is None, reason="no mpiexec here")
-needs_mpi4py = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None, reason="no mpi4py here"
+from .ranks import (
+    RUN,
+    assert_gone,
+    finish,
+    needs_mpi4py,
+    needs_mpiexec,
+    start,
+    wait_for_ranks,
 )
-
-# Every rank leaves its process ids, its supervisor's too, before the body runs.
-PROLOGUE = """
-import os, signal, subprocess, sys, time
-rank = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK", 0)))
-with open(f"{rank}.tmp", "w") as file:
-    print(os.getpid(), os.getppid(), file=file)
-os.rename(f"{rank}.tmp", f"{rank}.pid")
-"""
-
-
-def start(folder: Path, body: str, ranks: int = 3, arguments: tuple[str, ...] = ()):
-    Path(folder, "script.py").write_text(PROLOGUE + body)
-    return subprocess.Popen(
-        [sys.executable, "-m", "sparcml", "run", "-n", str(ranks), "script.py"]
-        + list(arguments),
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process, timeout=20.0):
-    try:
-        out, err = process.communicate(timeout=timeout)
-    finally:
-        process.kill()
-    return process.returncode, out, err
-
-
-def wait_for_ranks(folder: Path, ranks: int) -> list[int]:
-    deadline = time.monotonic() + 15
-    while len(files := list(folder.glob("*.pid"))) < ranks:
-        assert time.monotonic() < deadline, files
-        time.sleep(0.02)
-    return [int(pid) for file in files for pid in file.read_text().split()]
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-def assert_gone(pids: list[int], within: float = 0.0):
-    deadline = time.monotonic() + within
-    while left := [pid for pid in pids if alive(pid)]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.02)
 
 
 @needs_mpiexec
@@ -84,8 +33,10 @@ def test_output_and_arguments_pass_through(tmp_path):
 @pytest.mark.mpi
 def test_a_module_runs_by_its_name(tmp_path):
     Path(tmp_path, "echo.py").write_text("import sys; print(__name__, sys.argv[1:])")
-    command = [sys.executable, "-m", "sparcml", "run", "-n", "2", "-m", "echo", "-m"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    command = [*RUN, "-n", "2", "-m", "echo", "-m"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines() == ["__main__ ['-m']"] * 2
 
 
@@ -94,6 +45,7 @@ def test_a_module_runs_by_its_name(tmp_path):
 def test_output_is_live(tmp_path):
     process = start(tmp_path, "print('now'); time.sleep(60)", ranks=1)
     try:
+        assert process.stdout is not None
         assert process.stdout.readline() == "now\n"
     finally:
         process.terminate()
@@ -163,3 +115,16 @@ time.sleep(60)
     code, _, err = finish(start(tmp_path, body))
     assert code == 7
     assert err.endswith("sparcml run: rank 1 called MPI_Abort with code 7\n")
+
+
+@needs_mpiexec
+@pytest.mark.mpi
+def test_a_killed_supervisor_is_named(tmp_path):
+    process = start(tmp_path, "time.sleep(60)")
+    pids = wait_for_ranks(tmp_path, 3)
+    supervisor = int(Path(tmp_path, "1.pid").read_text().split()[1])
+    os.kill(supervisor, signal.SIGKILL)
+    code, out, err = finish(process)
+    assert_gone(pids)
+    assert (code, out) == (137, "")
+    assert err == "sparcml run: rank 1 was killed from outside\n"

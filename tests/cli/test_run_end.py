@@ -1,4 +1,4 @@
-"""However `sparcml run` is ended, its ranks end with it; bad arguments start nothing."""
+"""However `sparcml run` ends, its ranks end with it; mistakes start nothing."""
 
 import os
 import signal
@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from .test_run import assert_gone, finish, needs_mpiexec, start, wait_for_ranks
+from .ranks import RUN, assert_gone, finish, needs_mpiexec, start, wait_for_ranks
 
+# The helper's process id joins the ranks'.
 STUBBORN = """
+with open(f"{rank}.helper.tmp", "w") as file:
+    print(subprocess.Popen(["sleep", "60"]).pid, file=file)
+os.rename(f"{rank}.helper.tmp", f"{rank}.helper.pid")
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if rank == 1:
     os.kill(os.getpid(), signal.SIGSTOP)
@@ -47,7 +51,7 @@ finally:
 @pytest.mark.mpi
 def test_terminate_ends_ranks_that_do_not_listen(tmp_path):
     process = start(tmp_path, STUBBORN)
-    pids = wait_for_ranks(tmp_path, 3)
+    pids = wait_for_ranks(tmp_path, 3 + 3)
     process.terminate()
     code, _, err = finish(process)
     assert_gone(pids)
@@ -60,6 +64,7 @@ def test_terminate_ends_ranks_that_do_not_listen(tmp_path):
 def test_second_interrupt_does_not_wait(tmp_path):
     body = "signal.signal(signal.SIGINT, signal.SIG_IGN); print(); time.sleep(60)"
     process = start(tmp_path, body, ranks=1)
+    assert process.stdout is not None
     process.stdout.readline()
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)
@@ -74,7 +79,7 @@ def test_second_interrupt_does_not_wait(tmp_path):
 @pytest.mark.parametrize("victim", ["run", "mpiexec", "proxy"])
 def test_nobody_survives_a_killed_launcher(tmp_path, victim):
     process = start(tmp_path, STUBBORN)
-    pids = wait_for_ranks(tmp_path, 3)
+    pids = wait_for_ranks(tmp_path, 3 + 3)
     chain = [process.pid]
     while chain[-1] not in pids:
         chain.append(child_of(chain[-1]))
@@ -97,8 +102,9 @@ def test_nobody_survives_a_killed_launcher(tmp_path, victim):
 )
 def test_bad_arguments_start_nothing(tmp_path, arguments, message):
     Path(tmp_path, "script.py").write_text("open('started', 'w')")
-    command = [sys.executable, "-m", "sparcml", "run", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [*RUN, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("sparcml run: ")
     assert message in done.stderr
@@ -117,6 +123,7 @@ def test_no_launcher_names_the_remedy(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
+        check=False,
         env=os.environ | {"PATH": str(tmp_path)},
     )
     assert done.returncode == 1

@@ -20,10 +20,10 @@ RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent is gone (Linux)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(number: int = signal.SIGKILL) -> None:
+    """Have the kernel send this signal when the parent of this process is gone."""
+    with contextlib.suppress(OSError, AttributeError):  # Linux alone can
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def describe(code: int) -> str:
@@ -51,8 +51,14 @@ class Channel:
 
     def report(self, how: str, code: int, ended: bool) -> None:
         """Say how this rank ended; short enough to be one atomic write."""
-        row = {"time": time.time_ns(), "rank": int(self.rank), "code": code}
-        line = json.dumps(row | {"how": how[:400], "ended": ended}) + "\n"
+        self._send(time=time.time_ns(), code=code, how=how[:400], ended=ended)
+
+    def greet(self) -> None:
+        """Let `sparcml run` watch this process, should it die without a word."""
+        self._send(pid=os.getpid())
+
+    def _send(self, **row: int | str) -> None:
+        line = json.dumps({"rank": int(self.rank)} | row) + "\n"
         with contextlib.suppress(OSError):
             os.write(self.fd, line.encode())
 
@@ -122,13 +128,17 @@ def supervise(channel: Channel, child: int) -> int:
 
 def main() -> NoReturn:
     """Split into supervisor and script: `rank.py PIPE [-m] TARGET ARGUMENTS...`."""
-    die_with_parent()
+    # What the script started shares our process group, and must go too.
+    signal.signal(signal.SIGUSR2, lambda *_: os.killpg(0, signal.SIGKILL))
+    die_with_parent(signal.SIGUSR2)
     channel = Channel(sys.argv[1])
+    channel.greet()
     supervisor = os.getpid()
     child = os.fork()
     if child:
         os._exit(supervise(channel, child))
     die_with_parent()
+    signal.signal(signal.SIGUSR2, signal.SIG_DFL)
     if os.getppid() != supervisor:  # it died before the kernel knew
         os._exit(1)
     sys.exit(play(channel, sys.argv[2:]))

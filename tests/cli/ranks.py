@@ -1,0 +1,72 @@
+"""Start `sparcml run` on scripts, and look after what it leaves behind."""
+
+import importlib.util
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sparcml.cli.launcher import find_mpiexec
+
+Job = subprocess.Popen[str]
+RUN = [sys.executable, "-m", "sparcml", "run"]
+needs_mpiexec = pytest.mark.skipif(find_mpiexec() is None, reason="no mpiexec here")
+needs_mpi4py = pytest.mark.skipif(
+    importlib.util.find_spec("mpi4py") is None, reason="no mpi4py here"
+)
+
+# Every rank leaves its process ids, its supervisor's too, before the body runs.
+PROLOGUE = """
+import os, signal, subprocess, sys, time
+rank = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK", 0)))
+with open(f"{rank}.tmp", "w") as file:
+    print(os.getpid(), os.getppid(), file=file)
+os.rename(f"{rank}.tmp", f"{rank}.pid")
+"""
+
+
+def start(
+    folder: Path, body: str, ranks: int = 3, arguments: Sequence[str] = ()
+) -> Job:
+    Path(folder, "script.py").write_text(PROLOGUE + body)
+    return subprocess.Popen(
+        [*RUN, "-n", str(ranks), "script.py", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: Job, timeout: float = 20.0) -> tuple[int, str, str]:
+    try:
+        out, err = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def wait_for_ranks(folder: Path, ranks: int) -> list[int]:
+    deadline = time.monotonic() + 15
+    while len(files := list(folder.glob("*.pid"))) < ranks:
+        assert time.monotonic() < deadline, files
+        time.sleep(0.02)
+    return [int(pid) for file in files for pid in file.read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def assert_gone(pids: list[int], within: float = 0.0) -> None:
+    deadline = time.monotonic() + within
+    while left := [pid for pid in pids if alive(pid)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
