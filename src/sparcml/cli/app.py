@@ -1,6 +1,5 @@
 """The command line's entry: registers the commands and words a user's mistakes."""
 
-import signal
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -51,8 +50,6 @@ def main() -> None:
         code = app(prog_name="sparcml", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
-    except BrokenPipeError:
-        code = 128 + signal.SIGPIPE  # whoever read our output has left
     except (SparcmlError, OSError) as error:
         code = _complain(str(error), 1)
     except Exception as error:

@@ -89,7 +89,6 @@ class Job:
         del frame
         self._stops.append((number, time.monotonic()))
         if len(self._stops) == 1:
-            self._reports.release()
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(number)
 

@@ -40,7 +40,6 @@ class Channel:
 
     def __init__(self, path: str) -> None:
         """Open the named pipe; on another machine there is none."""
-        self.path = path
         self.rank = next(
             (os.environ[v] for v in RANK_VARIABLES if v in os.environ), "0"
         )
@@ -61,14 +60,6 @@ class Channel:
         line = json.dumps({"rank": int(self.rank)} | row) + "\n"
         with contextlib.suppress(OSError):
             os.write(self.fd, line.encode())
-
-    def linger(self) -> None:
-        """Keep the launcher from ending the job until the others have spoken."""
-        deadline = time.monotonic() + GRACE
-        while time.monotonic() < deadline:
-            if self.fd >= 0 and not os.path.exists(self.path):  # noqa: PTH110
-                return
-            time.sleep(0.02)
 
 
 def play(channel: Channel, target: list[str]) -> int:
@@ -116,13 +107,16 @@ def _script_frames(trace: TracebackType | None) -> TracebackType | None:
 def supervise(channel: Channel, child: int) -> int:
     """Wait for the child, report its end, and give the code to exit with."""
     # The launcher signals the whole process group: the child has its own copy.
+    stops: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda number, _: stops.append(number))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     status = code if code >= 0 else 128 - code
     channel.report(describe(code), status, ended=True)
-    if status:
-        channel.linger()
+    # Our exit makes the launcher kill the others, who may have something to say.
+    deadline = time.monotonic() + GRACE
+    while status and not stops and time.monotonic() < deadline:
+        time.sleep(0.02)
     return status
 
 

@@ -23,7 +23,8 @@ class Reports:
         self._ranks = ranks
         self._rows: list[dict[str, Any]] = []
         self._rest = b""
-        self._vanished: list[int] = []
+        self._vanished: int | None = None
+        self._greeted = 0
         self._read = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         # Held so that the pipe's end is reached only when we say so.
         self._write = os.open(self.path, os.O_WRONLY)
@@ -46,9 +47,9 @@ class Reports:
         for key in lost:
             self._selector.unregister(key.fd)
             os.close(key.fd)
-        # The launcher kills the rest right after: only the first to go tells.
-        if not self._vanished:
-            self._vanished = [key.data for key in lost if key.data not in ended]
+            # epoll lists them as they died; the launcher kills the rest right after.
+            if self._vanished is None and key.data not in ended:
+                self._vanished = key.data
         return True
 
     def _take(self, row: dict[str, Any]) -> None:
@@ -58,6 +59,10 @@ class Reports:
         with contextlib.suppress(OSError, AttributeError):  # gone, or no pidfd here
             fd = os.pidfd_open(row["pid"])
             self._selector.register(fd, selectors.EVENT_READ, row["rank"])
+        self._greeted += 1
+        if self._greeted == self._ranks:
+            # Everyone has it open: no name, nothing to leave behind.
+            shutil.rmtree(Path(self.path).parent, ignore_errors=True)
 
     @property
     def all_ended(self) -> bool:
@@ -70,19 +75,15 @@ class Reports:
         return min(failures, key=lambda row: int(row["time"]), default=None)
 
     def vanished(self) -> dict[str, Any] | None:
-        """The rank whose supervisor died without a word, if it is certain which."""
-        if len(self._vanished) != 1:
+        """The first rank whose supervisor died without a word."""
+        if self._vanished is None:
             return None
         code = 128 + signal.SIGKILL
         return {
-            "rank": self._vanished[0],
+            "rank": self._vanished,
             "how": "was killed from outside",
             "code": code,
         }
-
-    def release(self) -> None:
-        """Tell supervisors of failed ranks that nobody needs them any longer."""
-        Path(self.path).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Wait for the pipe's end: every rank holds it open until it is dead."""
