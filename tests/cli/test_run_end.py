@@ -32,13 +32,15 @@ def child_of(pid: int) -> int:
 def test_interrupt_reaches_the_ranks(tmp_path):
     body = """
 try:
+    print("ready")
     time.sleep(60)
 finally:
     open(f"{rank}.clean", "w").close()
 """
     process = start(tmp_path, body)
     pids = wait_for_ranks(tmp_path, 3)
-    time.sleep(0.3)
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in pids[::2]] == ["ready\n"] * 3
     process.send_signal(signal.SIGINT)
     code, out, err = finish(process)
     assert_gone(pids)

@@ -47,8 +47,8 @@ class Job:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._pumps = [
-            Pump(self._process.stdout.fileno(), 1),
-            Pump(self._process.stderr.fileno(), 2),
+            Pump(self._process.stdout, 1),
+            Pump(self._process.stderr, 2),
         ]
         self._handlers = [(s, signal.signal(s, self._on_stop)) for s in _STOPS]
         return self
@@ -65,6 +65,8 @@ class Job:
         self._process.kill()
         self._process.wait()
         self._reports.close()
+        for pump in self._pumps:
+            pump.close()
         for number, handler in self._handlers:
             signal.signal(number, handler)
 

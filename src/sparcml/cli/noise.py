@@ -2,6 +2,7 @@
 
 import os
 import re
+from typing import IO
 
 _RULE = b"=" * 83
 _OPENING = _RULE + b"\n=   BAD TERMINATION"
@@ -20,9 +21,9 @@ _ABORT = re.compile(
 
 
 class Pump:
-    """Moves bytes from one file descriptor to another."""
+    """Moves bytes from a file to a file descriptor."""
 
-    def __init__(self, source: int, sink: int) -> None:
+    def __init__(self, source: IO[bytes], sink: int) -> None:
         self.source = source
         self.open = True
         self.aborted = ""  # the rank that called MPI_Abort
@@ -31,7 +32,7 @@ class Pump:
 
     def move(self) -> bool:
         """Pass on what there is; false at the end."""
-        data = os.read(self.source, 1 << 16)
+        data = os.read(self.source.fileno(), 1 << 16)
         self.open = bool(data)
         text = _NOISE.sub(b"", self._held + data)
         if found := _ABORT.search(text):
@@ -48,6 +49,10 @@ class Pump:
         """Pass on what was held back."""
         self._put(_NOISE.sub(b"", self._held))
         self._held = b""
+
+    def close(self) -> None:
+        """Stop reading."""
+        self.source.close()
 
     def _put(self, data: bytes) -> None:
         view = memoryview(data)
