@@ -94,8 +94,6 @@ class Communicator:
             explanation = self._explain(stream, reduction)
             if algorithm == "auto":
                 algorithm = explanation.choice
-        else:
-            self._sequence += 1
         with self._call(algorithm, reduction, stream) as call:
             total = ALLREDUCES[algorithm].run(call, stream)
         return back(_divided(total, self.size) if op == MEAN else total)
@@ -109,7 +107,6 @@ class Communicator:
         return self._explain(stream, "sum" if op == MEAN else op)
 
     def _explain(self, stream: Stream, op: str) -> Explanation:
-        self._sequence += 1
         with self._call("agree", op, stream) as call:
             problem = agree(call, stream)
         if isinstance(problem, MismatchError):
@@ -120,8 +117,7 @@ class Communicator:
         """Every rank's vector, in the order of ranks; they may differ in size."""
         stream, back = opened(x)
         stream = switch(stream)
-        self._sequence += 1
-        with self._call("allgather", "sum", stream) as call:
+        with self._call("allgather", "sum", None) as call:
             return [back(s) for s in allgather(call, stream)]
 
     def broadcast(self, x: Any = None, root: int = 0) -> Any:
@@ -134,26 +130,22 @@ class Communicator:
         if x is None and self.rank == root:
             raise ValueError("broadcast: the root must give a vector, got None")
         stream, back = (None, None) if x is None else opened(x)
-        self._sequence += 1
-        with self._call("broadcast", "sum", stream or Stream(0, [], [])) as call:
+        with self._call("broadcast", "sum", stream) as call:
             mine = None
             if self.rank == root and stream is not None:
                 mine, _ = call.encode(switch(stream), KINDS.index(kind_of(x)))
             message = broadcast_message(call, mine, root)
-            header = wire.Header.read(message)
-            shape = Shape.of(header) if stream is None else None
-            result = call.decode(message, root, header.tag.round, shape)
-        return back(result) if back else as_kind(result, KINDS[header.tag.round])
+            kind = wire.Header.read(message).tag.round
+            result = call.decode(message, root, kind)
+        return back(result) if back else as_kind(result, KINDS[kind])
 
     def barrier(self) -> None:
         """No rank goes on before all have come."""
-        self._sequence += 1
         with self._operation("barrier"):
             self._transport.barrier()
 
     def duplicate(self) -> Communicator:
         """The same ranks with channels of their own, for another part of a program."""
-        self._sequence += 1
         with self._operation("duplicate"):
             return Communicator(self._transport.duplicate(), self._network)
 
@@ -186,9 +178,11 @@ class Communicator:
         self.close()
 
     @contextmanager
-    def _call(self, collective: str, op: str, x: Stream) -> Iterator[Call]:
-        call = Call(self._link, collective, op, self._sequence, Shape.of(x))
+    def _call(self, collective: str, op: str, x: Stream | None) -> Iterator[Call]:
+        """A call in which all ranks bring a vector like x, if one is given."""
         with self._operation(collective):
+            shape = None if x is None else Shape.of(x)
+            call = Call(self._link, collective, op, self._sequence, shape)
             yield call
             call.finish()
 
@@ -204,6 +198,7 @@ class Communicator:
                 f"{name}: another thread is using this communicator; give each thread its "
                 f"own with duplicate()"
             )
+        self._sequence += 1
         self._transport.operation = f"{name} #{self._sequence}"
         try:
             self._transport.control.check()

@@ -28,9 +28,7 @@ os.rename(f"{rank}.tmp", f"{rank}.pid")
 """
 
 
-def start(
-    folder: Path, body: str, ranks: int = 3, arguments: Sequence[str] = ()
-) -> Job:
+def start(folder: Path, body: str, ranks: int = 3, arguments: Sequence[str] = ()) -> Job:
     Path(folder, "script.py").write_text(PROLOGUE + body)
     return subprocess.Popen(
         [*RUN, "-n", str(ranks), "script.py", *arguments],

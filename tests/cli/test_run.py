@@ -34,9 +34,7 @@ def test_output_and_arguments_pass_through(tmp_path):
 def test_a_module_runs_by_its_name(tmp_path):
     Path(tmp_path, "echo.py").write_text("import sys; print(__name__, sys.argv[1:])")
     command = [*RUN, "-n", "2", "-m", "echo", "-m"]
-    done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["__main__ ['-m']"] * 2
 
 

@@ -116,9 +116,7 @@ def _settings() -> dict[str, dict[str, str | bool]]:
 def _rows(facts: Facts) -> list[tuple[str, str]]:
     kernels, mpi, torch = facts["kernels"], facts["mpi"], facts["torch"]
     others = [name for name in kernels["available"] if name != kernels["active"]]
-    rows = [
-        (name, found or "not installed") for name, found in facts["versions"].items()
-    ]
+    rows = [(name, found or "not installed") for name, found in facts["versions"].items()]
     rows.append(("instruction set", kernels["active"] or kernels["problem"]))
     rows.append(("  also here", ", ".join(others) or "none"))
     rows.append(("mpi4py", mpi["mpi4py"] or mpi["problem"]))

@@ -73,9 +73,7 @@ class Job:
     def wait(self) -> int:
         """Pass output on until the job is over; give the code to exit with."""
         with selectors.DefaultSelector() as selector:
-            selector.register(
-                self._reports, selectors.EVENT_READ, self._reports.receive
-            )
+            selector.register(self._reports, selectors.EVENT_READ, self._reports.receive)
             for pump in self._pumps:
                 selector.register(pump.source, selectors.EVENT_READ, pump.move)
             self._watch(selector)

@@ -15,9 +15,7 @@ _NOISE = re.compile(
     re.DOTALL,
 )
 # MPICH and Open MPI each name the rank that called MPI_Abort.
-_ABORT = re.compile(
-    rb"Abort\(\d+\) on node (\d+) |MPI_ABORT was invoked on rank (\d+) "
-)
+_ABORT = re.compile(rb"Abort\(\d+\) on node (\d+) |MPI_ABORT was invoked on rank (\d+) ")
 
 
 class Pump:

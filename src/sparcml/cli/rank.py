@@ -40,9 +40,7 @@ class Channel:
 
     def __init__(self, path: str) -> None:
         """Open the named pipe; on another machine there is none."""
-        self.rank = next(
-            (os.environ[v] for v in RANK_VARIABLES if v in os.environ), "0"
-        )
+        self.rank = next((os.environ[v] for v in RANK_VARIABLES if v in os.environ), "0")
         try:
             self.fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:

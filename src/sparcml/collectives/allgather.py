@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import wire
-from .base import Shape
 from .cost import Load, Round
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def allgather(call: Call, x: Stream) -> list[Stream]:
     """Every rank's stream, in the order of ranks; they may differ in size."""
     mine, _ = call.encode(x, 0)
     return [
-        call.decode(message, rank, 0, Shape.of(wire.Header.read(message)))
+        call.decode(message, rank, 0)
         for rank, message in enumerate(allgather_messages(call, mine))
     ]
 

@@ -68,14 +68,14 @@ class Call:
     """One collective call on one rank."""
 
     def __init__(
-        self, link: Counting, collective: str, op: str, sequence: int, shape: Shape
+        self, link: Counting, collective: str, op: str, sequence: int, shape: Shape | None
     ) -> None:
         self._link = link
         self.rank, self.size = link.transport.rank, link.transport.size
         self.op = op
         self._code = call_code(collective, op)
         self._sequence = sequence
-        self._shape = shape
+        self._shape = shape  # of the whole vector; None where ranks may differ
         self._leaving: list[Pending] = []
         self._name = f"{collective} #{sequence}"
 
@@ -95,9 +95,9 @@ class Call:
         self.send_message(peer, message)
         return seen
 
-    def receive(self, peer: int, turn: int, shape: Shape | None = None) -> Stream:
-        """The peer's stream of this round, of this shape or the whole vector's."""
-        return self.decode(self.receive_message(peer), peer, turn, shape)
+    def receive(self, peer: int, turn: int, blocks: int | None = None) -> Stream:
+        """The peer's stream of this round: the whole vector, or a range of `blocks`."""
+        return self.decode(self.receive_message(peer), peer, turn, blocks)
 
     def exchange(self, peer: int, stream: Stream, turn: int) -> tuple[Stream, Stream]:
         """Both send, both receive: (what the peer saw of mine, the peer's)."""
@@ -109,14 +109,14 @@ class Call:
         """A message of this call and round, and what its readers will see."""
         with self._link.stats.phase("encode"):
             tag = wire.Tag(self._code, self._sequence, turn)
-            return wire.encode(stream, tag)
+            return wire.encode(stream, tag, whole=self._shape and self._shape.blocks)
 
     def decode(
         self,
         message: Message,
         source: int,
         turn: int,
-        shape: Shape | None = None,
+        blocks: int | None = None,
         *,
         as_held: bool = True,
     ) -> Stream:
@@ -125,8 +125,9 @@ class Call:
             try:
                 header = wire.Header.read(message)
                 self.check(header, source)
-                self._check_shape(header, source, turn, shape or self._shape)
-                return wire.decode(message, neutral(self.op), as_held=as_held)[1]
+                self._check_shape(header, source, turn)
+                fill = neutral(self.op)
+                return wire.decode(message, fill, blocks=blocks, as_held=as_held)[1]
             except WireError as error:
                 raise WireError(
                     f"rank {self.rank} got bytes from rank {source} that are no stream, in "
@@ -169,15 +170,15 @@ class Call:
             f"ranks must make the same calls in the same order"
         )
 
-    def _check_shape(self, got: wire.Header, source: int, turn: int, due: Shape) -> None:
+    def _check_shape(self, got: wire.Header, source: int, turn: int) -> None:
         if got.tag.round != turn & 0xFF:
             raise MismatchError(
                 f"rank {self.rank} is in round {turn} of {self._name}, but rank {source} "
                 f"is in round {got.tag.round}"
             )
-        if Shape.of(got) != due:
-            part = "" if due == self._shape else f" where {due} was due"
+        if self._shape is not None and Shape.of(got) != self._shape:
             raise MismatchError(
-                f"rank {self.rank} has {self._shape}, but rank {source} sent "
-                f"{Shape.of(got)}{part}, in {self._name}"
+                f"rank {self.rank} has {self._shape}, but rank {source} has {Shape.of(got)}, "
+                f"in {self._name}: all ranks must reduce vectors of the same size, block "
+                f"and dtype"
             )

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..stream import bounds, split
-from .base import Shape
 from .cost import Load, Problem, Round
 
 if TYPE_CHECKING:
@@ -28,11 +27,10 @@ def collect(call: Call, x: Stream) -> list[Stream]:
     for step in range(1, call.size):
         owner = (call.rank + step) % call.size
         call.send(owner, parts[owner], 0)
-    shape = Shape.of(mine)
     received = {call.rank: mine}
     for step in range(1, call.size):
         source = (call.rank - step) % call.size
-        received[source] = call.receive(source, 0, shape)
+        received[source] = call.receive(source, 0, mine.blocks)
     return [received[rank] for rank in range(call.size)]
 
 

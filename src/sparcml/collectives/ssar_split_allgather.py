@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from ..stream import bounds, join
 from . import allgather, split_reduce
-from .base import Shape
 from .cost import Load, Problem, Round, union
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ def gather(call: Call, x: Stream, reduced: Stream) -> list[Stream]:
     """Every rank's reduced range; all ranks, the owner too, decode the same bytes."""
     edges = bounds(x.blocks, call.size)
     message, _ = call.encode(reduced, 1)
-    shapes = [Shape(b - a, x.block, x.dtype) for a, b in pairwise(edges)]
+    spans = [b - a for a, b in pairwise(edges)]
     return [
-        call.decode(m, rank, 1, shapes[rank], as_held=False)
+        call.decode(m, rank, 1, spans[rank], as_held=False)
         for rank, m in enumerate(allgather.allgather_messages(call, message))
     ]
 

@@ -34,14 +34,14 @@ def from_array(array: np.ndarray[Any, Any], *, block: int, fill: float) -> Strea
     return Stream.trusted(flat.size, *pairs, block, fill)
 
 
-def from_any(x: Any, *, block: int, fill: float) -> Stream:
+def from_any(x: Any, *, block: int | None, fill: float) -> Stream:
     """From a list, a torch tensor or a scipy sparse row."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(x, torch.Tensor):
         return _from_torch(x, block=block, fill=fill)
     if _is_scipy(x):
-        return _from_scipy(x, block=block)
-    return from_array(as_values(x), block=block, fill=fill)
+        return _from_scipy(x, block=block or 1)
+    return from_array(as_values(x), block=block or 1, fill=fill)
 
 
 def kind_of(x: Any) -> str:

@@ -114,17 +114,20 @@ class Stream:
         return cls.trusted(size, unique, sums.reshape(-1), block)
 
     @classmethod
-    def from_dense(cls, array: Any, *, block: int = 1, fill: float = 0.0) -> Stream:
+    def from_dense(
+        cls, array: Any, *, block: int | None = None, fill: float = 0.0
+    ) -> Stream:
         """From an array, keeping what differs from `fill`.
 
         Takes NumPy arrays of any shape (in C order), torch tensors dense or sparse, and
         scipy sparse rows or columns. A vector that is not smaller as pairs stays dense.
+        Rows of a sparse torch tensor, such as an embedding's gradient, become blocks.
         """
         from .convert import from_any, from_array
 
         if not isinstance(array, np.ndarray):
             return from_any(array, block=block, fill=fill)
-        return from_array(array, block=block, fill=fill)
+        return from_array(array, block=block or 1, fill=fill)
 
     @property
     def blocks(self) -> int:

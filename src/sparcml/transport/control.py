@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SEPARATOR = "\x1f"
 ABORT, WAITING, LEFT = "A", "W", "L"
+ASKING, ANSWERING = "?", "!"
 KINDS: dict[str, type[SparcmlError]] = {
     kind.__name__: kind for kind in (TransportError, WireError, MismatchError)
 }
@@ -34,13 +35,11 @@ class Control:
         self._mine: tuple[int, str] | None = None  # whom this rank waits for, and in what
         self._theirs: dict[int, tuple[int, str]] = {}  # the same of ranks that have said
         self._left: dict[int, float] = {}  # ranks that have ended, and when we heard
-        self._answered = False
         self.failure: SparcmlError | None = None
 
     def waiting_for(self, peer: int, verb: str) -> None:
         """Note down what this rank is about to wait for."""
         self._mine = (peer, f"{self._transport.operation}, {verb}")
-        self._answered = False
 
     def done_waiting(self) -> None:
         """The wait ended well."""
@@ -79,11 +78,11 @@ class Control:
             text = f"rank {self._transport.rank} raised {detail} in {where}"
         kind = type(error).__name__ if isinstance(error, SparcmlError) else ""
         self.failure = KINDS.get(kind, TransportError)(text)
-        self._tell_all(ABORT, kind, text)
+        self._tell_all(SEPARATOR.join((ABORT, kind, text)).encode())
 
     def leave(self) -> None:
         """Tell all peers that this rank ends here."""
-        self._tell_all(LEFT)
+        self._tell_all(LEFT.encode())
 
     def everyone_gone(self) -> bool:
         """Whether every peer has ended."""
@@ -98,7 +97,7 @@ class Control:
         transport = self._transport
         assert self._mine is not None
         self._theirs.clear()
-        self._say_whom_i_wait_for(asking=True)
+        self._tell_all(self._whom_i_wait_for(ASKING))
         end = transport.now() + min(1.0, max(0.2, transport.timeout / 10))
         turn = 0
         while transport.now() < end:
@@ -139,18 +138,15 @@ class Control:
                 self._left.setdefault(sender, self._transport.now())
             elif kind == WAITING:
                 self._theirs[sender] = (int(fields[1]), fields[2])
-                if fields[0] == "?" and not self._answered:
-                    self._say_whom_i_wait_for(asking=False)
+                if fields[0] == ASKING and self._mine is not None:
+                    self._transport.tell(sender, self._whom_i_wait_for(ANSWERING))
 
-    def _say_whom_i_wait_for(self, *, asking: bool) -> None:
-        if self._mine is None:
-            return
-        self._answered = True
+    def _whom_i_wait_for(self, why: str) -> bytes:
+        assert self._mine is not None
         peer, doing = self._mine
-        self._tell_all(WAITING, "?" if asking else "!", str(peer), doing)
+        return SEPARATOR.join((WAITING, why, str(peer), doing)).encode()
 
-    def _tell_all(self, *fields: str) -> None:
-        note = SEPARATOR.join(fields).encode()
+    def _tell_all(self, note: bytes) -> None:
         for peer in range(self._transport.size):
             if peer != self._transport.rank:
                 self._transport.tell(peer, note)

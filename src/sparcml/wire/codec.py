@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 
 def encode(
-    stream: Stream, tag: Tag, value_format: str = "raw"
+    stream: Stream, tag: Tag, value_format: str = "raw", whole: int | None = None
 ) -> tuple[NDArray[np.uint8], Stream]:
     """One message, in the format that makes it smallest, and what its readers will see.
+
+    If the stream is one range of a vector, `whole` is that vector's number of blocks.
 
     Whoever sends a stream and goes on computing with it goes on with the second: only
     then do both sides hold the same bits in the same form.
@@ -39,7 +41,7 @@ def encode(
         stream.dtype,
         index_format,
         kind,
-        stream.blocks,
+        stream.blocks if whole is None else whole,
         stream.block,
         sent.nnz,
         index_bytes,
@@ -88,13 +90,18 @@ def _length(header: Header) -> int:
 
 
 def decode(
-    message: NDArray[np.uint8], fill: float = 0.0, *, as_held: bool = True
+    message: NDArray[np.uint8],
+    fill: float = 0.0,
+    *,
+    blocks: int | None = None,
+    as_held: bool = True,
 ) -> tuple[Header, Stream]:
     """The header and the stream of one whole message.
 
     Args:
         message: All its bytes.
         fill: What an entry that was not sent stands for.
+        blocks: How many the message covers; the whole vector unless said.
         as_held: Dense where the sender held it dense; otherwise as it was sent.
 
     Raises:
@@ -110,25 +117,22 @@ def decode(
     (stored,) = message[SIZE - 4 : SIZE].view("<u4")
     if stored != checksum(message):
         raise WireError("checksum does not match: bytes were changed on the way")
-    stream = _stream(header, message, fill)
+    stream = _stream(header, message, fill, header.blocks if blocks is None else blocks)
     return header, densify(stream) if as_held and header.held_dense else stream
 
 
-def _stream(header: Header, message: NDArray[np.uint8], fill: float) -> Stream:
-    if header.index_format not in indices.NAMES:
-        raise WireError(f"index format at offset 9 is unknown: {header.index_format}")
+def _stream(header: Header, message: NDArray[np.uint8], fill: float, blocks: int) -> Stream:
     if header.value_format == values.ABSENT:
         raise WireError("a bare header where a stream was due")
-    values_at = SIZE + header.index_bytes
+    if header.nnz > blocks:
+        raise WireError(f"{header.nnz} entries in a range of {blocks} blocks: impossible")
     if header.index_bytes % 8:
         raise WireError(f"index section of {header.index_bytes} bytes is not padded to 8")
+    values_at = SIZE + header.index_bytes
     found = values.read(header.value_format, message[values_at:], header.dtype)
-    size = header.blocks * header.block
-    if header.index_format == indices.DENSE:
-        if header.nnz != header.blocks or header.index_bytes:
-            raise WireError("a dense message must have all entries and no indices")
-        return Stream.trusted(size, None, found, header.block, fill, scratch=True)
-    positions = indices.read(header, message[SIZE:values_at])
+    section = message[SIZE:values_at]
+    positions = indices.read(header.index_format, section, header.nnz, blocks)
+    size = blocks * header.block
     return Stream.trusted(size, positions, found, header.block, fill, scratch=True)
 
 

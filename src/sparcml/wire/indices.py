@@ -12,8 +12,6 @@ from ..errors import WireError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .header import Header
-
 DENSE, U32, GAP, BITMAP = range(4)
 NAMES = {DENSE: "dense", U32: "u32", GAP: "gap", BITMAP: "bitmap"}
 MOST_BYTES = 2**32 - 8  # the header counts a section's bytes in 32 bits
@@ -59,18 +57,31 @@ def write(
         out[4 * len(indices) :] = 0
 
 
-def read(header: Header, section: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """The indices, checked: strictly ascending and below the number of blocks."""
-    nnz, blocks = header.nnz, header.blocks
+def read(
+    kind: int, section: NDArray[np.uint8], nnz: int, blocks: int
+) -> NDArray[np.uint32] | None:
+    """The indices, checked: strictly ascending and below `blocks`. None if dense."""
+    if kind not in NAMES:
+        raise WireError(f"index format at offset 9 is unknown: {kind}")
     try:
-        if header.index_format == GAP:
+        if kind == GAP:
             return kernels.gap_decode(section, nnz, blocks)
-        if header.index_format == BITMAP:
+        if kind == BITMAP:
             return kernels.bitmap_decode(section, nnz, blocks)
     except ValueError as error:
-        raise WireError(f"{NAMES[header.index_format]} section: {error}") from None
-    if len(section) != padded(4 * nnz):
-        raise WireError(f"u32 section of {nnz} entries has {len(section)} bytes")
+        raise WireError(f"{NAMES[kind]} section: {error}") from None
+    if kind == DENSE:
+        if nnz != blocks or len(section):
+            raise WireError("a dense message must have all entries and no indices")
+        return None
+    return _read_u32(section, nnz, blocks)
+
+
+def _read_u32(section: NDArray[np.uint8], nnz: int, blocks: int) -> NDArray[np.uint32]:
+    if len(section) != padded(4 * nnz) or section[4 * nnz :].any():
+        raise WireError(
+            f"u32 section of {nnz} entries has {len(section)} bytes, or padding"
+        )
     indices = section[: 4 * nnz].view(np.uint32)
     bad = kernels.ascending(indices, blocks)
     if bad < nnz:

@@ -33,5 +33,5 @@ def likely_nbytes(nnz: float, blocks: int, entry_bytes: int) -> float:
     bits = (
         -math.log2(share) - (1 - share) * math.log2(1 - share) / share if share < 1 else 0
     )
-    index = min(nnz * bits / 8 + 16, bitmap_nbytes(blocks))
+    index = min(nnz * bits / 8 + 16, 4 * nnz, bitmap_nbytes(blocks))
     return SIZE + min(nnz * entry_bytes + index, blocks * entry_bytes)

@@ -1,0 +1,63 @@
+"""To and from NumPy, scipy and torch."""
+
+import numpy as np
+import pytest
+
+from sparcml import Stream
+
+scipy_sparse = pytest.importorskip("scipy.sparse")
+torch = pytest.importorskip("torch")
+
+DENSE = np.zeros(50, np.float32)
+DENSE[[3, 4, 40]] = [1, -2, 5]
+
+
+@pytest.mark.parametrize("make", ["csr_array", "csc_array", "coo_array", "csr_matrix"])
+@pytest.mark.parametrize("column", [False, True])
+def test_scipy_rows_and_columns(make, column):
+    row = DENSE[:, None] if column else DENSE[None]
+    s = Stream.from_dense(getattr(scipy_sparse, make)(row))
+    assert s.nnz == 3
+    np.testing.assert_array_equal(s.to_dense(), DENSE)
+    np.testing.assert_array_equal(s.to_scipy().toarray()[0], DENSE)
+
+
+def test_scipy_one_dimensional_and_duplicates():
+    x = scipy_sparse.coo_array((np.float64([1, 2, 4]), ([7, 3, 7],)), shape=(9,))
+    np.testing.assert_array_equal(
+        Stream.from_dense(x).to_dense(), [0, 0, 0, 2, 0, 0, 0, 5, 0]
+    )
+    with pytest.raises(ValueError, match=r"one sparse row or column, got \(2, 3\)"):
+        Stream.from_dense(scipy_sparse.csr_array(np.ones((2, 3))))
+
+
+def test_torch_dense():
+    s = Stream.from_dense(torch.from_numpy(DENSE).reshape(5, 10))
+    np.testing.assert_array_equal(s.to_dense(), DENSE)
+    assert s.nnz == 3
+
+
+def test_torch_sparse_with_duplicates():
+    x = torch.sparse_coo_tensor([[7, 3, 7]], [1.0, 2.0, 4.0], (9,), check_invariants=True)
+    s = Stream.from_dense(x)
+    np.testing.assert_array_equal(s.indices, [3, 7])
+    assert torch.equal(s.to_torch().to_dense(), x.to_dense())
+
+
+def test_torch_embedding_gradient_becomes_blocks():
+    layer = torch.nn.Embedding(20, 4, sparse=True)
+    layer(torch.tensor([3, 7, 3])).sum().backward()
+    s = Stream.from_dense(layer.weight.grad)
+    assert (s.block, s.nnz, s.size) == (4, 2, 80)
+    assert torch.equal(s.to_torch().to_dense(), layer.weight.grad.to_dense())
+
+
+def test_torch_dtypes_that_are_refused():
+    with pytest.raises(TypeError, match="float32 or float64, got int64"):
+        Stream.from_dense(torch.arange(4))
+
+
+def test_lists_become_float32():
+    s = Stream.from_dense([0, 1, 0, 0, 2.5])
+    assert s.dtype == np.float32
+    np.testing.assert_array_equal(s.to_dense(), [0, 1, 0, 0, 2.5])

@@ -1,0 +1,105 @@
+"""Law 3: the cheapest format, never above dense; and round trips."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sparcml import Stream, kernels, wire
+from sparcml.wire import indices
+
+from ..laws import sparse
+
+TAG = wire.Tag(call=24, sequence=1)
+DENSITIES = (0.0, 1e-4, 1e-3, 0.01, 0.1, 0.125, 0.3, 0.45, 0.6, 0.9, 0.99, 1.0)
+
+
+def streams():
+    """Any stream of up to 300 blocks: values with NaN, infinities and signed zeros."""
+
+    @st.composite
+    def make(draw):
+        dtype = draw(st.sampled_from([np.float32, np.float64]))
+        block = draw(st.integers(1, 4))
+        present = draw(hnp.arrays(bool, st.integers(0, 300)))
+        where = np.flatnonzero(present)
+        values = draw(hnp.arrays(dtype, len(where) * block))
+        return Stream(len(present) * block, where, values, block=block)
+
+    return make()
+
+
+@given(streams())
+def test_round_trip_keeps_every_bit(x):
+    message, seen = wire.encode(x, TAG)
+    header, back = wire.decode(message)
+    assert header.tag == TAG
+    for y in (back, seen):
+        bits = (y.to_dense().tobytes(), y.size, y.block, y.dtype)
+        assert bits == (x.to_dense().tobytes(), x.size, x.block, x.dtype)
+    assert back.is_dense == seen.is_dense
+
+
+@given(streams())
+def test_never_larger_than_header_and_dense(x):
+    message, _ = wire.encode(x, TAG)
+    assert len(message) <= 32 + x.size * x.dtype.itemsize
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+@pytest.mark.parametrize("block", [1, 4])
+def test_the_format_sent_is_the_cheapest(density, block):
+    rng = np.random.default_rng(5)
+    blocks = 20_000
+    x = sparse(rng, blocks * block, int(density * blocks), block=block)
+    message, _ = wire.encode(x, TAG)
+    values = x.nnz * block * 4
+    options = [
+        blocks * block * 4,
+        values + indices.padded(4 * x.nnz),
+        values + indices.bitmap_nbytes(blocks),
+        values + len(kernels.gap_encode(x.indices)),
+    ]
+    assert len(message) == 32 + min(options)
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+def test_a_vector_held_dense_is_sent_without_its_zeros(density):
+    rng = np.random.default_rng(6)
+    x = sparse(rng, 20_000, int(density * 20_000))
+    held = Stream.trusted(x.size, None, x.to_dense())
+    as_pairs, as_dense = (len(wire.encode(s, TAG)[0]) for s in (x, held))
+    assert as_dense == as_pairs
+    assert wire.decode(wire.encode(held, TAG)[0])[1].is_dense
+
+
+def test_signed_zeros_of_a_dense_vector_survive():
+    values = np.zeros(1000, np.float32)
+    values[::50] = -0.0
+    held = Stream.trusted(1000, None, values)
+    _, back = wire.decode(wire.encode(held, TAG)[0])
+    assert back.to_dense().tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_halves_take_two_bytes_and_the_sender_sees_the_rounding(name, dtype):
+    x = sparse(np.random.default_rng(7), 10_000, 300, dtype)
+    x = Stream(x.size, x.indices, (x.values * 0.7).astype(dtype))
+    raw, _ = wire.encode(x, TAG)
+    message, seen = wire.encode(x, TAG, name)
+    assert len(raw) - len(message) == x.nnz * (x.dtype.itemsize - 2)
+    _, back = wire.decode(message)
+    assert back.dtype == x.dtype
+    np.testing.assert_array_equal(back.values, seen.values)
+    np.testing.assert_allclose(back.values, x.values, rtol=2**-8)
+
+
+def test_declared_sizes_bound_the_real_ones():
+    rng = np.random.default_rng(8)
+    for nnz in (0, 1, 7, 100, 2000, 4999, 5000):
+        x = sparse(rng, 5000, nnz)
+        nbytes = len(wire.encode(x, TAG)[0])
+        assert wire.least_nbytes(nnz, 5000, 4) <= nbytes <= wire.most_nbytes(nnz, 5000, 4)
+        assert nbytes == pytest.approx(wire.likely_nbytes(nnz, 5000, 4), rel=0.15)
