@@ -22,7 +22,7 @@ def on(ranks, body):
 @pytest.mark.parametrize("algorithm", ["auto", *ALLREDUCES])
 def test_arrays_come_back_as_arrays(ranks, op, algorithm):
     """Also where zeros take part, which a stream would leave out."""
-    inputs = [np.float32([[0, r - 1, 2], [r, 0, -r]]) for r in range(ranks)]
+    inputs = [np.array([[0, r - 1, 2], [r, 0, -r]], np.float32) for r in range(ranks)]
     want = {"mean": np.mean}.get(op, getattr(np, op))(inputs, axis=0)
     for got in on(ranks, lambda c: c.allreduce(inputs[c.rank], op=op, algorithm=algorithm)):
         np.testing.assert_allclose(got, want, rtol=1e-6)
@@ -51,7 +51,7 @@ def test_torch_tensors_come_back_as_tensors():
 
 def test_scipy_rows_come_back_as_rows():
     sparse = pytest.importorskip("scipy.sparse")
-    row = sparse.csr_array(np.float64([[0, 1, 0, 2] + [0] * 20]))
+    row = sparse.csr_array(np.array([[0, 1, 0, 2] + [0] * 20], np.float64))
     for got in on(3, lambda c: c.allreduce(row)):
         assert got.shape == row.shape
         np.testing.assert_array_equal(got.toarray(), 3 * row.toarray())
@@ -59,7 +59,7 @@ def test_scipy_rows_come_back_as_rows():
 
 def test_what_is_absent_is_the_neutral_element():
     def body(comm):
-        x = Stream(10, [comm.rank, 5], np.float32([-1.0, comm.rank]))
+        x = Stream(10, [comm.rank, 5], np.array([-1.0, comm.rank], np.float32))
         return [
             comm.allreduce(x, op=op).to_dense()[[0, 5, 9]] for op in ("min", "max", "prod")
         ]
@@ -72,8 +72,8 @@ def test_what_is_absent_is_the_neutral_element():
 
 def test_nan_and_infinity_stay():
     def body(comm):
-        x = Stream(6, [0, 1, 2], np.float32([np.nan, np.inf, -np.inf]))
-        y = Stream(6, [1, 2, 4], np.float32([np.inf, np.inf, np.nan]))
+        x = Stream(6, [0, 1, 2], np.array([np.nan, np.inf, -np.inf], np.float32))
+        y = Stream(6, [1, 2, 4], np.array([np.inf, np.inf, np.nan], np.float32))
         return comm.allreduce(x if comm.rank == 0 else y).to_dense()
 
     for total in on(2, body):
@@ -114,7 +114,7 @@ def test_broadcast_from_every_root(ranks):
             mine = root == comm.rank
             got += [
                 comm.broadcast(X if mine else None, root),
-                comm.broadcast(np.float64([root, 2]) if mine else None, root),
+                comm.broadcast(np.array([root, 2], np.float64) if mine else None, root),
                 comm.broadcast(np.full((2, 3), comm.rank, np.float32), root),
             ]
         return got
@@ -133,8 +133,8 @@ def test_groups_duplicates_and_barrier():
         other = comm.duplicate()
         group = comm.split(color=comm.rank % 2, key=-comm.rank)
         comm.barrier()
-        total = group.allreduce(np.float32([comm.rank]))[0]
-        return group.rank, group.size, total, other.allreduce(np.float32([1]))[0]
+        total = group.allreduce(np.array([comm.rank], np.float32))[0]
+        return group.rank, group.size, total, other.allreduce(np.array([1], np.float32))[0]
 
     ranks = on(5, body)
     assert [r[:2] for r in ranks] == [(2, 3), (1, 2), (1, 3), (0, 2), (0, 3)]

@@ -23,7 +23,7 @@ def test_scipy_rows_and_columns(make, column):
 
 
 def test_scipy_one_dimensional_and_duplicates():
-    x = scipy_sparse.coo_array((np.float64([1, 2, 4]), ([7, 3, 7],)), shape=(9,))
+    x = scipy_sparse.coo_array((np.array([1, 2, 4], np.float64), ([7, 3, 7],)), shape=(9,))
     np.testing.assert_array_equal(
         Stream.from_dense(x).to_dense(), [0, 0, 0, 2, 0, 0, 0, 5, 0]
     )

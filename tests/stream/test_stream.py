@@ -7,8 +7,8 @@ from sparcml import Stream
 
 
 def test_a_stream_shows_what_it_has():
-    s = Stream(10, [1, 4, 9], np.float64([1, 2, 3]))
-    assert (s.size, s.nnz, s.is_dense, s.dtype) == (10, 3, False, np.float64)
+    s = Stream(10, [1, 4, 9], np.array([1, 2, 3], np.float64))
+    assert (s.size, s.nnz, s.is_dense, s.dtype) == (10, 3, False, np.dtype(np.float64))
     assert s.nbytes == 3 * (4 + 8)
     assert s.indices.dtype == np.uint32
     np.testing.assert_array_equal(s.to_dense(), [0, 1, 0, 0, 2, 0, 0, 0, 0, 3])
@@ -59,10 +59,12 @@ def test_the_largest_stream():
 
 
 def test_pairs_in_any_order_are_sorted_and_summed():
-    s = Stream.from_pairs(10, [7, 2, 7, 0], np.float32([1, 2, 3, 4]))
+    s = Stream.from_pairs(10, [7, 2, 7, 0], np.array([1, 2, 3, 4], np.float32))
     np.testing.assert_array_equal(s.indices, [0, 2, 7])
     np.testing.assert_array_equal(s.values, [4, 2, 4])
-    rows = Stream.from_pairs(6, [2, 0, 2], np.float32([[1, 2], [3, 4], [5, 6]]), block=2)
+    rows = Stream.from_pairs(
+        6, [2, 0, 2], np.array([[1, 2], [3, 4], [5, 6]], np.float32), block=2
+    )
     np.testing.assert_array_equal(rows.to_dense(), [3, 4, 0, 0, 6, 8])
     assert Stream.from_pairs(5, [], []).nnz == 0
     with pytest.raises(ValueError, match=r"\[0, 10\), got 12"):
@@ -70,7 +72,7 @@ def test_pairs_in_any_order_are_sorted_and_summed():
 
 
 def test_what_a_stream_hands_out_is_read_only():
-    mine = np.float32([1, 2])
+    mine = np.array([1, 2], np.float32)
     s = Stream(10, np.array([1, 2], np.uint32), mine)
     for array in (s.indices, s.values, (s + s).values, Stream.from_dense(mine).values):
         with pytest.raises(ValueError, match="read-only"):

@@ -14,10 +14,10 @@ TAG = wire.Tag(call=24, sequence=1)
 RNG = np.random.default_rng(11)
 GOOD = {
     "gap": sparse(RNG, 5000, 40),
-    "u32": Stream(2**31, [3, 2**30], np.float32([1, 2])),
+    "u32": Stream(2**31, [3, 2**30], np.array([1, 2], np.float32)),
     "bitmap": sparse(RNG, 200, 80),
     "dense": Stream.from_dense(np.arange(1, 20, dtype=np.float64)),
-    "held dense": Stream.trusted(500, None, np.float32([0, 0, 0, 1, 0] * 100)),
+    "held dense": Stream.trusted(500, None, np.array([0, 0, 0, 1, 0] * 100, np.float32)),
 }
 
 

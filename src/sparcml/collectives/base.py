@@ -109,7 +109,8 @@ class Call:
         """A message of this call and round, and what its readers will see."""
         with self._link.stats.phase("encode"):
             tag = wire.Tag(self._code, self._sequence, turn)
-            return wire.encode(stream, tag, whole=self._shape and self._shape.blocks)
+            whole = None if self._shape is None else self._shape.blocks
+            return wire.encode(stream, tag, whole=whole)
 
     def decode(
         self,
@@ -178,7 +179,7 @@ class Call:
             )
         if self._shape is not None and Shape.of(got) != self._shape:
             raise MismatchError(
-                f"rank {self.rank} has {self._shape}, but rank {source} has {Shape.of(got)}, "
-                f"in {self._name}: all ranks must reduce vectors of the same size, block "
-                f"and dtype"
+                f"rank {self.rank} has {self._shape}, but rank {source} has "
+                f"{Shape.of(got)}, in {self._name}: all ranks must reduce vectors of the "
+                f"same size, block and dtype"
             )

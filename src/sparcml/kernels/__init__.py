@@ -1,8 +1,6 @@
 """Inner loops: compiled, with a NumPy definition of each in `reference`."""
 
-from ._core import isa as isa
-from ._core import isas as isas
-from ._core import use_isa as use_isa
+from . import _core
 from .coding import bitmap_decode as bitmap_decode
 from .coding import bitmap_encode as bitmap_encode
 from .coding import crc32c as crc32c
@@ -19,3 +17,5 @@ from .sums import merge as merge
 from .sums import merge_many as merge_many
 from .sums import place as place
 from .sums import scatter as scatter
+
+isa, isas, use_isa = _core.isa, _core.isas, _core.use_isa

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcml.kernels import _core
+from . import _core
 
 Float = TypeVar("Float", np.float32, np.float64)
 Indices = NDArray[np.uint32]
