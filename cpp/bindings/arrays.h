@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/ascending/ascending.h"
 #include "kernels/op.h"
 
 namespace nb = nanobind;
@@ -27,6 +28,14 @@ inline void require(bool holds, const char* message) {
 // size == count * block, for a positive block, without overflow.
 inline bool has_blocks(std::size_t size, std::size_t count, std::size_t block) {
   return size % block == 0 && size / block == count;
+}
+
+// Kernels stay within their arrays only if indices ascend; looking costs little beside the
+// work.
+inline void require_ascending(const In<std::uint32_t>& indices, const char* message,
+                              std::uint32_t blocks = UINT32_MAX) {
+  require(sparcml::ascending(indices.data(), indices.size(), blocks) == indices.size(),
+          message);
 }
 
 inline sparcml::Op as_op(int op) {

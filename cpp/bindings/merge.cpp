@@ -1,12 +1,6 @@
 #include "kernels/merge/merge.h"
 
 #include "bindings/arrays.h"
-#include "kernels/ascending/ascending.h"
-
-// The lanes of the merge rely on it to stay within the arrays.
-static bool ascending(const In<std::uint32_t>& indices) {
-  return sparcml::ascending(indices.data(), indices.size(), UINT32_MAX) == indices.size();
-}
 
 template <class T>
 static void bind(nb::module_& m) {
@@ -20,7 +14,8 @@ static void bind(nb::module_& m) {
             "merge: values must have block entries for each index");
         require(oi.size() >= ai.size() + bi.size() && ov.size() >= av.size() + bv.size(),
                 "merge: the output must have room for all entries of a and b");
-        require(ascending(ai) && ascending(bi), "merge: indices must ascend");
+        require_ascending(ai, "merge: indices must ascend");
+        require_ascending(bi, "merge: indices must ascend");
         const sparcml::Op o = as_op(op);
         nb::gil_scoped_release nogil;
         return sparcml::merge<T>(o, {ai.data(), av.data(), ai.size()},

@@ -15,6 +15,7 @@ static std::vector<sparcml::Stream<T>> as_streams(const std::vector<In<std::uint
   for (std::size_t k = 0; k < indices.size(); ++k) {
     require(has_blocks(values[k].size(), indices[k].size(), block),
             "merge_many: values must have block entries for each index");
+    require_ascending(indices[k], "merge_many: indices must ascend");
     streams.push_back({indices[k].data(), values[k].data(), indices[k].size()});
     nnz += indices[k].size();
   }

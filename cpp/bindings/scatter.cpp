@@ -1,9 +1,7 @@
 #include "kernels/scatter/scatter.h"
 
 #include "bindings/arrays.h"
-#include "kernels/ascending/ascending.h"
 
-// Reading the indices once more costs little and makes it impossible to write elsewhere.
 template <class T>
 static sparcml::Stream<T> checked(Out<T> dense, In<std::uint32_t> indices, In<T> values,
                                   std::size_t block) {
@@ -12,10 +10,9 @@ static sparcml::Stream<T> checked(Out<T> dense, In<std::uint32_t> indices, In<T>
   require(has_blocks(values.size(), indices.size(), block),
           "scatter, place: values must have block entries for each index");
   const std::size_t blocks = dense.size() / block, most = UINT32_MAX;
-  require(sparcml::ascending(indices.data(), indices.size(),
-                             static_cast<std::uint32_t>(blocks < most ? blocks : most)) ==
-              indices.size(),
-          "scatter, place: indices must ascend and be below the number of blocks");
+  require_ascending(indices,
+                    "scatter, place: indices must ascend and be below the number of blocks",
+                    static_cast<std::uint32_t>(blocks < most ? blocks : most));
   return {indices.data(), values.data(), indices.size()};
 }
 

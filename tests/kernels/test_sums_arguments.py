@@ -63,6 +63,8 @@ def test_merge_refuses_unsorted_indices():
             sums.merge("sum", wrong, V, I, V)
         with pytest.raises(ValueError, match="indices must ascend"):
             sums.merge("sum", I, V, wrong, V)
+        with pytest.raises(ValueError, match="indices must ascend"):
+            sums.merge_many("sum", [(I, V), (wrong, V)])
 
 
 def test_compact_checks_sizes():

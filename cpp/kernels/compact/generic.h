@@ -51,6 +51,12 @@ std::size_t compact_values(const Dense<T>& d, std::size_t limit, std::uint32_t* 
     std::uint64_t found = word<Isa, bitwise>(d, start);
     const std::size_t more = __builtin_popcountll(found);
     if (o + more > limit) return limit + 1;
+    if (more == kWord) {
+      for (std::size_t k = 0; k < kWord; ++k) oi[o + k] = static_cast<std::uint32_t>(start + k);
+      std::memcpy(ov + o, d.values + start, kWord * sizeof(T));
+      o += kWord;
+      continue;
+    }
     for (; found; found &= found - 1) {
       const std::size_t at = start + __builtin_ctzll(found);
       oi[o] = static_cast<std::uint32_t>(at);

@@ -7,6 +7,7 @@ namespace sparcml {
 namespace {
 
 constexpr std::size_t kGroup = 8 * kLine;  // flush() looks at so many blocks at once
+constexpr std::size_t kLeast = 1 << 13, kMost = 1 << 16;  // values in a window
 constexpr std::size_t kWide = 64;
 
 template <class T>
@@ -28,22 +29,31 @@ bool next(const Stream<T>* streams, std::size_t count, std::uint32_t& index) {
   return found;
 }
 
-// Small sums get a small window: clearing it must not cost more than they do.
-inline std::size_t window_width(std::size_t nnz, std::size_t block) {
-  std::size_t width = nnz * 16 < kWindow ? nnz * 16 : kWindow;
-  width /= block;
-  return (width + kGroup) / kGroup * kGroup;
+// How many blocks at once: enough that a stream has some 64 entries among them, within what the
+// caches hold.
+template <class T>
+std::size_t window_width(const Stream<T>* streams, std::size_t count, std::size_t block) {
+  std::size_t nnz = 1, range = 1;
+  for (std::size_t k = 0; k < count; ++k) {
+    if (streams[k].nnz == 0) continue;
+    const std::size_t end = streams[k].indices[streams[k].nnz - 1] + std::size_t(1);
+    range = end > range ? end : range;
+    nnz += streams[k].nnz;
+  }
+  std::size_t width = range * count / nnz * 128 * block;
+  width = width < kLeast ? kLeast : width > kMost ? kMost : width;
+  return (width / block + kGroup - 1) / kGroup * kGroup;
 }
 
-template <class Isa, Op op, class T>
-std::size_t fold(Stream<T>* streams, std::size_t count, std::size_t block, std::uint32_t* oi,
-                 T* ov) {
+template <class Isa, Op op, class T, class Block>
+std::size_t fold(Stream<T>* streams, std::size_t count, Block block, std::uint32_t* oi, T* ov) {
   const std::size_t room = entries(streams, count);
-  const std::size_t width = window_width(room, block), lines = width / kLine;
+  const std::size_t width = window_width(streams, count, block), lines = width / kLine;
   T* memory = static_cast<T*>(::operator new(width*(block * sizeof(T) + 1) + lines));
   std::uint8_t* blocks = reinterpret_cast<std::uint8_t*>(memory + width * block);
   Window<T> w{memory, blocks, blocks + width, width, 0};
-  for (std::size_t line = 0; line < lines; ++line) clear<op>(w, line, block);
+  std::memset(blocks, 0, width + lines);
+  for (std::size_t k = 0; k < width * block; ++k) memory[k] = neutral<op, T>();
   std::size_t o = 0;
   while (next(streams, count, w.start)) {
     for (std::size_t k = 0; k < count; ++k) add<op>(w, streams[k], block);
@@ -79,8 +89,9 @@ std::size_t fold_any(Op op, Stream<T>* streams, std::size_t count, std::size_t b
                      std::uint32_t* oi, T* ov) {
   return with_op(op, [&](auto o) {
     constexpr Op known = decltype(o)::value;
-    return block < kWide ? fold<Isa, known>(streams, count, block, oi, ov)
-                         : fold_wide<known>(streams, count, block, oi, ov);
+    if (block == 1) return fold<Isa, known>(streams, count, One(), oi, ov);
+    if (block < kWide) return fold<Isa, known>(streams, count, block, oi, ov);
+    return fold_wide<known>(streams, count, block, oi, ov);
   });
 }
 

@@ -9,8 +9,7 @@
 namespace sparcml {
 namespace {
 
-constexpr std::size_t kWindow = 1 << 15;  // values of a window: 128 KB of float
-constexpr std::size_t kLine = 64;         // blocks
+constexpr std::size_t kLine = 64;  // blocks
 
 template <class T>
 struct Window {
@@ -21,77 +20,84 @@ struct Window {
   std::uint32_t start;
 };
 
-template <Op op, class T>
-void clear(Window<T>& w, std::size_t line, std::size_t block) {
-  T* total = w.total + line * kLine * block;
-  for (std::size_t k = 0; k < kLine * block; ++k) total[k] = neutral<op, T>();
-  std::memset(w.blocks + line * kLine, 0, kLine);
-  w.lines[line] = 0;
-}
+// A block size known to the compiler: single values are the common case.
+using One = std::integral_constant<std::size_t, 1>;
 
-// Adds what a stream has in the window and moves the stream past it.
-template <Op op, class T>
-void add(Window<T>& w, Stream<T>& s, std::size_t block) {
+// Adds what a stream has in the window and moves the stream past it. The pointers are local
+// because a byte written might, for all the compiler knows, be part of a struct.
+template <Op op, class T, class Block>
+inline void add(const Window<T>& w, Stream<T>& s, Block block) {
+  T* const total = w.total;
+  std::uint8_t *const blocks = w.blocks, *const lines = w.lines;
+  const std::uint32_t *const indices = s.indices, start = w.start;
+  const T* const values = s.values;
+  const std::size_t nnz = s.nnz, width = w.width;
+  const auto one = [=](std::size_t n) {
+    const std::size_t at = indices[n] - start;
+    blocks[at] = 1;
+    lines[at / kLine] = 1;
+    for (std::size_t k = 0; k < block; ++k)
+      total[at * block + k] = combine_raw<op>(total[at * block + k], values[n * block + k]);
+  };
   std::size_t n = 0;
-  for (; n < s.nnz; ++n) {
-    const std::size_t at = s.indices[n] - w.start;
-    if (at >= w.width) break;
-    w.blocks[at] = 1;
-    w.lines[at / kLine] = 1;
-    if (block == 1) {
-      w.total[at] = combine_raw<op>(w.total[at], s.values[n]);
-    } else {
-      T* total = w.total + at * block;
-      const T* values = s.values + n * block;
-      SPARCML_IVDEP
-      for (std::size_t k = 0; k < block; ++k) total[k] = combine_raw<op>(total[k], values[k]);
-    }
-  }
-  s = {s.indices + n, s.values + n * block, s.nnz - n};
+  for (; n + 4 <= nnz && indices[n + 3] - start < width; n += 4)
+    one(n), one(n + 1), one(n + 2), one(n + 3);
+  for (; n < nnz && indices[n] - start < width; ++n) one(n);
+  s = {indices + n, values + n * block, nnz - n};
 }
 
-// Writes the touched blocks of a line, four at a time with up to three too many: `room` says
-// how many entries the output can still take.
-template <class T>
-std::size_t emit(const Window<T>& w, std::size_t line, std::uint64_t touched, std::size_t block,
-                 std::size_t room, std::uint32_t* oi, T* ov) {
-  const std::size_t found = __builtin_popcountll(touched), first = line * kLine;
-  const T* total = w.total + first * block;
-  const std::uint32_t index = w.start + static_cast<std::uint32_t>(first);
-  const bool single = block == 1 && found + 3 <= room;
-  for (std::size_t o = 0; single && o < found; o += 4) {
-    for (std::size_t k = 0; k < 4; ++k) {
-      const int at = __builtin_ctzll(touched | 1ull << 63);
-      oi[o + k] = index + at;
-      ov[o + k] = total[at];
+// Writes the indices of a line, eight at a time and so up to seven too many if `room`, what the
+// output can take, allows. Returns how many there are.
+inline std::size_t list(std::uint32_t first, std::uint64_t touched, std::size_t room,
+                        std::uint32_t* oi) {
+  const std::size_t found = __builtin_popcountll(touched);
+  const bool ahead = found + 7 <= room;
+  for (std::size_t o = 0; ahead && o < found; o += 8) {
+    for (std::size_t k = 0; k < 8; ++k) {
+      std::uint32_t index = first + (touched ? __builtin_ctzll(touched) : 64);
+      asm("" : "+r"(index));  // else the compiler gathers eight in a vector, which is slower
+      oi[o + k] = index;
       touched &= touched - 1;
     }
   }
-  for (std::size_t o = 0; !single && o < found; ++o) {
-    const int at = __builtin_ctzll(touched);
-    oi[o] = index + at;
-    std::memcpy(ov + o * block, total + at * block, block * sizeof(T));
+  for (std::size_t o = 0; !ahead && o < found; ++o) {
+    oi[o] = first + __builtin_ctzll(touched);
     touched &= touched - 1;
   }
   return found;
 }
 
-// Writes out the window and leaves it clear.
-template <class Isa, Op op, class T>
-std::size_t flush(Window<T>& w, std::size_t block, std::size_t room, std::uint32_t* oi, T* ov) {
+// Writes the indices of all touched blocks and forgets the touch.
+template <class Isa, class T>
+std::size_t list_all(const Window<T>& w, std::size_t room, std::uint32_t* oi) {
   std::size_t o = 0;
   for (std::size_t group = 0; group < w.width / kLine; group += 8) {
     std::uint64_t lines;
     std::memcpy(&lines, w.lines + group, sizeof lines);
+    std::memset(w.lines + group, 0, sizeof lines);
     for (; lines; lines &= lines - 1) {
-      const std::size_t line = group + __builtin_ctzll(lines) / 8;
-      const std::uint64_t touched = Isa::touched(w.blocks + line * kLine);
-      o += emit(w, line, touched, block, room - o, oi + o, ov + o * block);
-      clear<op>(w, line, block);
+      const std::size_t first = (group + __builtin_ctzll(lines) / 8) * kLine;
+      const std::uint64_t touched = Isa::touched(w.blocks + first);
+      std::memset(w.blocks + first, 0, kLine);
+      o += list(w.start + static_cast<std::uint32_t>(first), touched, room - o, oi + o);
     }
   }
-  canonicalise(ov, o * block);
   return o;
+}
+
+// Writes out the window and leaves it clear; returns the number of entries.
+template <class Isa, Op op, class T, class Block>
+std::size_t flush(const Window<T>& w, Block block, std::size_t room, std::uint32_t* oi, T* ov) {
+  const std::size_t found = list_all<Isa>(w, room, oi);
+  for (std::size_t o = 0; o < found; ++o) {
+    T* total = w.total + std::size_t(oi[o] - w.start) * block;
+    for (std::size_t k = 0; k < block; ++k) {
+      ov[o * block + k] = total[k];
+      total[k] = neutral<op, T>();
+    }
+  }
+  canonicalise(ov, found * block);
+  return found;
 }
 
 }  // namespace
