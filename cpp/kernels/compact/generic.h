@@ -43,25 +43,55 @@ void scan_blocks(const Dense<T>& d, Emit emit) {
   }
 }
 
-// Single values: asks for room once for each word.
+// Writes what a full word found, `step` entries at a time without asking whether there are any:
+// a loop that ends after each entry would be mispredicted at every other word.
+template <std::size_t step, class T>
+inline void spill(const T* values, std::uint32_t start, std::uint64_t found, std::size_t more,
+                  std::uint32_t* oi, T* ov) {
+  for (std::size_t o = 0; o == 0 || o < more; o += step) {
+    for (std::size_t k = 0; k < step; ++k) {
+      const int at = __builtin_ctzll(found | 1ull << 63);
+      oi[o + k] = start + at;
+      ov[o + k] = values[at];
+      found &= found - 1;
+    }
+  }
+}
+
+template <class T>
+inline void spill_exactly(const T* values, std::uint32_t start, std::uint64_t found,
+                          std::uint32_t* oi, T* ov) {
+  for (; found; found &= found - 1) {
+    const int at = __builtin_ctzll(found);
+    *oi++ = start + at;
+    *ov++ = values[at];
+  }
+}
+
+template <class T>
+inline void copy_word(const T* values, std::uint32_t start, std::uint32_t* oi, T* ov) {
+  for (std::size_t k = 0; k < kWord; ++k) oi[k] = start + static_cast<std::uint32_t>(k);
+  std::memcpy(ov, values, kWord * sizeof(T));
+}
+
 template <class Isa, bool bitwise, class T>
 std::size_t compact_values(const Dense<T>& d, std::size_t limit, std::uint32_t* oi, T* ov) {
   std::size_t o = 0;
   for (std::size_t start = 0; start < d.size; start += kWord) {
-    std::uint64_t found = word<Isa, bitwise>(d, start);
+    const std::uint64_t found = word<Isa, bitwise>(d, start);
     const std::size_t more = __builtin_popcountll(found);
+    const std::uint32_t index = static_cast<std::uint32_t>(start);
+    const T* values = d.values + start;
     if (o + more > limit) return limit + 1;
-    if (more == kWord) {
-      for (std::size_t k = 0; k < kWord; ++k) oi[o + k] = static_cast<std::uint32_t>(start + k);
-      std::memcpy(ov + o, d.values + start, kWord * sizeof(T));
-      o += kWord;
-      continue;
-    }
-    for (; found; found &= found - 1) {
-      const std::size_t at = start + __builtin_ctzll(found);
-      oi[o] = static_cast<std::uint32_t>(at);
-      ov[o++] = d.values[at];
-    }
+    if (o + more + 8 > limit || start + kWord > d.size)
+      spill_exactly(values, index, found, oi + o, ov + o);
+    else if (more == kWord)
+      copy_word(values, index, oi + o, ov + o);
+    else if (more <= 2)
+      spill<2>(values, index, found, 2, oi + o, ov + o);
+    else
+      spill<8>(values, index, found, more, oi + o, ov + o);
+    o += more;
   }
   return o;
 }

@@ -6,6 +6,10 @@ namespace sparcml::avx2 {
 namespace {
 
 struct Vector {
+  static std::uint32_t lowest(std::uint64_t bits) {
+    return static_cast<std::uint32_t>(_tzcnt_u64(bits));
+  }
+
   static std::uint64_t touched(const std::uint8_t* line) {
     return half(line) | static_cast<std::uint64_t>(half(line + 32)) << 32;
   }

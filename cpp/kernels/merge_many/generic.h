@@ -3,7 +3,8 @@
 // make each entry wait for its neighbour). A second byte for each line of 64 blocks lets the
 // emitter skip what nobody touched, so sparse windows cost what they hold.
 //
-// Isa::touched turns the 64 bytes of a line into bits.
+// Isa::touched turns the 64 bytes of a line into bits; Isa::lowest is the position of the
+// lowest bit, or anything if there is none.
 #include "kernels/merge_many/merge_many.h"
 
 namespace sparcml {
@@ -48,13 +49,14 @@ inline void add(const Window<T>& w, Stream<T>& s, Block block) {
 
 // Writes the indices of a line, eight at a time and so up to seven too many if `room`, what the
 // output can take, allows. Returns how many there are.
+template <class Isa>
 inline std::size_t list(std::uint32_t first, std::uint64_t touched, std::size_t room,
                         std::uint32_t* oi) {
   const std::size_t found = __builtin_popcountll(touched);
   const bool ahead = found + 7 <= room;
   for (std::size_t o = 0; ahead && o < found; o += 8) {
     for (std::size_t k = 0; k < 8; ++k) {
-      std::uint32_t index = first + (touched ? __builtin_ctzll(touched) : 64);
+      std::uint32_t index = first + Isa::lowest(touched);
       asm("" : "+r"(index));  // else the compiler gathers eight in a vector, which is slower
       oi[o + k] = index;
       touched &= touched - 1;
@@ -70,16 +72,20 @@ inline std::size_t list(std::uint32_t first, std::uint64_t touched, std::size_t 
 // Writes the indices of all touched blocks and forgets the touch.
 template <class Isa, class T>
 std::size_t list_all(const Window<T>& w, std::size_t room, std::uint32_t* oi) {
+  std::uint8_t *const blocks = w.blocks, *const all_lines = w.lines;
+  const std::size_t groups = w.width / kLine / 8;
+  std::uint32_t index = w.start;
   std::size_t o = 0;
-  for (std::size_t group = 0; group < w.width / kLine; group += 8) {
+  for (std::size_t group = 0; group < groups; ++group, index += 8 * kLine) {
     std::uint64_t lines;
-    std::memcpy(&lines, w.lines + group, sizeof lines);
-    std::memset(w.lines + group, 0, sizeof lines);
+    std::memcpy(&lines, all_lines + group * 8, sizeof lines);
+    std::memset(all_lines + group * 8, 0, sizeof lines);
     for (; lines; lines &= lines - 1) {
-      const std::size_t first = (group + __builtin_ctzll(lines) / 8) * kLine;
-      const std::uint64_t touched = Isa::touched(w.blocks + first);
-      std::memset(w.blocks + first, 0, kLine);
-      o += list(w.start + static_cast<std::uint32_t>(first), touched, room - o, oi + o);
+      const std::size_t line = __builtin_ctzll(lines) / 8;
+      std::uint8_t* bytes = blocks + (group * 8 + line) * kLine;
+      const std::uint64_t touched = Isa::touched(bytes);
+      std::memset(bytes, 0, kLine);
+      o += list<Isa>(index + line * kLine, touched, room - o, oi + o);
     }
   }
   return o;

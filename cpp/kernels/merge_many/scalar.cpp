@@ -4,6 +4,8 @@ namespace sparcml::scalar {
 namespace {
 
 struct Plain {
+  static std::uint32_t lowest(std::uint64_t bits) { return __builtin_ctzll(bits | 1ull << 63); }
+
   // The product moves the lowest bits of 8 bytes next to each other, into the top byte.
   static std::uint64_t touched(const std::uint8_t* line) {
     std::uint64_t all = 0;

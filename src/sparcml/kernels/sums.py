@@ -88,14 +88,15 @@ def compact(
     """
     most = dense.size // block if block > 0 else 0
     limit = most if limit is None else min(limit, most)
-    # Room for the worst case costs address space only: the system hands out what is
-    # written to, and the copies let go of the rest.
+    # Room for the worst case costs address space only, as the system hands out what is
+    # written to; copies let go of the rest.
     indices = np.empty(limit, np.uint32)
     values = np.empty(limit * block, dense.dtype)
     nnz = _core.compact(dense, fill, block, bitwise, limit, indices, values)
     if nnz > limit:
         return None
-    return indices[:nnz].copy(), values[: nnz * block].copy()
+    indices, values = indices[:nnz], values[: nnz * block]
+    return (indices, values) if nnz > limit // 2 else (indices.copy(), values.copy())
 
 
 def count(
