@@ -7,7 +7,7 @@ namespace sparcml {
 namespace {
 
 constexpr std::size_t kGroup = 8 * kLine;  // flush() looks at so many blocks at once
-constexpr std::size_t kLeast = 1 << 13, kMost = 1 << 16;  // values in a window
+constexpr std::size_t kLeast = 1 << 12, kMost = 1 << 16;  // values in a window
 constexpr std::size_t kWide = 64;
 
 template <class T>
@@ -29,8 +29,8 @@ bool next(const Stream<T>* streams, std::size_t count, std::uint32_t& index) {
   return found;
 }
 
-// How many blocks at once: enough that a stream has some 64 entries among them, within what the
-// caches hold.
+// How many blocks at once: enough that a stream has some 128 entries among them, within what
+// the caches hold.
 template <class T>
 std::size_t window_width(const Stream<T>* streams, std::size_t count, std::size_t block) {
   std::size_t nnz = 1, range = 1;
@@ -41,13 +41,13 @@ std::size_t window_width(const Stream<T>* streams, std::size_t count, std::size_
     nnz += streams[k].nnz;
   }
   std::size_t width = range * count / nnz * 128 * block;
+  width = width > nnz * 64 ? nnz * 64 : width;  // clearing it must not cost more than the sum
   width = width < kLeast ? kLeast : width > kMost ? kMost : width;
   return (width / block + kGroup - 1) / kGroup * kGroup;
 }
 
 template <class Isa, Op op, class T, class Block>
 std::size_t fold(Stream<T>* streams, std::size_t count, Block block, std::uint32_t* oi, T* ov) {
-  const std::size_t room = entries(streams, count);
   const std::size_t width = window_width(streams, count, block), lines = width / kLine;
   T* memory = static_cast<T*>(::operator new(width*(block * sizeof(T) + 1) + lines));
   std::uint8_t* blocks = reinterpret_cast<std::uint8_t*>(memory + width * block);
@@ -57,7 +57,8 @@ std::size_t fold(Stream<T>* streams, std::size_t count, Block block, std::uint32
   std::size_t o = 0;
   while (next(streams, count, w.start)) {
     for (std::size_t k = 0; k < count; ++k) add<op>(w, streams[k], block);
-    o += flush<Isa, op>(w, block, room - o, oi + o, ov + o * block);
+    const bool ahead = entries(streams, count) >= 8;  // their room is still free
+    o += flush<Isa, op>(w, block, ahead, oi + o, ov + o * block);
   }
   ::operator delete(memory);
   return o;

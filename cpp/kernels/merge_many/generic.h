@@ -47,13 +47,12 @@ inline void add(const Window<T>& w, Stream<T>& s, Block block) {
   s = {indices + n, values + n * block, nnz - n};
 }
 
-// Writes the indices of a line, eight at a time and so up to seven too many if `room`, what the
-// output can take, allows. Returns how many there are.
+// Writes the indices of a line and returns how many there are; eight at a time, and so up to
+// seven too many, if `ahead` says that there is room.
 template <class Isa>
-inline std::size_t list(std::uint32_t first, std::uint64_t touched, std::size_t room,
+inline std::size_t list(std::uint32_t first, std::uint64_t touched, bool ahead,
                         std::uint32_t* oi) {
   const std::size_t found = __builtin_popcountll(touched);
-  const bool ahead = found + 7 <= room;
   for (std::size_t o = 0; ahead && o < found; o += 8) {
     for (std::size_t k = 0; k < 8; ++k) {
       std::uint32_t index = first + Isa::lowest(touched);
@@ -63,7 +62,7 @@ inline std::size_t list(std::uint32_t first, std::uint64_t touched, std::size_t 
     }
   }
   for (std::size_t o = 0; !ahead && o < found; ++o) {
-    oi[o] = first + __builtin_ctzll(touched);
+    oi[o] = first + Isa::lowest(touched);
     touched &= touched - 1;
   }
   return found;
@@ -71,7 +70,7 @@ inline std::size_t list(std::uint32_t first, std::uint64_t touched, std::size_t 
 
 // Writes the indices of all touched blocks and forgets the touch.
 template <class Isa, class T>
-std::size_t list_all(const Window<T>& w, std::size_t room, std::uint32_t* oi) {
+std::size_t list_all(const Window<T>& w, bool ahead, std::uint32_t* oi) {
   std::uint8_t *const blocks = w.blocks, *const all_lines = w.lines;
   const std::size_t groups = w.width / kLine / 8;
   std::uint32_t index = w.start;
@@ -85,7 +84,7 @@ std::size_t list_all(const Window<T>& w, std::size_t room, std::uint32_t* oi) {
       std::uint8_t* bytes = blocks + (group * 8 + line) * kLine;
       const std::uint64_t touched = Isa::touched(bytes);
       std::memset(bytes, 0, kLine);
-      o += list<Isa>(index + line * kLine, touched, room - o, oi + o);
+      o += list<Isa>(index + line * kLine, touched, ahead, oi + o);
     }
   }
   return o;
@@ -93,8 +92,8 @@ std::size_t list_all(const Window<T>& w, std::size_t room, std::uint32_t* oi) {
 
 // Writes out the window and leaves it clear; returns the number of entries.
 template <class Isa, Op op, class T, class Block>
-std::size_t flush(const Window<T>& w, Block block, std::size_t room, std::uint32_t* oi, T* ov) {
-  const std::size_t found = list_all<Isa>(w, room, oi);
+std::size_t flush(const Window<T>& w, Block block, bool ahead, std::uint32_t* oi, T* ov) {
+  const std::size_t found = list_all<Isa>(w, ahead, oi);
   for (std::size_t o = 0; o < found; ++o) {
     T* total = w.total + std::size_t(oi[o] - w.start) * block;
     for (std::size_t k = 0; k < block; ++k) {
