@@ -13,7 +13,7 @@ BAD = 2
 
 def main(how: str) -> None:
     comm = sparcml.world()
-    print(f"pid {os.getpid()}", flush=True)
+    os.write(1, f"pid {os.getpid()}\n".encode())  # one write: lines of ranks do not mix
     x = sparcml.Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
     comm.allreduce(x, algorithm="ssar_recursive_double")
     algorithm = "ssar_recursive_double"

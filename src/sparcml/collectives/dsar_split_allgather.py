@@ -6,8 +6,8 @@ Bytes sent per rank: its stream outside its range, then P - 1 dense ranges of N 
 Like ssar_split_allgather, but the owner sums into a dense range from the start, so each
 part costs only its own entries, and the result is dense.
 
-Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019,
-section 5.3.3 (DSAR_Split_allgather).
+Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
+(DSAR_Split_allgather).
 """
 
 from __future__ import annotations

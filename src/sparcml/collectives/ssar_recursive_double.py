@@ -7,8 +7,8 @@ In round t each rank exchanges all it has summed so far with the rank whose numb
 differs in bit t, so both hold the sum of 2^(t+1) ranks. A sum that fills up turns dense on
 the way. Both partners add the same two streams, so all ranks end with the same bits.
 
-Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019,
-section 5.3.1 (SSAR_Recursive_double).
+Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
+(SSAR_Recursive_double).
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Bytes sent per rank: its stream outside its range, then P - 1 reduced ranges; be
 Each rank reduces one range, and the reduced ranges are gathered: since they are disjoint,
 joining them is concatenation.
 
-Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019,
-section 5.3.2 (SSAR_Split_allgather). The paper folds to a power of two; this does not.
+Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
+(SSAR_Split_allgather). The paper folds to a power of two; this does not.
 """
 
 from __future__ import annotations

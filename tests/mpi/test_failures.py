@@ -1,0 +1,40 @@
+"""Law 7 with MPI processes: the job ends non-zero, soon, names the rank, leaves nobody."""
+
+import re
+
+import pytest
+
+from .jobs import left_behind, mpiexec
+
+pytestmark = pytest.mark.mpi
+TIMEOUT = 3.0
+
+# What rank 2 does, and what the other ranks say.
+WAYS = {
+    "raises": "TransportError: rank 2 raised ValueError: no such luck",
+    "exits": "TransportError: rank 2 has ended, and rank . still waits for it",
+    "stops": "TransportError: rank 2 has not answered for 3 s",
+    "diverges": "MismatchError: rank . is in call 2.*rank . is in call 2",
+    "differs": "MismatchError: rank . has size (1000|2000).*rank . has size (1000|2000)",
+    "differs_auto": "MismatchError: rank 0 has size 1000.*rank 2 has size 2000",
+}
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_every_other_rank_says_why(how):
+    job = mpiexec(4, "failing.py", how, SPARCML_TIMEOUT=str(TIMEOUT))
+    assert job.code != 0
+    assert "finished" not in job.out
+    assert job.seconds < 3 * TIMEOUT + 10
+    said = re.findall(rf"^sparcml.errors.{WAYS[how]}", job.err, re.MULTILINE)
+    assert len(said) >= 3, job.err[-3000:]
+    pids = job.pids()
+    assert len(pids) == 4
+    assert left_behind(pids) == []
+
+
+def test_a_rank_that_is_killed_ends_the_job():
+    job = mpiexec(4, "failing.py", "dies", SPARCML_TIMEOUT=str(TIMEOUT))
+    assert job.code != 0
+    assert job.seconds < TIMEOUT + 10
+    assert left_behind(job.pids()) == []

@@ -1,0 +1,97 @@
+"""The package from outside: what importing it costs, its stub, its documents."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nanobind.stubgen import StubGen
+
+import sparcml
+from sparcml.collectives import ALLREDUCES
+from sparcml.kernels import _core
+from sparcml.stream import stream
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("torch", "mpi4py", "scipy", "sklearn", "matplotlib", "typer", "rich", "greenlet")
+
+
+def python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_importing_brings_in_numpy_and_nothing_heavier():
+    code = f"import sparcml, sys; print([m for m in {HEAVY} if m in sys.modules])"
+    assert python(code).stdout == "[]\n"
+
+
+def test_the_committed_stub_is_the_compiled_module():
+    generator = StubGen(_core)
+    generator.put(_core)
+    assert generator.get() == (ROOT / "src/sparcml/kernels/_core.pyi").read_text()
+
+
+@pytest.mark.parametrize("isa", _core.isas())
+def test_an_instruction_set_can_be_forced(isa):
+    code = "from sparcml import kernels; print(kernels.isa())"
+    assert python(code, SPARCML_ISA=isa).stdout == f"{isa}\n"
+
+
+def test_an_unknown_instruction_set_is_an_error():
+    done = python("from sparcml import kernels; kernels.isa()", SPARCML_ISA="abacus")
+    assert done.returncode != 0
+    assert "SPARCML_ISA must be one of" in done.stderr
+    assert "got 'abacus'" in done.stderr
+
+
+def test_the_laws_hold_on_the_scalar_kernels_too():
+    code = """
+import sparcml
+from tests import laws
+for algorithm in laws.OURS:
+    for op in ("sum", "min"):
+        for case in laws.CASES:
+            sparcml.launch(lambda comm: laws.same_sum(comm, algorithm, case, op), 4)
+        sparcml.launch(lambda comm: laws.same_bits(comm, algorithm, op), 4)
+"""
+    done = python(code, SPARCML_ISA="scalar", PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+
+
+def test_docstring_examples_run():
+    assert doctest.testmod(stream).failed == 0
+    assert doctest.testmod(stream).attempted > 0
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tour.md"])
+def test_python_in_the_documents_runs(page, capsys):
+    code = blocks(page, "python")
+    assert code
+    for part in code:
+        exec(compile(part, page, "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out.splitlines()
+    shown = "".join(blocks(page, "text")).splitlines()
+    assert [line for line in printed if line not in shown] == []
+
+
+def test_every_algorithm_is_in_the_index():
+    page = (ROOT / "docs/algorithms.md").read_text()
+    for name in ALLREDUCES:
+        assert f"## {name}\n" in page
+
+
+def test_the_version_is_the_same_everywhere():
+    assert f'version = "{sparcml.__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"## {sparcml.__version__}" in (ROOT / "CHANGELOG.md").read_text()
