@@ -72,10 +72,12 @@ def _without_fill(stream: Stream, entry_bytes: int) -> Stream:
     if room <= 0:
         return stream
     raw, fill, block = stream.raw_values, stream.fill, stream.block
-    limit = (room - 1) // entry_bytes
-    pairs = kernels.compact(raw, fill, block, bitwise=True, limit=limit)
-    if pairs is None:
+    # Counting first is one fast pass; most dense vectors are really dense.
+    nnz = kernels.count(raw, fill, block, bitwise=True)
+    if nnz * entry_bytes >= room:
         return stream
+    pairs = kernels.compact(raw, fill, block, bitwise=True, limit=nnz)
+    assert pairs is not None
     return Stream.trusted(stream.size, *pairs, block, fill)
 
 
