@@ -220,13 +220,21 @@ class _Farewell:
             if self._error is not None:
                 transport.control.abort(self._error)
             transport.control.leave()
-        if self._error is None:
-            return
         sys.stderr.flush()
-        deadline = time.monotonic() + FAREWELL
+        self._see_the_others_off()
+
+    def _see_the_others_off(self) -> None:
+        """Wait for the peers' farewells: unread notes would make MPI complain.
+
+        MPI_Finalize waits for them too, but it spins, and without an end.
+        """
+        start = time.monotonic()
         turn = 0
         while not all(t.control.everyone_gone() for t in self.transports):
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - start
+            if self._error is not None and waited > FAREWELL:
                 MPI.COMM_WORLD.Abort(1)
+            if waited > max(t.timeout for t in self.transports):
+                return
             _idle(turn)
             turn += 1
