@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sparcml.cli.job import Job
-from sparcml.cli.launcher import find_launcher
+from sparcml.cli.start import start
 
 
 def run(
@@ -28,18 +27,8 @@ def run(
     All ranks end when one fails; the first to fail is named, and its code passed on.
     """
     _check(command[0], ranks, module)
-    launcher = find_launcher()
-    if launcher is None:
-        raise OSError(
-            "sparcml run: no mpiexec beside this Python or on PATH; "
-            "install one with: pip install sparcml[mpich]"
-        )
     target = ["-m", *command] if module else command
-    with Job(launcher, ranks, target) as job:
-        code = job.wait()
-    if job.verdict:
-        typer.echo(f"sparcml run: {job.verdict}", err=True)
-    raise typer.Exit(code)
+    raise typer.Exit(start("sparcml run", ranks, target))
 
 
 def _check(target: str, ranks: int, module: bool) -> None:

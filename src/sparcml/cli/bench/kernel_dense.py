@@ -1,0 +1,83 @@
+"""Cases of the kernels on dense vectors: scatter into, compact, and sum.
+
+Outputs are allocated beforehand, so that the kernel is timed and not the page faults.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparcml.cli.bench.kernel_case import Case, Floor, copy_of
+from sparcml.cli.bench.vectors import positions, whole_numbers
+from sparcml.kernels import _core
+from sparcml.kernels.reference import sums as reference
+from sparcml.kernels.sums import OPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sparcml.cli.bench.kernel_case import Arrays
+
+SUM = OPS["sum"]
+COMPACT = Floor(over_peer=1.5)
+
+
+def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
+    """On vectors of `size` values, of which 1 % are not zero where that matters."""
+    stored = positions(rng, size, size // 100)
+    dense = np.zeros(size, np.float32)
+    dense[stored] = whole_numbers(rng, stored.size)
+    yield _scatter(size, stored, dense[stored])
+    yield _compact(dense)
+    yield _combine(whole_numbers(rng, size), whole_numbers(rng, size))
+
+
+def _scatter(size: int, indices: NDArray[np.uint32], values: NDArray[np.float32]) -> Case:
+    ours, theirs = np.zeros(size, np.float32), np.zeros(size, np.float32)
+
+    def run() -> Arrays:
+        _core.scatter(SUM, ours, indices, values, 1)
+        return (ours,)
+
+    def run_once() -> Arrays:
+        ours.fill(0)
+        return run()
+
+    def run_numpy() -> None:
+        theirs[indices] += values
+
+    want = np.zeros(size, np.float32)
+    reference.scatter("sum", want, indices, values)
+    what, nnz = "scatter, 1 %", indices.size
+    args = (what, nnz, run, (want,), nnz, "M/s", "numpy", run_numpy)
+    return Case(*args, output=run_once)
+
+
+def _compact(dense: NDArray[np.float32]) -> Case:
+    room = dense.size // 10
+    oi, ov = np.zeros(room, np.uint32), np.zeros(room, np.float32)
+
+    def run() -> Arrays:
+        stored = _core.compact(dense, 0.0, 1, False, room, oi, ov)
+        return oi[:stored], ov[:stored]
+
+    want = reference.compact(dense)
+    assert want is not None
+    args = ("compact, 1 %", dense.size, run, want, dense.nbytes, "GB/s", "memcpy")
+    return Case(*args, copy_of(dense), COMPACT)
+
+
+def _combine(a: NDArray[np.float32], b: NDArray[np.float32]) -> Case:
+    ours, theirs = np.zeros_like(a), np.zeros_like(a)
+
+    def run() -> Arrays:
+        _core.combine_dense(SUM, a, b, ours)
+        return (ours,)
+
+    want = (reference.combine_dense("sum", a, b),)
+    args = ("dense sum", a.size, run, want, a.nbytes, "GB/s", "np.add")
+    return Case(*args, lambda: np.add(a, b, out=theirs))

@@ -1,0 +1,39 @@
+"""Random vectors whose sums are exact: small whole numbers at random places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+
+def positions(rng: np.random.Generator, blocks: int, nnz: int) -> NDArray[np.uint32]:
+    """Ascending indices: a uniformly random subset of that many."""
+    if 2 * nnz > blocks:  # few are left out: draw those
+        kept = np.ones(blocks, np.bool_)
+        kept[positions(rng, blocks, blocks - nnz)] = False
+        return np.flatnonzero(kept).astype(np.uint32)
+    drawn = np.empty(0, np.uint32)
+    while drawn.size < nnz:
+        more = rng.integers(0, blocks, nnz - drawn.size, np.uint32)
+        drawn = np.unique(np.concatenate([drawn, more]))
+    return drawn
+
+
+def whole_numbers(
+    rng: np.random.Generator, size: int, dtype: DTypeLike = np.float32
+) -> NDArray[Any]:
+    """From -8 to 8 without 0: no order of adding them rounds."""
+    numbers = rng.integers(1, 17, size, np.int8)
+    numbers[numbers > 8] -= 17
+    return numbers.astype(dtype)
+
+
+def different(got: NDArray[Any], want: NDArray[Any]) -> int:
+    """How many entries differ; a missing or surplus one counts too."""
+    common = min(got.size, want.size)
+    differing = np.count_nonzero(got[:common] != want[:common])
+    return int(differing) + max(got.size, want.size) - common
