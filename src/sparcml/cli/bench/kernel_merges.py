@@ -33,7 +33,7 @@ STREAMS = 8
 
 
 def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
-    """Two streams with more and more in common, then eight; streams have a sixteenth of the entries of the dense vector."""
+    """Two streams with more and more in common, then eight; `size` / 16 entries each."""
     nnz = size // 16
     yield _merge("merge, disjoint", *_overlapping(rng, nnz, 0.0), ANY)
     yield _merge("merge, random, 1 % shared", *_overlapping(rng, nnz, 0.01), RANDOM)
