@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sparcml.cli.bench import bench
+from sparcml.cli.demo import demo
 from sparcml.cli.info import info
 from sparcml.cli.run import run
 from sparcml.errors import SparcmlError
@@ -21,6 +22,7 @@ app = typer.Typer(
 
 # What follows the script belongs to the script, options included.
 app.command(context_settings={"allow_interspersed_args": False})(run)
+app.command()(demo)
 app.command()(info)
 app.add_typer(bench, name="bench")
 

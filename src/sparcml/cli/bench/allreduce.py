@@ -9,7 +9,7 @@ import typer
 
 import sparcml
 from sparcml.cli.bench.common import check_json, environment, parse_sizes
-from sparcml.cli.bench.report import Report
+from sparcml.cli.bench.report import Progress, Report
 from sparcml.cli.bench.sums import BASELINE, EVERY, Problem, Trial
 from sparcml.cli.start import start_self, under_launcher
 
@@ -63,16 +63,17 @@ def _run(
 ) -> int:
     """On each rank; the first one reports."""
     with sparcml.world() as comm:
-        report = Report(comm, progress)
+        report = Report(comm)
+        doing = Progress(progress and comm.rank == 0)
         facts = environment(
             f"--ranks {comm.size} {options}", problems[0].seed, mpi=_mpi_library()
         )
         report.start(facts)
         for problem in problems:
-            report.doing("making vectors")
+            doing.show("making vectors")
             trial = Trial(comm, problem)
             for name in names:
-                report.doing(name)
+                doing.show(name)
                 report.add(trial.measure(name))
         report.end(facts, json)
         return report.code

@@ -38,12 +38,24 @@ def label(row: Row) -> str:
     return str(name) if name == choice else f"{name}: {choice}"
 
 
+class Progress:
+    """What goes on at the moment, on a line that the next output writes over."""
+
+    def __init__(self, shown: bool) -> None:
+        self._shown = shown
+
+    def show(self, what: str) -> None:
+        """Replace what was there."""
+        if self._shown:
+            sys.stderr.write(f"  {what} ...".ljust(40) + "\r")
+            sys.stderr.flush()
+
+
 class Report:
     """Rows as they come, on one rank; silent on the others."""
 
-    def __init__(self, comm: Communicator, progress: bool) -> None:
+    def __init__(self, comm: Communicator) -> None:
         self._speaks = comm.rank == 0
-        self._progress = progress and self._speaks
         self.rows: list[Row] = []
 
     @property
@@ -57,12 +69,6 @@ class Report:
             self._say(f"# {name}: {value}")
         for text in header(COLUMNS):
             self._say(text)
-
-    def doing(self, what: str) -> None:
-        """A line that the next row writes over."""
-        if self._progress:
-            sys.stderr.write(f"  {what} ...".ljust(40) + "\r")
-            sys.stderr.flush()
 
     def add(self, row: Row) -> None:
         """One more row."""

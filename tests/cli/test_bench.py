@@ -1,0 +1,129 @@
+"""`sparcml bench`: rows, columns, checks that really check, and what users mistype."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml import kernels
+from sparcml.cli.bench import kernel_dense
+from sparcml.cli.bench.common import Clock, parse_sizes
+from sparcml.cli.bench.kernels import measure_case
+from sparcml.cli.bench.sums import EVERY, Problem, Trial
+from sparcml.cli.bench.vectors import different, positions, whole_numbers
+from sparcml.cli.launcher import find_mpiexec
+
+needs_mpi = pytest.mark.skipif(find_mpiexec() is None, reason="no mpiexec here")
+
+
+def bench(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "sparcml", "bench", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"COLUMNS": "80"},
+    )
+
+
+def test_kernels_are_timed_and_right(tmp_path):
+    file = tmp_path / "kernels.json"
+    done = bench("kernels", "--quick", "--size", "64K", "--json", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(file.read_text())
+    assert found["environment"]["numpy"] == np.__version__
+    assert {row["isa"] for row in found["rows"]} == set(kernels.isas())
+    assert all(row["wrong"] == 0 for row in found["rows"])
+    names = {row["kernel"].partition(",")[0] for row in found["rows"]}
+    assert names >= {"merge", "merge_many", "scatter", "compact", "dense sum", "crc32c"}
+    for word in ("median", "q1", "q3", "rate", "time/peer", "floor", "met", "#wrong"):
+        assert word in done.stdout
+
+
+@pytest.mark.mpi
+@needs_mpi
+def test_allreduce_has_a_checked_row_for_each(tmp_path):
+    pytest.importorskip("mpi4py")
+    file = tmp_path / "allreduce.json"
+    done = bench(
+        *("allreduce", "-n", "3", "--sizes", "4K,16K", "--density", "0.01"),
+        *("--dtype", "float64", "--block", "4", "--json", str(file)),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(file.read_text())
+    assert [row["algorithm"] for row in found["rows"]] == [*EVERY] * 2
+    assert all(row["wrong"] == 0 for row in found["rows"])
+    assert found["rows"][0]["size"] == 4096 * 8
+    assert found["rows"][0]["nnz"] == 10
+    ours = next(r for r in found["rows"] if r["algorithm"] == "ssar_split_allgather")
+    assert ours["ratio"] == pytest.approx(4 / 3 * 4096 * 8 / ours["wire"], rel=1e-4)
+    for word in ("wire", "ratio", "p50", "p99", "algbw", "busbw", "vs MPI", "#wrong"):
+        assert word in done.stdout
+    assert "# passed" in done.stdout
+
+
+def test_a_wrong_sum_is_noticed_on_every_rank():
+    def body(comm):
+        trial = Trial(comm, Problem(5000, 0.1))
+        right = trial.measure("ssar_recursive_double", 0.0)
+        if comm.rank == 1:
+            trial.want[[7, 70, 700]] += 1
+        return right["wrong"], trial.measure("ssar_recursive_double", 0.0)["wrong"]
+
+    assert sparcml.launch(body, 3) == [(0, 3)] * 3
+
+
+def test_a_wrong_kernel_is_noticed():
+    case = next(kernel_dense.cases(1 << 14, np.random.default_rng(0)))
+    assert measure_case(case, kernels.isa(), Clock(0.0, 1))["wrong"] == 0
+    case.want[0][5] += 1
+    assert measure_case(case, kernels.isa(), Clock(0.0, 1))["wrong"] == 1
+
+
+def test_missing_entries_are_wrong_entries():
+    assert different(np.arange(5), np.arange(7)) == 2
+    assert different(np.arange(5) + 1, np.arange(4)) == 5
+
+
+@pytest.mark.parametrize("nnz", [0, 1, 30, 51, 99, 100])
+def test_positions_are_a_subset(nnz):
+    found = positions(np.random.default_rng(nnz), 100, nnz)
+    assert found.dtype == np.uint32
+    assert found.size == nnz
+    assert kernels.ascending(found, 100) == nnz
+
+
+def test_whole_numbers_have_no_zero():
+    numbers = whole_numbers(np.random.default_rng(0), 1000)
+    assert set(numbers.tolist()) == set(range(-8, 9)) - {0}
+
+
+def test_sizes_go_up_by_four():
+    assert parse_sizes("64K:16M,5") == [1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 5]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("allreduce", "--sizes", "1X"),
+        ("allreduce", "--sizes", "4M:1M"),
+        ("allreduce", "--density", "1.5"),
+        ("allreduce", "--density", "few"),
+        ("allreduce", "--algorithms", "magic"),
+        ("allreduce", "--dtype", "int8"),
+        ("allreduce", "--block", "3"),
+        ("allreduce", "-n", "1"),
+        ("allreduce", "--json", "no/such/folder/x.json"),
+        ("kernels", "--size", "1"),
+    ],
+)
+def test_mistakes_are_one_line(arguments):
+    done = bench(*arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.count("\n") == 1
+    assert arguments[-1] in done.stderr
