@@ -31,9 +31,18 @@ format: $(VENV)/.dev
 stub: $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -m sparcml.kernels._core -o src/sparcml/kernels/_core.pyi
 
+# Measure anew and keep the rows; `make bench docs` also brings the page up to date.
+RESULTS = benchmarks/results/$(shell date -u +%F)
+SUMS := --sizes 16M --density 0.001,0.01,0.1
 bench: $(VENV)/.dev
-	$(BIN)/sparcml bench kernels
-	$(BIN)/sparcml bench allreduce -n 4
+	$(BIN)/sparcml bench kernels --json $(RESULTS)-kernels.json
+	for n in 4 8; do \
+	  $(BIN)/sparcml bench allreduce -n $$n $(SUMS) --json $(RESULTS)-allreduce-$$n.json \
+	  || exit 1; done
+
+# The tables of docs/benchmarks.md, from the newest results.
+docs:
+	$(PYTHON) benchmarks/tables.py
 
 clean:
 	rm -rf $(VENV) build
