@@ -7,12 +7,14 @@ import sys
 
 import numpy as np
 import pytest
+import typer
 
 import sparcml
 from sparcml import kernels
 from sparcml.cli.bench import kernel_dense
+from sparcml.cli.bench import kernels as command
 from sparcml.cli.bench.common import Clock, parse_sizes
-from sparcml.cli.bench.kernels import measure_case
+from sparcml.cli.bench.kernel_case import Case
 from sparcml.cli.bench.sums import EVERY, Problem, Trial
 from sparcml.cli.bench.vectors import different, positions, whole_numbers
 from sparcml.cli.launcher import find_mpiexec
@@ -80,9 +82,18 @@ def test_a_wrong_sum_is_noticed_on_every_rank():
 
 def test_a_wrong_kernel_is_noticed():
     case = next(kernel_dense.cases(1 << 14, np.random.default_rng(0)))
-    assert measure_case(case, kernels.isa(), Clock(0.0, 1))["wrong"] == 0
+    assert command.measure_case(case, kernels.isa(), Clock(0.0, 1))["wrong"] == 0
     case.want[0][5] += 1
-    assert measure_case(case, kernels.isa(), Clock(0.0, 1))["wrong"] == 1
+    assert command.measure_case(case, kernels.isa(), Clock(0.0, 1))["wrong"] == 1
+
+
+def test_a_wrong_row_fails_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(command, "SUBJECTS", (kernel_dense,))
+    monkeypatch.setattr(Case, "wrong", lambda case: int(case.what == "dense sum"))
+    with pytest.raises(typer.Exit) as stop:
+        command.kernels(size="16K", quick=True)
+    assert stop.value.exit_code == 1
+    assert "# FAILED" in capsys.readouterr().out
 
 
 def test_missing_entries_are_wrong_entries():

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sparcml.cli.bench import bench
+from sparcml.cli.bench.allreduce import allreduce
+from sparcml.cli.bench.kernels import kernels
 from sparcml.cli.demo import demo
 from sparcml.cli.info import info
 from sparcml.cli.run import run
@@ -24,6 +25,10 @@ app = typer.Typer(
 app.command(context_settings={"allow_interspersed_args": False})(run)
 app.command()(demo)
 app.command()(info)
+
+bench = typer.Typer(help="Measure, and check what was measured.", no_args_is_help=True)
+bench.command()(kernels)
+bench.command()(allreduce)
 app.add_typer(bench, name="bench")
 
 
