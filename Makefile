@@ -40,9 +40,10 @@ bench: $(VENV)/.dev
 	  $(BIN)/sparcml bench allreduce -n $$n $(SUMS) --json $(RESULTS)-allreduce-$$n.json \
 	  || exit 1; done
 
-# The tables of docs/benchmarks.md, from the newest results.
-docs:
-	$(PYTHON) benchmarks/tables.py
+# The generated pages: algorithms from the docstrings, tables from the newest results.
+docs: $(VENV)/.dev
+	$(BIN)/python docs/collect.py
+	$(BIN)/python benchmarks/tables.py
 
 clean:
 	rm -rf $(VENV) build
