@@ -224,7 +224,7 @@ def test_two_threads_on_one_communicator():
         failures = []
 
         def intrude():
-            while not comm._busy.locked():
+            while not comm._session._busy.locked():
                 pass
             try:
                 comm.allreduce(X)

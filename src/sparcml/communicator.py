@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import wire
-from .collectives import ALLREDUCES, Call, Network, Shape
+from .collectives import ALLREDUCES, Network
 from .collectives.agree import agree
 from .collectives.allgather import allgather
 from .collectives.auto import Explanation, explain
 from .collectives.broadcast import broadcast_message
-from .errors import MismatchError, TransportError
+from .errors import MismatchError
+from .request import Progress, unchanged
+from .session import Session
 from .stream import MEAN, OPS, Stream, neutral, switch
 from .stream.add import refill
 from .stream.convert import KINDS, as_kind, kind_of, opened
-from .transport import Counting, Stats, Transport
+from .transport import Stats, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
+
+    from .request import Request
 
 ENGINE_CHECKS_NOTHING = "native"  # no header of ours travels, so ranks agree beforehand
 
@@ -39,14 +41,17 @@ class Communicator:
         stats: Messages, bytes and seconds per phase; `stats.reset()` starts anew.
     """
 
-    def __init__(self, transport: Transport, network: Network | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        network: Network | None = None,
+        stats: Stats | None = None,
+    ) -> None:
         self._transport = transport
         self._network = network or Network()
-        self._sequence = 0
-        self._busy = threading.Lock()
-        self._closed = False
-        self.stats = Stats()
-        self._link = Counting(transport, self.stats)
+        self.stats = stats or Stats()
+        self._session = Session(transport, self.stats)
+        self._background: tuple[Communicator, Progress] | None = None
 
     @property
     def rank(self) -> int:
@@ -83,20 +88,43 @@ class Communicator:
             MismatchError: If ranks differ in size, dtype, op, algorithm or call order.
             TransportError: If a rank has raised, stalled or gone.
         """
+        _check_choices(op, algorithm)
         reduction = "sum" if op == MEAN else op
-        _check_choice("op", reduction, OPS, shown=(*OPS, MEAN))
-        _check_choice("algorithm", algorithm, ALLREDUCES, shown=("auto", *ALLREDUCES))
         stream, back = _opened_for(x, reduction)
         if self.size == 1:
-            with self._operation("allreduce"):
+            with self._session.operation("allreduce"):
                 return back(_alone(stream))
         if algorithm in ("auto", ENGINE_CHECKS_NOTHING):
             explanation = self._explain(stream, reduction)
             if algorithm == "auto":
                 algorithm = explanation.choice
-        with self._call(algorithm, reduction, stream) as call:
+        with self._session.call(algorithm, reduction, stream) as call:
             total = ALLREDUCES[algorithm].run(call, stream)
         return back(_divided(total, self.size) if op == MEAN else total)
+
+    def iallreduce(self, x: Any, op: str = "sum", algorithm: str = "auto") -> Request:
+        """Start an allreduce and go on; `wait` gives its result.
+
+        Any number may be outstanding. They are completed in the order of their calls by
+        a thread of their own, on a duplicate of this communicator (made by the first such
+        call, which therefore waits for all ranks).
+        """
+        _check_choices(op, algorithm)
+        return self._submit("iallreduce", x, lambda c: c.allreduce(x, op, algorithm))
+
+    def iallgather(self, x: Any) -> Request:
+        """Start an allgather and go on; `wait` gives the list."""
+        return self._submit("iallgather", x, lambda c: c.allgather(x))
+
+    def _submit(self, name: str, x: Any, work: Callable[[Communicator], Any]) -> Request:
+        kind_of(x)  # refuse what is no vector here, not at `wait`
+        if self._background is None:
+            with self._session.operation("duplicate"):
+                transport = self._transport.duplicate()
+            helper = Communicator(transport, self._network, self.stats)
+            self._background = helper, Progress(transport)
+        helper, progress = self._background
+        return progress.submit(name, unchanged(name, x, lambda: work(helper)))
 
     def explain(self, x: Any, op: str = "sum") -> Explanation:
         """What `auto` would choose for x, and what each algorithm would cost.
@@ -107,7 +135,7 @@ class Communicator:
         return self._explain(stream, "sum" if op == MEAN else op)
 
     def _explain(self, stream: Stream, op: str) -> Explanation:
-        with self._call("agree", op, stream) as call:
+        with self._session.call("agree", op, stream) as call:
             problem = agree(call, stream)
         if isinstance(problem, MismatchError):
             raise problem  # all ranks found it, and nothing is under way: still usable
@@ -117,7 +145,7 @@ class Communicator:
         """Every rank's vector, in the order of ranks; they may differ in size."""
         stream, back = opened(x)
         stream = switch(stream)
-        with self._call("allgather", "sum", None) as call:
+        with self._session.call("allgather", "sum", None) as call:
             return [back(s) for s in allgather(call, stream)]
 
     def broadcast(self, x: Any = None, root: int = 0) -> Any:
@@ -130,7 +158,7 @@ class Communicator:
         if x is None and self.rank == root:
             raise ValueError("broadcast: the root must give a vector, got None")
         stream, back = (None, None) if x is None else opened(x)
-        with self._call("broadcast", "sum", stream) as call:
+        with self._session.call("broadcast", "sum", stream) as call:
             mine = None
             if self.rank == root and stream is not None:
                 mine, _ = call.encode(switch(stream), KINDS.index(kind_of(x)))
@@ -141,12 +169,12 @@ class Communicator:
 
     def barrier(self) -> None:
         """No rank goes on before all have come."""
-        with self._operation("barrier"):
+        with self._session.operation("barrier"):
             self._transport.barrier()
 
     def duplicate(self) -> Communicator:
         """The same ranks with channels of their own, for another part of a program."""
-        with self._operation("duplicate"):
+        with self._session.operation("duplicate"):
             return Communicator(self._transport.duplicate(), self._network)
 
     def split(self, color: int, key: int = 0) -> Communicator:
@@ -155,14 +183,16 @@ class Communicator:
         everyone = [a.astype(np.int64) for a in self.allgather(mine)]
         same = [r for r in range(self.size) if everyone[r][0] == color]
         members = sorted(same, key=lambda r: (everyone[r][1], r))
-        with self._operation("split"):
+        with self._session.operation("split"):
             return Communicator(self._transport.split(members), self._network)
 
     def close(self) -> None:
         """Give the engine's resources back; a second time does nothing."""
-        if not self._closed:
-            self._closed = True
-            self._transport.close()
+        if self._background is not None:
+            helper, progress = self._background
+            progress.close()
+            helper.close()
+        self._session.close()
 
     def __enter__(self) -> Self:
         return self
@@ -177,45 +207,15 @@ class Communicator:
             self._transport.abort(error)
         self.close()
 
-    @contextmanager
-    def _call(self, collective: str, op: str, x: Stream | None) -> Iterator[Call]:
-        """A call in which all ranks bring a vector like x, if one is given."""
-        with self._operation(collective):
-            shape = None if x is None else Shape.of(x)
-            call = Call(self._link, collective, op, self._sequence, shape)
-            yield call
-            call.finish()
 
-    @contextmanager
-    def _operation(self, name: str) -> Iterator[None]:
-        """One call at a time; whatever goes wrong in it, all ranks hear of it."""
-        failure = self._transport.control.failure
-        if self._closed or failure is not None:
-            why = f" after: {failure}" if failure is not None else ""
-            raise TransportError(f"{name}: this communicator is closed{why}")
-        if not self._busy.acquire(blocking=False):
-            raise RuntimeError(
-                f"{name}: another thread is using this communicator; give each thread its "
-                f"own with duplicate()"
-            )
-        self._sequence += 1
-        self._transport.operation = f"{name} #{self._sequence}"
-        try:
-            self._transport.control.check()
-            yield
-            self._transport.operation = f"after {name} #{self._sequence}"
-        except BaseException as error:
-            self._transport.abort(error)
-            raise
-        finally:
-            self._busy.release()
-
-
-def _check_choice(what: str, got: Any, known: Any, shown: tuple[str, ...]) -> None:
-    if got not in (*known, "auto") or (what == "op" and got == "auto"):
-        raise ValueError(
-            f"allreduce: {what} must be one of {', '.join(shown)}, got {got!r}"
-        )
+def _check_choices(op: str, algorithm: str) -> None:
+    for what, got, known in (
+        ("op", op, (*OPS, MEAN)),
+        ("algorithm", algorithm, ("auto", *ALLREDUCES)),
+    ):
+        if got not in known:
+            names = ", ".join(known)
+            raise ValueError(f"allreduce: {what} must be one of {names}, got {got!r}")
 
 
 def _opened_for(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:

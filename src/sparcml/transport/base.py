@@ -7,6 +7,7 @@ afterwards. What `receive` returns belongs to the receiver unless it is read-onl
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -105,6 +106,15 @@ class Transport(ABC):
         """Tell all peers, on every channel this rank shares with them."""
         for member in self.family:
             member.control.abort(error)
+
+    @property
+    def allows_threads(self) -> bool:
+        """Whether another thread may use another member of the family at the same time."""
+        return True
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Run something beside the caller, on this engine's clock."""
+        threading.Thread(target=work, name="sparcml progress", daemon=True).start()
 
     def now(self) -> float:
         """Seconds on this engine's clock."""

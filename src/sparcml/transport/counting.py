@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,21 @@ class Stats:
     received_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     sent: list[tuple[int, int]] | None = None  # (peer, bytes) of each message, if kept
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def count_sent(self, peer: int, nbytes: int) -> None:
+        """One message has left."""
+        with self._lock:  # requests are counted by another thread
+            self.messages += 1
+            self.bytes += nbytes
+            if self.sent is not None:
+                self.sent.append((peer, nbytes))
+
+    def count_received(self, nbytes: int) -> None:
+        """One message has come."""
+        with self._lock:
+            self.received_messages += 1
+            self.received_bytes += nbytes
 
     def reset(self) -> None:
         """Count from zero again."""
@@ -40,7 +56,8 @@ class Stats:
         try:
             yield
         finally:
-            self.seconds[name] += time.perf_counter() - start
+            with self._lock:
+                self.seconds[name] += time.perf_counter() - start
 
 
 class Counting:
@@ -52,12 +69,8 @@ class Counting:
 
     def isend(self, peer: int, message: Message) -> Pending:
         """As the transport's."""
-        stats = self.stats
-        stats.messages += 1
-        stats.bytes += len(message)
-        if stats.sent is not None:
-            stats.sent.append((peer, len(message)))
-        with stats.phase("send"):
+        self.stats.count_sent(peer, len(message))
+        with self.stats.phase("send"):
             return self.transport.isend(peer, message)
 
     def irecv(self, peer: int) -> Pending:
@@ -66,10 +79,8 @@ class Counting:
 
     def finish(self, pending: Pending) -> Message:
         """Wait for a message that was started with `irecv` or `isend`."""
-        stats = self.stats
-        with stats.phase("wait"):
+        with self.stats.phase("wait"):
             message = pending.wait()
         if len(message):
-            stats.received_messages += 1
-            stats.received_bytes += len(message)
+            self.stats.count_received(len(message))
         return message

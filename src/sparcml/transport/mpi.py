@@ -100,6 +100,10 @@ class MpiTransport(Transport):
         self._closed = False
         _Farewell.of_this_process().transports.add(self)
 
+    @property
+    def allows_threads(self) -> bool:
+        return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE)
+
     def isend(self, peer: int, message: Message) -> Pending:
         return _Sending(self, peer, message)
 

@@ -1,0 +1,67 @@
+"""One call after the other on one transport: numbered, counted, and failing together."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from .collectives import Call, Shape
+from .errors import TransportError
+from .transport import Counting, Stats, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .stream import Stream
+
+
+class Session:
+    """What all calls of a communicator share."""
+
+    def __init__(self, transport: Transport, stats: Stats | None = None) -> None:
+        self.transport = transport
+        self.stats = stats or Stats()
+        self._link = Counting(transport, self.stats)
+        self._sequence = 0
+        self._busy = threading.Lock()
+        self._closed = False
+
+    def close(self) -> None:
+        """Give the engine's resources back; a second time does nothing."""
+        if not self._closed:
+            self._closed = True
+            self.transport.close()
+
+    @contextmanager
+    def call(self, collective: str, op: str, x: Stream | None) -> Iterator[Call]:
+        """A collective in which all ranks bring a vector like x, if one is given."""
+        with self.operation(collective):
+            shape = None if x is None else Shape.of(x)
+            call = Call(self._link, collective, op, self._sequence, shape)
+            yield call
+            call.finish()
+
+    @contextmanager
+    def operation(self, name: str) -> Iterator[None]:
+        """One call at a time; whatever goes wrong in it, all ranks hear of it."""
+        failure = self.transport.control.failure
+        if self._closed or failure is not None:
+            why = f" after: {failure}" if failure is not None else ""
+            raise TransportError(f"{name}: this communicator is closed{why}")
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError(
+                f"{name}: another thread is using this communicator; give each thread its "
+                f"own with duplicate()"
+            )
+        self._sequence += 1
+        self.transport.operation = f"{name} #{self._sequence}"
+        try:
+            self.transport.control.check()
+            yield
+            self.transport.operation = f"after {name} #{self._sequence}"
+        except BaseException as error:
+            self.transport.abort(error)
+            raise
+        finally:
+            self._busy.release()
