@@ -9,7 +9,7 @@ from pathlib import Path
 from sparcml.collectives import ALLREDUCES
 
 PAGE = Path(__file__).with_name("algorithms.md")
-BUILDING_BLOCKS = ("agree", "split_reduce", "allgather", "broadcast", "folding")
+BUILDING_BLOCKS = ("agree", "split_reduce", "allgather", "broadcast", "reduce", "folding")
 
 INTRODUCTION = """\
 # Algorithms

@@ -128,6 +128,29 @@ def test_broadcast_from_every_root(ranks):
             assert shaped.tolist() == [[root] * 3] * 2
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("op", ["sum", "mean", "min", "max", "prod"])
+def test_reduce_and_reduce_scatter(ranks, op):
+    inputs = [np.arange(-3, 30, dtype=np.float64) * (r + 1) for r in range(ranks)]
+    want = {"mean": np.mean}.get(op, getattr(np, op))(inputs, axis=0)
+
+    def body(comm):
+        mine = inputs[comm.rank]
+        at_roots = [comm.reduce(mine, root, op) for root in range(ranks)]
+        return (
+            at_roots,
+            comm.reduce_scatter(mine, op),
+            comm.ireduce_scatter(mine, op).wait(),
+        )
+
+    everyone = on(ranks, body)
+    for rank, (at_roots, part, later) in enumerate(everyone):
+        assert [r for r in range(ranks) if at_roots[r] is not None] == [rank]
+        np.testing.assert_array_equal(at_roots[rank], want)
+        np.testing.assert_array_equal(part, later)
+    np.testing.assert_array_equal(np.concatenate([part for _, part, _ in everyone]), want)
+
+
 def test_groups_duplicates_and_barrier():
     def body(comm):
         other = comm.duplicate()

@@ -12,6 +12,8 @@ from .collectives.agree import agree
 from .collectives.allgather import allgather
 from .collectives.auto import Explanation, explain
 from .collectives.broadcast import broadcast_message
+from .collectives.reduce import reduce
+from .collectives.split_reduce import collect
 from .errors import MismatchError
 from .request import Progress, unchanged
 from .session import Session
@@ -89,18 +91,18 @@ class Communicator:
             TransportError: If a rank has raised, stalled or gone.
         """
         _check_choices(op, algorithm)
-        reduction = "sum" if op == MEAN else op
+        reduction = _plain(op)
         stream, back = _opened_for(x, reduction)
         if self.size == 1:
             with self._session.operation("allreduce"):
-                return back(_alone(stream))
+                return back(_copied_if_alone(stream, 1))
         if algorithm in ("auto", ENGINE_CHECKS_NOTHING):
             explanation = self._explain(stream, reduction)
             if algorithm == "auto":
                 algorithm = explanation.choice
         with self._session.call(algorithm, reduction, stream) as call:
             total = ALLREDUCES[algorithm].run(call, stream)
-        return back(_divided(total, self.size) if op == MEAN else total)
+        return back(_finished(total, op, self.size))
 
     def iallreduce(self, x: Any, op: str = "sum", algorithm: str = "auto") -> Request:
         """Start an allreduce and go on; `wait` gives its result.
@@ -115,6 +117,11 @@ class Communicator:
     def iallgather(self, x: Any) -> Request:
         """Start an allgather and go on; `wait` gives the list."""
         return self._submit("iallgather", x, lambda c: c.allgather(x))
+
+    def ireduce_scatter(self, x: Any, op: str = "sum") -> Request:
+        """Start a reduce_scatter and go on; `wait` gives this rank's range."""
+        _check_choices(op, "auto")
+        return self._submit("ireduce_scatter", x, lambda c: c.reduce_scatter(x, op))
 
     def _submit(self, name: str, x: Any, work: Callable[[Communicator], Any]) -> Request:
         kind_of(x)  # refuse what is no vector here, not at `wait`
@@ -131,8 +138,9 @@ class Communicator:
 
         A collective call: all ranks make it.
         """
-        stream, _ = _opened_for(x, "sum" if op == MEAN else op)
-        return self._explain(stream, "sum" if op == MEAN else op)
+        _check_choices(op, "auto")
+        stream, _ = _opened_for(x, _plain(op))
+        return self._explain(stream, _plain(op))
 
     def _explain(self, stream: Stream, op: str) -> Explanation:
         with self._session.call("agree", op, stream) as call:
@@ -140,6 +148,27 @@ class Communicator:
         if isinstance(problem, MismatchError):
             raise problem  # all ranks found it, and nothing is under way: still usable
         return explain(problem, self._network, ALLREDUCES)
+
+    def reduce(self, x: Any, root: int = 0, op: str = "sum") -> Any:
+        """Reduce over all ranks; the root gets the result, the others None."""
+        _check_root("reduce", root, self.size)
+        _check_choices(op, "auto")
+        stream, back = _opened_for(x, _plain(op))
+        with self._session.call("reduce", _plain(op), stream) as call:
+            total = reduce(call, _copied_if_alone(stream, self.size), root)
+        return None if total is None else back(_finished(total, op, self.size))
+
+    def reduce_scatter(self, x: Any, op: str = "sum") -> Any:
+        """Reduce over all ranks; rank r gets range r of the result.
+
+        Range r goes from r N // P to (r + 1) N // P, in blocks.
+        """
+        _check_choices(op, "auto")
+        stream, back = _opened_for(x, _plain(op))
+        with self._session.call("reduce_scatter", _plain(op), stream) as call:
+            parts = collect(call, _copied_if_alone(stream, self.size))
+            total = call.add_many(parts)
+        return back(_finished(total, op, self.size))
 
     def allgather(self, x: Any) -> list[Any]:
         """Every rank's vector, in the order of ranks; they may differ in size."""
@@ -153,8 +182,7 @@ class Communicator:
 
         Elsewhere x may be None, or a vector that must then have the same shape.
         """
-        if not 0 <= root < self.size:
-            raise ValueError(f"broadcast: root must be in [0, {self.size}), got {root}")
+        _check_root("broadcast", root, self.size)
         if x is None and self.rank == root:
             raise ValueError("broadcast: the root must give a vector, got None")
         stream, back = (None, None) if x is None else opened(x)
@@ -230,14 +258,29 @@ def _opened_for(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
     return switch(refill(stream, fill)), back
 
 
-def _alone(x: Stream) -> Stream:
-    """The result of a single rank: a copy, so that it never changes with the input."""
+def _plain(op: str) -> str:
+    """The operation that is carried out: a mean is a sum, divided at the end."""
+    return "sum" if op == MEAN else op
+
+
+def _check_root(name: str, root: int, size: int) -> None:
+    if not 0 <= root < size:
+        raise ValueError(f"{name}: root must be in [0, {size}), got {root}")
+
+
+def _copied_if_alone(x: Stream, ranks: int) -> Stream:
+    """A single rank's result must not change with its input: nothing else copies it."""
+    if ranks > 1:
+        return x
     values = x.raw_values.copy()
     values[np.isnan(values)] = np.nan  # the canonical one, as in every other result
     indices = None if x.raw_indices is None else x.raw_indices.copy()
     return Stream.trusted(x.size, indices, values, x.block, x.fill)
 
 
-def _divided(x: Stream, ranks: int) -> Stream:
+def _finished(x: Stream, op: str, ranks: int) -> Stream:
+    """The result, divided if a mean was asked for."""
+    if op != MEAN:
+        return x
     values = x.raw_values / x.dtype.type(ranks)
     return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill)

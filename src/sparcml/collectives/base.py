@@ -30,6 +30,8 @@ COLLECTIVES = (
     "ssar_split_allgather",
     "dsar_split_allgather",
     "native",
+    "reduce",
+    "reduce_scatter",
 )
 
 
