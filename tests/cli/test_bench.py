@@ -15,8 +15,8 @@ from sparcml.cli.bench import kernel_dense
 from sparcml.cli.bench import kernels as command
 from sparcml.cli.bench.common import Clock, parse_sizes
 from sparcml.cli.bench.kernel_case import Case
-from sparcml.cli.bench.sums import EVERY, Problem, Trial
-from sparcml.cli.bench.vectors import different, positions, whole_numbers
+from sparcml.cli.bench.sums import EVERY, Trial
+from sparcml.cli.bench.vectors import Problem, different, positions, whole_numbers
 from sparcml.cli.launcher import find_mpiexec
 
 needs_mpi = pytest.mark.skipif(find_mpiexec() is None, reason="no mpiexec here")

@@ -9,7 +9,8 @@ import typer
 import sparcml
 from sparcml.cli.bench.common import Row, parse_size
 from sparcml.cli.bench.report import Progress, label
-from sparcml.cli.bench.sums import BASELINE, EVERY, Problem, Trial
+from sparcml.cli.bench.sums import BASELINE, EVERY, Trial
+from sparcml.cli.bench.vectors import Problem
 from sparcml.cli.start import start_self, under_launcher
 
 RANKS = 4

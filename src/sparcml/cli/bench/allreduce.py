@@ -10,7 +10,8 @@ import typer
 import sparcml
 from sparcml.cli.bench.common import check_json, environment, parse_sizes
 from sparcml.cli.bench.report import Progress, Report
-from sparcml.cli.bench.sums import BASELINE, EVERY, Problem, Trial
+from sparcml.cli.bench.sums import BASELINE, EVERY, Trial
+from sparcml.cli.bench.vectors import Problem
 from sparcml.cli.start import start_self, under_launcher
 
 COMMAND = "sparcml bench allreduce"

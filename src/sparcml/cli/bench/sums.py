@@ -1,17 +1,16 @@
-"""What one rank does to measure an allreduce: vectors, timed runs, a checked sum."""
+"""What one rank does to measure an allreduce: timed runs and a checked sum."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparcml import Stream
 from sparcml.cli.bench.common import quantile
-from sparcml.cli.bench.vectors import different, positions, whole_numbers
+from sparcml.cli.bench.vectors import different
 from sparcml.collectives import ALLREDUCES
 
 if TYPE_CHECKING:
@@ -21,46 +20,11 @@ if TYPE_CHECKING:
 
     from sparcml import Communicator
     from sparcml.cli.bench.common import Row
+    from sparcml.cli.bench.vectors import Problem
 
 BASELINE = "mpi_allreduce"  # the engine's own, blocking, on dense vectors that are ready
 EVERY = (BASELINE, "native", *(name for name in ALLREDUCES if name != "native"), "auto")
 WARM_UPS, LEAST_RUNS, MOST_RUNS = 2, 5, 1000
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Vectors to be summed: `nnz` blocks at random places, other ones on each rank."""
-
-    size: int
-    density: float
-    dtype: str = "float32"
-    block: int = 1
-    seed: int = 1
-
-    @property
-    def nbytes(self) -> int:
-        """Of the dense vector."""
-        return self.size * np.dtype(self.dtype).itemsize
-
-    @property
-    def nnz(self) -> int:
-        """Blocks that each rank stores."""
-        return max(1, round(self.size // self.block * self.density))
-
-    def vector(self, rank: int) -> Stream:
-        """What this rank brings."""
-        rng = np.random.default_rng([self.seed, rank])
-        indices = positions(rng, self.size // self.block, self.nnz)
-        values = whole_numbers(rng, self.nnz * self.block, self.dtype)
-        return Stream(self.size, indices, values, block=self.block)
-
-    def total(self, ranks: int) -> NDArray[Any]:
-        """The exact sum of all ranks' vectors, by NumPy alone."""
-        total = np.zeros((self.size // self.block, self.block), self.dtype)
-        for rank in range(ranks):
-            x = self.vector(rank)
-            total[x.indices] += x.values.reshape(-1, self.block)
-        return total.reshape(-1)
 
 
 class Trial:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from sparcml import Stream
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -38,3 +41,39 @@ def different(got: NDArray[Any], want: NDArray[Any]) -> int:
     common = min(got.size, want.size)
     differing = np.count_nonzero(got[:common] != want[:common])
     return int(differing) + max(got.size, want.size) - common
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Vectors to be summed: `nnz` blocks at random places, other ones on each rank."""
+
+    size: int
+    density: float
+    dtype: str = "float32"
+    block: int = 1
+    seed: int = 1
+
+    @property
+    def nbytes(self) -> int:
+        """Of the dense vector."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+    @property
+    def nnz(self) -> int:
+        """Blocks that each rank stores."""
+        return max(1, round(self.size // self.block * self.density))
+
+    def vector(self, rank: int) -> Stream:
+        """What this rank brings."""
+        rng = np.random.default_rng([self.seed, rank])
+        indices = positions(rng, self.size // self.block, self.nnz)
+        values = whole_numbers(rng, self.nnz * self.block, self.dtype)
+        return Stream(self.size, indices, values, block=self.block)
+
+    def total(self, ranks: int) -> NDArray[Any]:
+        """The exact sum of all ranks' vectors, by NumPy alone."""
+        total = np.zeros((self.size // self.block, self.block), self.dtype)
+        for rank in range(ranks):
+            x = self.vector(rank)
+            total[x.indices] += x.values.reshape(-1, self.block)
+        return total.reshape(-1)
