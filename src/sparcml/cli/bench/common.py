@@ -101,23 +101,19 @@ def environment(options: str, seed: int, **more: str) -> dict[str, str]:
 
 def _commit() -> str:
     """The commit this package was checked out at; not that of a project around it."""
-    here = Path(__file__)
-    git = ["git", "-C", str(here.parent)]
     try:
-        subprocess.run(
-            [*git, "ls-files", "--error-unmatch", here.name],
-            capture_output=True,
-            check=True,
-        )
-        told = subprocess.run(
-            [*git, "describe", "--always", "--dirty", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        _git("ls-files", "--error-unmatch", Path(__file__).name)
+        changed = _git("status", "--porcelain", "--", ":/src", ":/cpp")
+        return _git("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "not a checkout"
-    return told.stdout.strip()
+
+
+def _git(*words: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent), *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def _cpu() -> str:
