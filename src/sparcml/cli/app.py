@@ -1,11 +1,11 @@
 """The command line's entry: registers the commands and words a user's mistakes."""
 
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
+from sparcml import __version__
 from sparcml.cli.bench.allreduce import allreduce
 from sparcml.cli.bench.kernels import kernels
 from sparcml.cli.demo import demo
@@ -34,7 +34,7 @@ app.add_typer(bench, name="bench")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"sparcml {version('sparcml')}")
+        typer.echo(f"sparcml {__version__}")
         raise typer.Exit
 
 

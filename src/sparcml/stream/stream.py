@@ -105,7 +105,9 @@ class Stream:
         flat = as_values(values).reshape(-1)
         check_count(positions, flat, block)
         order = np.argsort(positions, kind="stable")
-        unique, first = np.unique(positions[order], return_index=True)
+        sorted_ = positions[order]
+        first = np.flatnonzero(np.diff(sorted_, prepend=sorted_[:1] + 1))
+        unique = sorted_[first]
         bad = kernels.ascending(unique, size // block)
         if bad < len(unique):
             raise ValueError(_why_bad(unique, bad, size // block))
