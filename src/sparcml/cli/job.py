@@ -30,7 +30,7 @@ class Job:
 
     def __enter__(self) -> Self:
         self._reports = Reports(self._ranks)
-        program = [sys.executable, "-u", rank.__file__, self._reports.path]
+        program = [sys.executable, rank.__file__, self._reports.path]
         try:
             self._process = subprocess.Popen(
                 self._launcher.command(self._ranks, program + self._target),

@@ -5,6 +5,7 @@ Started by its path, so that the supervising half imports neither sparcml nor Nu
 
 import contextlib
 import ctypes
+import io
 import json
 import os
 import runpy
@@ -62,6 +63,9 @@ class Channel:
 
 def play(channel: Channel, target: list[str]) -> int:
     """Run the script or module as `python` would, and report its failure at once."""
+    for stream in (sys.stdout, sys.stderr):  # whole lines, so that ranks do not mix
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
     module = target[0] == "-m"
     sys.argv = target[1:] if module else target
     script = os.path.realpath(sys.argv[0])
