@@ -148,11 +148,17 @@ class Call:
 
     def send_message(self, peer: int, message: Message) -> None:
         """Start sending bytes that are coded already."""
+        # What has left gives its memory back, which the next message can use.
+        self._leaving = [pending for pending in self._leaving if not pending.poll()]
         self._leaving.append(self._link.isend(peer, message))
 
     def receive_message(self, peer: int) -> Message:
         """The next bytes of that peer, still coded."""
         return self._link.finish(self._link.irecv(peer))
+
+    def receive_messages(self, peers: Sequence[int]) -> list[Message]:
+        """The next bytes of each of these peers, whoever is first; one may come twice."""
+        return self._link.finish_all([self._link.irecv(peer) for peer in peers])
 
     def finish(self) -> None:
         """Wait until everything sent has left."""

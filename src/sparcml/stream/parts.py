@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,14 +66,23 @@ def join(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
 
 def join_dense(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
     """As `join`, but always dense."""
-    first = parts[0]
-    block = first.block
-    values = np.empty(edges[-1] * block, first.dtype)
-    for part, (a, b) in zip(parts, pairwise(edges), strict=True):
-        window = values[a * block : b * block]
-        if part.raw_indices is None:
-            window[:] = part.raw_values
-        else:
-            window[:] = part.fill
-            kernels.place(window, part.raw_indices, part.raw_values, block)
-    return Stream.trusted(len(values), None, values, block, first.fill, scratch=True)
+    whole = blank(parts[0], edges[-1])
+    for part, start in zip(parts, edges[:-1], strict=True):
+        put(whole, start, part)
+    return whole
+
+
+def blank(x: Stream, blocks: int) -> Stream:
+    """A dense stream like x, with so many blocks, whose values are still to be `put`."""
+    values = np.empty(blocks * x.block, x.dtype)
+    return Stream.trusted(len(values), None, values, x.block, x.fill, scratch=True)
+
+
+def put(whole: Stream, start: int, part: Stream) -> None:
+    """Write a part into the range of a dense stream that begins at block `start`."""
+    window = whole.raw_values[start * part.block :][: part.size]
+    if part.raw_indices is None:
+        window[:] = part.raw_values
+    else:
+        window[:] = part.fill
+        kernels.place(window, part.raw_indices, part.raw_values, part.block)

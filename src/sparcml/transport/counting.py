@@ -6,10 +6,11 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from .base import Message, Pending, Transport
 
@@ -84,3 +85,22 @@ class Counting:
         if len(message):
             self.stats.count_received(len(message))
         return message
+
+    def finish_all(self, pendings: Sequence[Pending]) -> list[Message]:
+        """Wait for all of them, while each moves along."""
+
+        def poll(awaited: Pending) -> bool:
+            behind: set[int] = set()  # of one peer, messages come in their order
+            for pending in pendings:
+                if pending.peer not in behind and not pending.poll():
+                    behind.add(pending.peer)
+            return awaited.peer not in behind
+
+        with self.stats.phase("wait"):
+            for pending in pendings:
+                self.transport.wait_for(partial(poll, pending), pending.peer, pending.verb)
+        messages = [pending.result() for pending in pendings]
+        for message in messages:
+            if len(message):
+                self.stats.count_received(len(message))
+        return messages

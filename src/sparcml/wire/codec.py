@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,11 +31,13 @@ def encode(
     entry_bytes = stream.block * values.itemsize(kind, stream.dtype)
     sent, (index_format, index_bytes, parameter) = _cheapest(stream, entry_bytes)
     values_at = SIZE + index_bytes
-    message = np.empty(values_at + sent.nnz * entry_bytes, np.uint8)
+    message = _home(sent) if kind == values.RAW else None
+    if message is None:
+        message = np.empty(values_at + sent.nnz * entry_bytes, np.uint8)
+        values.write(kind, sent.raw_values, message[values_at:])
     if sent.raw_indices is not None:
         section = message[SIZE:values_at]
         indices.write(index_format, parameter, sent.raw_indices, stream.blocks, section)
-    values.write(kind, sent.raw_values, message[values_at:])
     Header(
         tag,
         stream.dtype,
@@ -50,6 +52,27 @@ def encode(
     if kind != values.RAW:
         return message, decode(message, stream.fill)[1]
     return message, sent if sent.is_dense else stream
+
+
+def _home(stream: Stream) -> NDArray[np.uint8] | None:
+    """The message that a dense stream was decoded from, if nobody else needs it.
+
+    A sum formed in place is passed on without a copy: it only gets a new header. From
+    then on it is on its way, and no longer to be overwritten.
+    """
+    found, home = stream.raw_values, stream.raw_values.base
+    if not (stream.is_dense and stream.is_scratch and isinstance(home, np.ndarray)):
+        return None
+    if home.dtype != np.uint8 or home.shape != (SIZE + found.nbytes,):
+        return None
+    if not found.nbytes or _address(found) != _address(home) + SIZE:
+        return None
+    stream.sealed()
+    return home
+
+
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _cheapest(stream: Stream, entry_bytes: int) -> tuple[Stream, tuple[int, int, int]]:
@@ -110,7 +133,7 @@ def decode(
         WireError: If the bytes are no stream. Nothing of them has been used then.
     """
     header = Header.read(message)
-    if message.__array_interface__["data"][0] % 8:  # cut out of a bundle of messages
+    if _address(message) % 8:  # cut out of a bundle of messages
         message = message.copy()
     if len(message) != _length(header):
         raise WireError(
