@@ -92,12 +92,10 @@ def _without_fill(stream: Stream, entry_bytes: int) -> Stream:
     What is left out must be bit for bit what the receiver fills in.
     """
     room = stream.blocks * entry_bytes - indices.bitmap_nbytes(stream.blocks)
-    if room <= 0:
-        return stream
     raw, fill, block = stream.raw_values, stream.fill, stream.block
     # Counting first is one fast pass; most dense vectors are really dense.
     nnz = kernels.count(raw, fill, block, bitwise=True)
-    if nnz * entry_bytes >= room:
+    if nnz and nnz * entry_bytes >= room:  # nothing but fill needs no bitmap
         return stream
     pairs = kernels.compact(raw, fill, block, bitwise=True, limit=nnz)
     assert pairs is not None
