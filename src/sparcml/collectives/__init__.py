@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ..stream import Stream
 from . import (
     dsar_split_allgather,
+    master,
     native,
     ssar_recursive_double,
     ssar_split_allgather,
@@ -36,4 +37,5 @@ ALLREDUCES = {
         dsar_split_allgather.dsar_split_allgather, dsar_split_allgather.cost
     ),
     "native": Algorithm(native.native, native.cost),
+    "master": Algorithm(master.master, master.cost),
 }

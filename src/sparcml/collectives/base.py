@@ -32,6 +32,7 @@ COLLECTIVES = (
     "native",
     "reduce",
     "reduce_scatter",
+    "master",
 )
 
 

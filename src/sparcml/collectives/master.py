@@ -1,0 +1,49 @@
+"""Dense allreduce by a single master: all send to rank 0, which adds and sends back.
+
+Steps: 2 (P - 1 messages each, all at rank 0).
+Bytes sent per rank: N values; rank 0 sends (P - 1) N.
+Fan-in: P - 1, and rank 0 receives (P - 1) N values: the bottleneck that others avoid.
+
+The master adds in the order of ranks and codes the sum once, so all get the same bits.
+
+Reference: the parameter server with one server; Li et al.: Scaling Distributed Machine
+Learning with the Parameter Server, OSDI 2014.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..stream.switch import densify
+from .cost import Problem, Round, union
+
+if TYPE_CHECKING:
+    from ..stream import Stream
+    from .base import Call
+
+MASTER = 0
+
+
+def master(call: Call, x: Stream) -> Stream:
+    """Sum over all ranks, on all ranks; dense."""
+    total = densify(x)
+    if call.rank != MASTER:
+        call.send(MASTER, total, 0)
+        return call.receive(MASTER, 1)
+    others = range(1, call.size)
+    for rank in others:
+        total = call.add(total, call.receive(rank, 0))
+    message, total = call.encode(total, 1)
+    for rank in others:
+        call.send_message(rank, message)
+    return total
+
+
+def cost(rank: int, problem: Problem) -> list[Round]:
+    """What this rank sends and adds."""
+    P, N = problem.ranks, problem.blocks
+    if rank != MASTER:
+        return [Round(((MASTER, (union(problem, [rank]),)),), written=N)]
+    load = union(problem, range(P))
+    adds = Round(written=(P - 1) * N)
+    return [adds, Round(tuple((other, (load,)) for other in range(1, P)))]
