@@ -33,6 +33,7 @@ COLLECTIVES = (
     "reduce",
     "reduce_scatter",
     "master",
+    "sharded",
 )
 
 
