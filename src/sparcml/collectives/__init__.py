@@ -8,6 +8,7 @@ from . import (
     dsar_split_allgather,
     master,
     native,
+    ring,
     sharded,
     ssar_recursive_double,
     ssar_split_allgather,
@@ -40,4 +41,5 @@ ALLREDUCES = {
     "native": Algorithm(native.native, native.cost),
     "master": Algorithm(master.master, master.cost),
     "sharded": Algorithm(sharded.sharded, sharded.cost),
+    "ring": Algorithm(ring.ring, ring.cost),
 }

@@ -34,6 +34,7 @@ COLLECTIVES = (
     "reduce_scatter",
     "master",
     "sharded",
+    "ring",
 )
 
 

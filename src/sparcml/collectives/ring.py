@@ -1,0 +1,90 @@
+"""Dense allreduce around a ring: each rank only talks to its two neighbours.
+
+Steps: 2 (P - 1).
+Bytes sent per rank: 2 (P - 1) / P times those of the dense vector, the least possible.
+Fan-in: 1.
+
+The vector is cut into P ranges. In each of the first P - 1 rounds every rank passes one
+range to the right and adds its own values to the one that comes from the left, so that
+range j travels from rank j once around and ends complete at rank j - 1. In P - 1 more
+rounds the complete ranges travel around as they are.
+
+Reference: Patarasuk, Yuan: Bandwidth Optimal All-reduce Algorithms for Clusters of
+Workstations, JPDC 2009.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..stream import bounds, split
+from ..stream.parts import blank, put
+from ..stream.switch import densify
+from .cost import Problem, Round, union
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..stream import Stream
+    from ..transport import Message
+    from .base import Call
+
+
+def ring(call: Call, x: Stream) -> Stream:
+    """Sum over all ranks, on all ranks; dense."""
+    edges = bounds(x.blocks, call.size)
+    total = blank(x, x.blocks)
+    reduced = reduce_around(call, split(densify(x), edges))
+    for j, message in pass_around(call, reduced):
+        put(total, edges[j], decode(call, message, edges[j + 1] - edges[j]))
+    return total
+
+
+def reduce_around(call: Call, parts: Sequence[Stream]) -> Stream:
+    """The sum of the range after this rank's own, which has been at all ranks."""
+    P, me = call.size, call.rank
+    part = parts[me]
+    for turn in range(P - 1):
+        call.send((me + 1) % P, part, turn)
+        mine = parts[(me - 1 - turn) % P]
+        part = call.add(call.receive((me - 1) % P, turn, mine.blocks), mine)
+    return part
+
+
+def pass_around(call: Call, reduced: Stream) -> Iterator[tuple[int, Message]]:
+    """Every range, still coded: sent on first, so that it travels while it is read."""
+    P, me = call.size, call.rank
+    message, _ = call.encode(reduced, P - 1)
+    for turn in range(P):
+        if turn:
+            message = call.receive_message((me - 1) % P)
+        if turn < P - 1:
+            call.send_message((me + 1) % P, message)
+        yield (me + 1 - turn) % P, message
+
+
+def decode(call: Call, message: Message, blocks: int) -> Stream:
+    """A range from the second half: all ranks, the first too, decode the same bytes."""
+    left = (call.rank - 1) % call.size
+    return call.decode(message, left, call.size - 1, blocks, as_held=False)
+
+
+def cost(rank: int, problem: Problem) -> list[Round]:
+    """The sum grows by a rank in each round, then is whole; values are written."""
+    return [
+        Round(turn.sends, written=problem.blocks / problem.ranks)
+        for turn in messages(rank, problem)
+    ]
+
+
+def messages(rank: int, problem: Problem) -> list[Round]:
+    """What this rank sends, round by round."""
+    P = problem.ranks
+    edges = bounds(problem.blocks, P)
+    rounds = []
+    for turn in range(2 * (P - 1)):
+        j = (rank - turn) % P
+        summed = [(j + i) % P for i in range(min(turn + 1, P))]
+        load = union(problem, summed, edges[j + 1] - edges[j])
+        rounds.append(Round((((rank + 1) % P, (load,)),)))
+    return rounds
