@@ -8,6 +8,7 @@ from . import (
     dsar_split_allgather,
     master,
     native,
+    recursive_double,
     ring,
     sharded,
     ssar_recursive_double,
@@ -42,4 +43,5 @@ ALLREDUCES = {
     "master": Algorithm(master.master, master.cost),
     "sharded": Algorithm(sharded.sharded, sharded.cost),
     "ring": Algorithm(ring.ring, ring.cost),
+    "recursive_double": Algorithm(recursive_double.recursive_double, recursive_double.cost),
 }

@@ -35,6 +35,7 @@ COLLECTIVES = (
     "master",
     "sharded",
     "ring",
+    "recursive_double",
 )
 
 
