@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ..stream import Stream
 from . import (
     dsar_split_allgather,
+    halving_doubling,
     master,
     native,
     recursive_double,
@@ -44,4 +45,5 @@ ALLREDUCES = {
     "sharded": Algorithm(sharded.sharded, sharded.cost),
     "ring": Algorithm(ring.ring, ring.cost),
     "recursive_double": Algorithm(recursive_double.recursive_double, recursive_double.cost),
+    "halving_doubling": Algorithm(halving_doubling.halving_doubling, halving_doubling.cost),
 }

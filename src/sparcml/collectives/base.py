@@ -36,6 +36,7 @@ COLLECTIVES = (
     "sharded",
     "ring",
     "recursive_double",
+    "halving_doubling",
 )
 
 

@@ -38,3 +38,12 @@ class Fold:
     def partner(self, rank: int) -> int | None:
         """The other of the pair, if the rank is in one."""
         return rank ^ 1 if rank < 2 * self.extra else None
+
+    def members(self, group: range) -> list[int]:
+        """The real ranks whose vectors these virtual ranks bring."""
+        found = []
+        for virtual in group:
+            rank = self.real(virtual)
+            partner = self.partner(rank)
+            found += [rank] if partner is None else [rank, partner]
+        return found

@@ -58,19 +58,9 @@ def cost(rank: int, problem: Problem) -> list[Round]:
         rounds.append(Round(merged=problem.nnz[rank] + problem.nnz[partner]))
     for turn in range(fold.power.bit_length() - 1):
         first = me >> turn << turn
-        load = union(problem, _members(fold, range(first, first + (1 << turn))))
+        load = union(problem, fold.members(range(first, first + (1 << turn))))
         send = (fold.real(me ^ 1 << turn), (load,))
         rounds.append(Round((send,), merged=2 * load.likely))
     if partner is not None:
         rounds.append(Round(((partner, (union(problem, range(problem.ranks)),)),)))
     return rounds
-
-
-def _members(fold: Fold, group: range) -> list[int]:
-    """The real ranks whose vectors a group of virtual ranks has summed."""
-    found = []
-    for virtual in group:
-        rank = fold.real(virtual)
-        partner = fold.partner(rank)
-        found += [rank] if partner is None else [rank, partner]
-    return found
