@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ..stream import Stream
 from . import (
+    double_binary_tree,
     dsar_split_allgather,
     halving_doubling,
     master,
@@ -46,4 +47,7 @@ ALLREDUCES = {
     "ring": Algorithm(ring.ring, ring.cost),
     "recursive_double": Algorithm(recursive_double.recursive_double, recursive_double.cost),
     "halving_doubling": Algorithm(halving_doubling.halving_doubling, halving_doubling.cost),
+    "double_binary_tree": Algorithm(
+        double_binary_tree.double_binary_tree, double_binary_tree.cost
+    ),
 }

@@ -37,6 +37,7 @@ COLLECTIVES = (
     "ring",
     "recursive_double",
     "halving_doubling",
+    "double_binary_tree",
 )
 
 

@@ -1,0 +1,150 @@
+"""Dense allreduce over two binary trees, each for half of the vector, in chunks.
+
+Steps: C + 2 h - 1 for C chunks in trees of height h, which is about log2(P).
+Bytes sent per rank: at most 2 times those of the dense vector; about 2 log2(P) latencies
+and 2 N values in all, since chunks follow each other closely.
+Fan-in: at most 4: two children and a parent in one tree, a parent in the other.
+
+Chunks are added on the way up and, once whole, passed down as they are. Whoever is inside
+of one tree is a leaf of the other, so every link is busy both ways. Height and depth say
+in which step a chunk passes a rank: all ranks know who sends what to whom, and when.
+
+Reference: Sanders, Speck, Träff: Two-tree Algorithms for Full Bandwidth Broadcast,
+Reduction and Scan, Parallel Computing 2009; in NCCL since 2.4.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..stream import bounds, split
+from ..stream.parts import blank, put
+from ..stream.switch import densify
+from .cost import Load, Problem, Round, union
+from .trees import two_trees
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..stream import Stream
+    from ..transport import Message
+    from .base import Call
+
+CHUNK_BYTES = 1 << 19  # short enough to fill the trees soon, long enough to pay a message
+UP, DOWN = 0, 1
+
+
+class Step(NamedTuple):
+    """One message: a chunk of one half of the vector, towards the root or away from it."""
+
+    half: int
+    way: int
+    source: int
+    target: int
+    chunk: int
+
+    @property
+    def turn(self) -> int:
+        """Its round on the wire, which stays the same all the way down."""
+        return 4 * self.chunk + 2 * self.half + self.way
+
+
+def double_binary_tree(call: Call, x: Stream) -> Stream:
+    """Sum over all ranks, on all ranks; dense."""
+    progress = _Progress(call, densify(x))
+    for steps in schedule(call.rank, call.size, progress.chunks):
+        for step in steps:
+            if step.source == call.rank:
+                progress.send(step)
+        arriving = [step for step in steps if step.target == call.rank]
+        messages = call.receive_messages([step.source for step in arriving])
+        for step, message in zip(arriving, messages, strict=True):
+            progress.receive(step, message)
+    return progress.total
+
+
+class _Progress:
+    """What one rank has of each chunk: a sum so far, a message to pass on, the result."""
+
+    def __init__(self, call: Call, x: Stream) -> None:
+        self._call = call
+        self._edges = chunk_edges(x.blocks, x.entry_bytes)
+        self.chunks = len(self._edges[0]) - 1
+        self._sums = [split(x, edges) for edges in self._edges]
+        self._complete: dict[tuple[int, int], Message] = {}
+        self.total = blank(x, x.blocks)
+
+    def send(self, step: Step) -> None:
+        here = step.half, step.chunk
+        if step.way == UP:
+            self._call.send(step.target, self._sums[step.half][step.chunk], step.turn)
+            return
+        if here not in self._complete:  # the root: nobody sends it down to here
+            message, seen = self._call.encode(self._sums[step.half][step.chunk], step.turn)
+            self._keep(step, message, seen)
+        self._call.send_message(step.target, self._complete[here])
+
+    def receive(self, step: Step, message: Message) -> None:
+        sums = self._sums[step.half]
+        blocks = sums[step.chunk].blocks
+        part = self._call.decode(message, step.source, step.turn, blocks)
+        if step.way == UP:
+            sums[step.chunk] = self._call.add(part, sums[step.chunk])
+        else:
+            self._keep(step, message, part)
+
+    def _keep(self, step: Step, message: Message, part: Stream) -> None:
+        put(self.total, self._edges[step.half][step.chunk], part)
+        self._complete[step.half, step.chunk] = message
+
+
+def chunk_edges(blocks: int, entry_bytes: int) -> tuple[list[int], list[int]]:
+    """Where the chunks of both halves begin, and the ends; equally many of each."""
+    first = blocks // 2
+    chunks = max(1, min(first, -(-(blocks - first) * entry_bytes // CHUNK_BYTES)))
+    upper = bounds(blocks - first, chunks)
+    return bounds(first, chunks), [first + edge for edge in upper]
+
+
+def schedule(rank: int, ranks: int, chunks: int) -> Iterator[list[Step]]:
+    """What this rank sends and receives, round by round.
+
+    On a link a chunk passes in every round, the first one after as many rounds as the
+    chunk needs to get there. What is sent in a round has arrived in one before it.
+    """
+    links = []
+    for half, tree in enumerate(two_trees(ranks)):
+        for child in (rank, *tree.children[rank]):
+            parent = tree.parents[child]
+            if parent is not None:
+                later = tree.height + tree.depths[child] - 1
+                links.append(((half, UP, child, parent), tree.heights[child]))
+                links.append(((half, DOWN, parent, child), later))
+    links.sort()  # messages between the same two ranks: in the same order for both
+    for turn in range(chunks + 2 * tree.height - 1):
+        yield [
+            Step(*link, turn - delay) for link, delay in links if 0 <= turn - delay < chunks
+        ]
+
+
+def cost(rank: int, problem: Problem) -> list[Round]:
+    """What this rank sends and adds or keeps, round by round."""
+    trees = two_trees(problem.ranks)
+    edges = chunk_edges(problem.blocks, problem.entry_bytes)
+
+    def span(step: Step) -> int:
+        return edges[step.half][step.chunk + 1] - edges[step.half][step.chunk]
+
+    @cache  # few of them differ
+    def load(half: int, way: int, source: int, blocks: int) -> Load:
+        summed = trees[half].below(source) if way == UP else range(problem.ranks)
+        return union(problem, summed, blocks)
+
+    rounds = []
+    for steps in schedule(rank, problem.ranks, len(edges[0]) - 1):
+        sends = [s for s in steps if s.source == rank]
+        loads = [(s.target, (load(*s[:3], span(s)),)) for s in sends]
+        written = sum(span(s) for s in steps if s.target == rank)
+        rounds.append(Round(tuple(loads), written=written))
+    return rounds
