@@ -14,6 +14,7 @@ from . import (
     ring,
     sharded,
     ssar_recursive_double,
+    ssar_ring,
     ssar_split_allgather,
 )
 from .base import Call as Call
@@ -50,4 +51,5 @@ ALLREDUCES = {
     "double_binary_tree": Algorithm(
         double_binary_tree.double_binary_tree, double_binary_tree.cost
     ),
+    "ssar_ring": Algorithm(ssar_ring.ssar_ring, ssar_ring.cost),
 }

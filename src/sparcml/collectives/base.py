@@ -38,6 +38,7 @@ COLLECTIVES = (
     "recursive_double",
     "halving_doubling",
     "double_binary_tree",
+    "ssar_ring",
 )
 
 

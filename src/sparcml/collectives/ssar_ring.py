@@ -1,0 +1,46 @@
+"""Sparse allreduce around a ring: each rank only talks to its two neighbours.
+
+Steps: 2 (P - 1).
+Bytes sent per rank: between 2 (P - 1) / P and P - 1 times those of one rank's stream, if
+indices are spread evenly; never more than the dense ring.
+Fan-in: 1.
+
+As the dense ring, but the ranges are streams: they fill up on their way around, and turn
+dense once that is no larger.
+
+Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019; the ring
+of its code.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..stream import bounds, join, split
+from . import ring
+from .cost import Problem, Round
+
+if TYPE_CHECKING:
+    from ..stream import Stream
+    from .base import Call
+
+
+def ssar_ring(call: Call, x: Stream) -> Stream:
+    """Sum over all ranks, on all ranks."""
+    edges = bounds(x.blocks, call.size)
+    reduced = ring.reduce_around(call, split(x, edges))
+    ranges = {
+        j: ring.decode(call, message, edges[j + 1] - edges[j])
+        for j, message in ring.pass_around(call, reduced)
+    }
+    return join([ranges[j] for j in range(call.size)], edges)
+
+
+def cost(rank: int, problem: Problem) -> list[Round]:
+    """What this rank sends and adds, round by round."""
+    P = problem.ranks
+    own = problem.nnz[rank] / P
+    return [
+        Round(turn.sends, merged=own + turn.loads()[0].likely if i < P - 1 else 0)
+        for i, turn in enumerate(ring.messages(rank, problem))
+    ]
