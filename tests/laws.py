@@ -170,4 +170,4 @@ def declared_cost(comm: Communicator, algorithm: str, case) -> None:
 
 def bounds(loads, entry_bytes):
     sizes = [load.nbytes(entry_bytes) for load in loads]
-    return sum(s[0] for s in sizes), sum(s[2] for s in sizes)
+    return sum(s[0] for s in sizes), sum(s[1] for s in sizes)

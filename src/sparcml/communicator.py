@@ -8,9 +8,10 @@ import numpy as np
 
 from . import wire
 from .collectives import ALLREDUCES, Network
+from .collectives import ALLREDUCES, Call, Network, Problem, Shape
 from .collectives.agree import agree
 from .collectives.allgather import allgather
-from .collectives.auto import Explanation, explain
+from .collectives.auto import Explanation, choose, explain
 from .collectives.broadcast import broadcast_message
 from .collectives.reduce import reduce
 from .collectives.split_reduce import collect
@@ -97,10 +98,12 @@ class Communicator:
             with self._session.operation("allreduce"):
                 return back(_copied_if_alone(stream, 1))
         if algorithm in ("auto", ENGINE_CHECKS_NOTHING):
-            explanation = self._explain(stream, reduction)
+            problem = self._agree(stream, reduction)
             if algorithm == "auto":
                 algorithm = explanation.choice
         with self._session.call(algorithm, reduction, stream) as call:
+                algorithm = choose(problem, self._network, ALLREDUCES)
+        with self._call(algorithm, reduction, stream) as call:
             total = ALLREDUCES[algorithm].run(call, stream)
         return back(_finished(total, op, self.size))
 
@@ -144,10 +147,15 @@ class Communicator:
 
     def _explain(self, stream: Stream, op: str) -> Explanation:
         with self._session.call("agree", op, stream) as call:
+        stream, _ = _opened_for(x, "sum" if op == MEAN else op)
+        problem = self._agree(stream, "sum" if op == MEAN else op)
+        return explain(problem, self._network, ALLREDUCES)
+    def _agree(self, stream: Stream, op: str) -> Problem:
+        with self._call("agree", op, stream) as call:
             problem = agree(call, stream)
         if isinstance(problem, MismatchError):
             raise problem  # all ranks found it, and nothing is under way: still usable
-        return explain(problem, self._network, ALLREDUCES)
+        return problem
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum") -> Any:
         """Reduce over all ranks; the root gets the result, the others None."""

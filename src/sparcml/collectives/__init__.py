@@ -26,10 +26,11 @@ from .cost import Round as Round
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An allreduce and its cost."""
+    """An allreduce and its cost; `dense` if it is one of those that engines have too."""
 
     run: Callable[[Call, Stream], Stream]
     cost: Callable[[int, Problem], list[Round]]
+    dense: bool = False
 
 
 ALLREDUCES = {
@@ -43,13 +44,17 @@ ALLREDUCES = {
         dsar_split_allgather.dsar_split_allgather, dsar_split_allgather.cost
     ),
     "native": Algorithm(native.native, native.cost),
-    "master": Algorithm(master.master, master.cost),
-    "sharded": Algorithm(sharded.sharded, sharded.cost),
-    "ring": Algorithm(ring.ring, ring.cost),
-    "recursive_double": Algorithm(recursive_double.recursive_double, recursive_double.cost),
-    "halving_doubling": Algorithm(halving_doubling.halving_doubling, halving_doubling.cost),
+    "master": Algorithm(master.master, master.cost, dense=True),
+    "sharded": Algorithm(sharded.sharded, sharded.cost, dense=True),
+    "ring": Algorithm(ring.ring, ring.cost, dense=True),
+    "recursive_double": Algorithm(
+        recursive_double.recursive_double, recursive_double.cost, dense=True
+    ),
+    "halving_doubling": Algorithm(
+        halving_doubling.halving_doubling, halving_doubling.cost, dense=True
+    ),
     "double_binary_tree": Algorithm(
-        double_binary_tree.double_binary_tree, double_binary_tree.cost
+        double_binary_tree.double_binary_tree, double_binary_tree.cost, dense=True
     ),
     "ssar_ring": Algorithm(ssar_ring.ssar_ring, ssar_ring.cost),
 }

@@ -41,13 +41,16 @@ class Load:
     most: int
     blocks: int
 
-    def nbytes(self, entry_bytes: int) -> tuple[int, float, int]:
-        """The same in bytes on the wire."""
+    def nbytes(self, entry_bytes: int) -> tuple[int, int]:
+        """Bytes on the wire, at least and at most."""
         return (
             wire.least_nbytes(self.least, self.blocks, entry_bytes),
-            wire.likely_nbytes(self.likely, self.blocks, entry_bytes),
             wire.most_nbytes(self.most, self.blocks, entry_bytes),
         )
+
+    def likely_nbytes(self, entry_bytes: int) -> float:
+        """Bytes on the wire, likely."""
+        return wire.likely_nbytes(self.likely, self.blocks, entry_bytes)
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,14 @@ class Round:
         sends: (peer, what one message to it carries) each.
         merged: Sparse entries that go through an addition, likely.
         written: Values of dense vectors that are written, likely.
+        waits: Messages that must pass before it goes on, where they are more than it
+            sends: to a rank that all others send to, or further up in a tree.
     """
 
     sends: tuple[tuple[int, tuple[Load, ...]], ...] = ()
     merged: float = 0.0
     written: float = 0.0
+    waits: tuple[Load, ...] = ()
 
     def messages(self) -> int:
         """How many messages."""
@@ -72,11 +78,9 @@ class Round:
         """What all messages carry."""
         return [load for _, loads in self.sends for load in loads]
 
-    def nbytes(self, entry_bytes: int) -> tuple[int, float, int]:
-        """Bytes: at least, likely, at most."""
-        sizes = [load.nbytes(entry_bytes) for load in self.loads()]
-        least, likely, most = zip(*sizes, strict=True) if sizes else ((), (), ())
-        return sum(least), sum(likely), sum(most)
+    def likely_nbytes(self, entry_bytes: int) -> float:
+        """Bytes sent, likely."""
+        return sum(load.likely_nbytes(entry_bytes) for load in self.loads())
 
 
 def union(problem: Problem, ranks: Iterable[int], blocks: int | None = None) -> Load:
@@ -114,11 +118,17 @@ class Network:
     written: float = 0.5e-9  # a value of a dense vector
 
     def seconds(self, rounds: Sequence[Round], entry_bytes: int) -> float:
-        """Rounds follow each other; within one, a rank's messages queue at its link."""
+        """Rounds follow each other; within one, a rank's messages queue at its link.
+
+        Links carry both directions at once: the busier one counts.
+        """
         total = 0.0
         for turn in rounds:
-            _, nbytes, _ = turn.nbytes(entry_bytes)
-            total += self.latency * turn.messages() + self.byte * nbytes
-            total += self.coded * sum(load.likely for load in turn.loads())
+            sent = turn.likely_nbytes(entry_bytes)
+            awaited = sum(load.likely_nbytes(entry_bytes) for load in turn.waits)
+            leaving = sum(load.likely for load in turn.loads())
+            arriving = sum(load.likely for load in turn.waits)
+            total += self.latency * max(turn.messages(), len(turn.waits))
+            total += self.byte * max(sent, awaited) + self.coded * max(leaving, arriving)
             total += self.merged * turn.merged + self.written * turn.written
         return total

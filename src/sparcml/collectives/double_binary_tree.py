@@ -133,18 +133,21 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     trees = two_trees(problem.ranks)
     edges = chunk_edges(problem.blocks, problem.entry_bytes)
 
-    def span(step: Step) -> int:
-        return edges[step.half][step.chunk + 1] - edges[step.half][step.chunk]
-
     @cache  # few of them differ
     def load(half: int, way: int, source: int, blocks: int) -> Load:
         summed = trees[half].below(source) if way == UP else range(problem.ranks)
         return union(problem, summed, blocks)
 
+    def carried(step: Step) -> Load:
+        blocks = edges[step.half][step.chunk + 1] - edges[step.half][step.chunk]
+        return load(step.half, step.way, step.source, blocks)
+
+    # A chunk passes elsewhere while this rank has nothing to do.
+    idle = (union(problem, range(problem.ranks), edges[1][1] - edges[1][0]),)
     rounds = []
     for steps in schedule(rank, problem.ranks, len(edges[0]) - 1):
-        sends = [s for s in steps if s.source == rank]
-        loads = [(s.target, (load(*s[:3], span(s)),)) for s in sends]
-        written = sum(span(s) for s in steps if s.target == rank)
-        rounds.append(Round(tuple(loads), written=written))
+        sends = tuple((s.target, (carried(s),)) for s in steps if s.source == rank)
+        waits = tuple(carried(s) for s in steps if s.target == rank)
+        written = sum(load.blocks for load in waits)
+        rounds.append(Round(sends, 0.0, written, waits if steps else idle))
     return rounds

@@ -45,5 +45,6 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     if rank != MASTER:
         return [Round(((MASTER, (union(problem, [rank]),)),), written=N)]
     load = union(problem, range(P))
-    adds = Round(written=(P - 1) * N)
+    each = tuple(union(problem, [other]) for other in range(1, P))
+    adds = Round(written=(P - 1) * N, waits=each)
     return [adds, Round(tuple((other, (load,)) for other in range(1, P)))]

@@ -15,12 +15,13 @@ Workstations, JPDC 2009.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..stream import bounds, split
 from ..stream.parts import blank, put
 from ..stream.switch import densify
-from .cost import Problem, Round, union
+from .cost import Load, Problem, Round, union
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,10 +82,15 @@ def messages(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends, round by round."""
     P = problem.ranks
     edges = bounds(problem.blocks, P)
+
+    @cache  # ranges have one of two sizes
+    def load(first: int, ranks: int, span: int) -> Load:
+        return union(problem, [(first + i) % P for i in range(ranks)], span)
+
     rounds = []
     for turn in range(2 * (P - 1)):
         j = (rank - turn) % P
-        summed = [(j + i) % P for i in range(min(turn + 1, P))]
-        load = union(problem, summed, edges[j + 1] - edges[j])
-        rounds.append(Round((((rank + 1) % P, (load,)),)))
+        span = edges[j + 1] - edges[j]
+        part = load(j, turn + 1, span) if turn < P - 1 else load(0, P, span)
+        rounds.append(Round((((rank + 1) % P, (part,)),)))
     return rounds

@@ -13,6 +13,7 @@ Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,11 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends, round by round."""
     edges = bounds(problem.blocks, problem.ranks)
 
+    @cache  # ranges have one of two sizes
+    def sum_of(span: int) -> Load:
+        return union(problem, range(problem.ranks), span)
+
     def reduced(owner: int) -> Load:
-        return union(problem, range(problem.ranks), edges[owner + 1] - edges[owner])
+        return sum_of(edges[owner + 1] - edges[owner])
 
     return split_reduce.cost(rank, problem) + allgather.cost(rank, problem.ranks, reduced)
