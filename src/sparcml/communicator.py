@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import wire
-from .collectives import ALLREDUCES, Network
-from .collectives import ALLREDUCES, Call, Network, Problem, Shape
+from .collectives import ALLREDUCES, Network, Problem
 from .collectives.agree import agree
 from .collectives.allgather import allgather
 from .collectives.auto import Explanation, choose, explain
@@ -100,10 +99,8 @@ class Communicator:
         if algorithm in ("auto", ENGINE_CHECKS_NOTHING):
             problem = self._agree(stream, reduction)
             if algorithm == "auto":
-                algorithm = explanation.choice
-        with self._session.call(algorithm, reduction, stream) as call:
                 algorithm = choose(problem, self._network, ALLREDUCES)
-        with self._call(algorithm, reduction, stream) as call:
+        with self._session.call(algorithm, reduction, stream) as call:
             total = ALLREDUCES[algorithm].run(call, stream)
         return back(_finished(total, op, self.size))
 
@@ -143,15 +140,11 @@ class Communicator:
         """
         _check_choices(op, "auto")
         stream, _ = _opened_for(x, _plain(op))
-        return self._explain(stream, _plain(op))
-
-    def _explain(self, stream: Stream, op: str) -> Explanation:
-        with self._session.call("agree", op, stream) as call:
-        stream, _ = _opened_for(x, "sum" if op == MEAN else op)
-        problem = self._agree(stream, "sum" if op == MEAN else op)
+        problem = self._agree(stream, _plain(op))
         return explain(problem, self._network, ALLREDUCES)
+
     def _agree(self, stream: Stream, op: str) -> Problem:
-        with self._call("agree", op, stream) as call:
+        with self._session.call("agree", op, stream) as call:
             problem = agree(call, stream)
         if isinstance(problem, MismatchError):
             raise problem  # all ranks found it, and nothing is under way: still usable
