@@ -4,6 +4,8 @@ from .communicator import Communicator as Communicator
 from .errors import MismatchError as MismatchError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
+from .quantize import Byte as Byte
+from .quantize import Half as Half
 from .ranks import from_mpi as from_mpi
 from .ranks import launch as launch
 from .ranks import world as world

@@ -7,6 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import wire
+from .arguments import (
+    check_reduction,
+    check_root,
+    coded,
+    copied_if_alone,
+    finished,
+    into,
+    opened_for,
+    plain,
+    whole,
+)
 from .collectives import ALLREDUCES, Network, Problem
 from .collectives.agree import agree
 from .collectives.allgather import allgather
@@ -17,8 +28,7 @@ from .collectives.split_reduce import collect
 from .errors import MismatchError
 from .request import Progress, unchanged
 from .session import Session
-from .stream import MEAN, OPS, Stream, neutral, switch
-from .stream.add import refill
+from .stream import Stream, bounds, join, switch
 from .stream.convert import KINDS, as_kind, kind_of, opened
 from .transport import Stats, Transport
 
@@ -27,6 +37,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from .quantize import Quantizer
     from .request import Request
 
 ENGINE_CHECKS_NOTHING = "native"  # no header of ours travels, so ranks agree beforehand
@@ -73,7 +84,16 @@ class Communicator:
     def __repr__(self) -> str:
         return f"Communicator(rank={self.rank}, size={self.size}, engine={self.engine})"
 
-    def allreduce(self, x: Any, op: str = "sum", algorithm: str = "auto") -> Any:
+    def allreduce(
+        self,
+        x: Any,
+        op: str = "sum",
+        algorithm: str = "auto",
+        quantize: Quantizer | None = None,
+        *,
+        return_seen: bool = False,
+        out: Any = None,
+    ) -> Any:
         """Reduce over all ranks; every rank gets the result, with the same bits.
 
         Args:
@@ -82,37 +102,76 @@ class Communicator:
             op: sum, mean, min, max or prod.
             algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by their
                 declared costs, after a small exchange that also finds mismatches.
+            quantize: Codes values on the wire, in the split algorithms only: each value
+                at most twice, by its sender and by the owner of its range.
+            return_seen: Also return this rank's part of the result, as the others saw it:
+                all ranks' parts add up to the result, to rounding. Error feedback keeps
+                the rest.
+            out: A NumPy array or torch tensor that takes the result, of x's size and
+                dtype. It may be x itself, but must not overlap it otherwise.
 
         Returns:
-            The same kind of thing as x, read-only.
+            The same kind of thing as x, read-only; `out` if it is given. With
+            return_seen, a pair.
 
         Raises:
             MismatchError: If ranks differ in size, dtype, op, algorithm or call order.
             TransportError: If a rank has raised, stalled or gone.
         """
-        _check_choices(op, algorithm)
-        reduction = _plain(op)
-        stream, back = _opened_for(x, reduction)
+        check_reduction(op, algorithm, quantize, return_seen=return_seen)
+        stream, back = opened_for(x, plain(op))
+        if out is not None:
+            back = into(out, stream)
         if self.size == 1:
             with self._session.operation("allreduce"):
-                return back(_copied_if_alone(stream, 1))
-        if algorithm in ("auto", ENGINE_CHECKS_NOTHING):
-            problem = self._agree(stream, reduction)
-            if algorithm == "auto":
-                algorithm = choose(problem, self._network, ALLREDUCES)
-        with self._session.call(algorithm, reduction, stream) as call:
+                total = copied_if_alone(stream, 1)
+            return (back(total), back(total)) if return_seen else back(total)
+        algorithm = self._chosen(algorithm, stream, op, quantize)
+        with self._session.call(algorithm, plain(op), stream, quantize) as call:
             total = ALLREDUCES[algorithm].run(call, stream)
-        return back(_finished(total, op, self.size))
+        if not return_seen:
+            return back(finished(total, op, self.size))
+        seen = stream
+        if quantize is not None:
+            seen = join(call.seen, bounds(stream.blocks, self.size))
+        return back(finished(total, op, self.size)), back(finished(seen, op, self.size))
 
-    def iallreduce(self, x: Any, op: str = "sum", algorithm: str = "auto") -> Request:
+    def _chosen(
+        self, algorithm: str, stream: Stream, op: str, quantize: Quantizer | None
+    ) -> str:
+        """The algorithm's name, agreed on where that is needed."""
+        if algorithm not in ("auto", ENGINE_CHECKS_NOTHING):
+            return algorithm
+        problem = self._agree(stream, plain(op))
+        if algorithm != "auto":
+            return algorithm
+        able = ALLREDUCES
+        if quantize is not None:
+            able = {name: a for name, a in ALLREDUCES.items() if a.quantizes}
+            problem = coded(problem, stream.block, quantize)
+        return choose(problem, self._network, able)
+
+    def iallreduce(
+        self,
+        x: Any,
+        op: str = "sum",
+        algorithm: str = "auto",
+        quantize: Quantizer | None = None,
+        *,
+        return_seen: bool = False,
+    ) -> Request:
         """Start an allreduce and go on; `wait` gives its result.
 
         Any number may be outstanding. They are completed in the order of their calls by
         a thread of their own, on a duplicate of this communicator (made by the first such
         call, which therefore waits for all ranks).
         """
-        _check_choices(op, algorithm)
-        return self._submit("iallreduce", x, lambda c: c.allreduce(x, op, algorithm))
+        check_reduction(op, algorithm, quantize, return_seen=return_seen)
+
+        def work(comm: Communicator) -> Any:
+            return comm.allreduce(x, op, algorithm, quantize, return_seen=return_seen)
+
+        return self._submit("iallreduce", x, work)
 
     def iallgather(self, x: Any) -> Request:
         """Start an allgather and go on; `wait` gives the list."""
@@ -120,7 +179,7 @@ class Communicator:
 
     def ireduce_scatter(self, x: Any, op: str = "sum") -> Request:
         """Start a reduce_scatter and go on; `wait` gives this rank's range."""
-        _check_choices(op, "auto")
+        check_reduction(op)
         return self._submit("ireduce_scatter", x, lambda c: c.reduce_scatter(x, op))
 
     def _submit(self, name: str, x: Any, work: Callable[[Communicator], Any]) -> Request:
@@ -138,9 +197,9 @@ class Communicator:
 
         A collective call: all ranks make it.
         """
-        _check_choices(op, "auto")
-        stream, _ = _opened_for(x, _plain(op))
-        problem = self._agree(stream, _plain(op))
+        check_reduction(op)
+        stream, _ = opened_for(x, plain(op))
+        problem = self._agree(stream, plain(op))
         return explain(problem, self._network, ALLREDUCES)
 
     def _agree(self, stream: Stream, op: str) -> Problem:
@@ -152,24 +211,24 @@ class Communicator:
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum") -> Any:
         """Reduce over all ranks; the root gets the result, the others None."""
-        _check_root("reduce", root, self.size)
-        _check_choices(op, "auto")
-        stream, back = _opened_for(x, _plain(op))
-        with self._session.call("reduce", _plain(op), stream) as call:
-            total = reduce(call, _copied_if_alone(stream, self.size), root)
-        return None if total is None else back(_finished(total, op, self.size))
+        check_root("reduce", root, self.size)
+        check_reduction(op)
+        stream, back = opened_for(x, plain(op))
+        with self._session.call("reduce", plain(op), stream) as call:
+            total = reduce(call, copied_if_alone(stream, self.size), root)
+        return None if total is None else back(finished(total, op, self.size))
 
     def reduce_scatter(self, x: Any, op: str = "sum") -> Any:
         """Reduce over all ranks; rank r gets range r of the result.
 
         Range r goes from r N // P to (r + 1) N // P, in blocks.
         """
-        _check_choices(op, "auto")
-        stream, back = _opened_for(x, _plain(op))
-        with self._session.call("reduce_scatter", _plain(op), stream) as call:
-            parts = collect(call, _copied_if_alone(stream, self.size))
+        check_reduction(op)
+        stream, back = opened_for(x, plain(op))
+        with self._session.call("reduce_scatter", plain(op), stream) as call:
+            parts = collect(call, copied_if_alone(stream, self.size))
             total = call.add_many(parts)
-        return back(_finished(total, op, self.size))
+        return back(finished(total, op, self.size))
 
     def allgather(self, x: Any) -> list[Any]:
         """Every rank's vector, in the order of ranks; they may differ in size."""
@@ -183,7 +242,7 @@ class Communicator:
 
         Elsewhere x may be None, or a vector that must then have the same shape.
         """
-        _check_root("broadcast", root, self.size)
+        check_root("broadcast", root, self.size)
         if x is None and self.rank == root:
             raise ValueError("broadcast: the root must give a vector, got None")
         stream, back = (None, None) if x is None else opened(x)
@@ -208,6 +267,7 @@ class Communicator:
 
     def split(self, color: int, key: int = 0) -> Communicator:
         """A communicator of the ranks with the same color, ordered by key, then rank."""
+        color, key = whole("split: color", color), whole("split: key", key)
         mine = np.array([color, key], np.float64)
         everyone = [a.astype(np.int64) for a in self.allgather(mine)]
         same = [r for r in range(self.size) if everyone[r][0] == color]
@@ -235,53 +295,3 @@ class Communicator:
         if error is not None:
             self._transport.abort(error)
         self.close()
-
-
-def _check_choices(op: str, algorithm: str) -> None:
-    for what, got, known in (
-        ("op", op, (*OPS, MEAN)),
-        ("algorithm", algorithm, ("auto", *ALLREDUCES)),
-    ):
-        if got not in known:
-            names = ", ".join(known)
-            raise ValueError(f"allreduce: {what} must be one of {names}, got {got!r}")
-
-
-def _opened_for(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
-    """The caller's vector, ready for the operation."""
-    fill = neutral(op)
-    stream, back = opened(x, fill)
-    if not stream.is_dense and stream.fill not in (0.0, fill):
-        raise ValueError(
-            f"allreduce: what this stream does not store counts as {stream.fill}, which "
-            f"{op} cannot use; make it dense with Stream.from_dense(x.to_dense())"
-        )
-    return switch(refill(stream, fill)), back
-
-
-def _plain(op: str) -> str:
-    """The operation that is carried out: a mean is a sum, divided at the end."""
-    return "sum" if op == MEAN else op
-
-
-def _check_root(name: str, root: int, size: int) -> None:
-    if not 0 <= root < size:
-        raise ValueError(f"{name}: root must be in [0, {size}), got {root}")
-
-
-def _copied_if_alone(x: Stream, ranks: int) -> Stream:
-    """A single rank's result must not change with its input: nothing else copies it."""
-    if ranks > 1:
-        return x
-    values = x.raw_values.copy()
-    values[np.isnan(values)] = np.nan  # the canonical one, as in every other result
-    indices = None if x.raw_indices is None else x.raw_indices.copy()
-    return Stream.trusted(x.size, indices, values, x.block, x.fill)
-
-
-def _finished(x: Stream, op: str, ranks: int) -> Stream:
-    """The result, divided if a mean was asked for."""
-    if op != MEAN:
-        return x
-    values = x.raw_values / x.dtype.type(ranks)
-    return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill)

@@ -13,6 +13,7 @@ from .transport import Counting, Stats, Transport
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .quantize import Quantizer
     from .stream import Stream
 
 
@@ -34,11 +35,17 @@ class Session:
             self.transport.close()
 
     @contextmanager
-    def call(self, collective: str, op: str, x: Stream | None) -> Iterator[Call]:
+    def call(
+        self,
+        collective: str,
+        op: str,
+        x: Stream | None,
+        quantizer: Quantizer | None = None,
+    ) -> Iterator[Call]:
         """A collective in which all ranks bring a vector like x, if one is given."""
         with self.operation(collective):
             shape = None if x is None else Shape.of(x)
-            call = Call(self._link, collective, op, self._sequence, shape)
+            call = Call(self._link, collective, op, self._sequence, shape, quantizer)
             yield call
             call.finish()
 

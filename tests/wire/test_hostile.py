@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcml import Stream, WireError, wire
+from sparcml import Byte, Half, Stream, WireError, wire
 from sparcml.wire.header import CRC_AT, SIZE, checksum
 
 from ..laws import sparse
@@ -17,12 +17,17 @@ GOOD = {
     "u32": Stream(2**31, [3, 2**30], np.array([1, 2], np.float32)),
     "bitmap": sparse(RNG, 200, 80),
     "dense": Stream.from_dense(np.arange(1, 20, dtype=np.float64)),
+    "float16": sparse(RNG, 900, 31),
+    "byte": sparse(RNG, 900, 35),
     "held dense": Stream.trusted(500, None, np.array([0, 0, 0, 1, 0] * 100, np.float32)),
 }
 
 
+CODERS = {"float16": Half(), "byte": Byte(16)}
+
+
 def encoded(name):
-    return wire.encode(GOOD[name], TAG)[0]
+    return wire.encode(GOOD[name], TAG, CODERS.get(name))[0]
 
 
 def resealed(message):

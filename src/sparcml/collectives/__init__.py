@@ -26,11 +26,19 @@ from .cost import Round as Round
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An allreduce and its cost; `dense` if it is one of those that engines have too."""
+    """An allreduce and its cost.
+
+    Attributes:
+        run: The collective.
+        cost: What a rank sends and computes.
+        dense: One of those that engines have too.
+        quantizes: Codes each value at most twice: its sender, and the owner of its range.
+    """
 
     run: Callable[[Call, Stream], Stream]
     cost: Callable[[int, Problem], list[Round]]
     dense: bool = False
+    quantizes: bool = False
 
 
 ALLREDUCES = {
@@ -38,10 +46,14 @@ ALLREDUCES = {
         ssar_recursive_double.ssar_recursive_double, ssar_recursive_double.cost
     ),
     "ssar_split_allgather": Algorithm(
-        ssar_split_allgather.ssar_split_allgather, ssar_split_allgather.cost
+        ssar_split_allgather.ssar_split_allgather,
+        ssar_split_allgather.cost,
+        quantizes=True,
     ),
     "dsar_split_allgather": Algorithm(
-        dsar_split_allgather.dsar_split_allgather, dsar_split_allgather.cost
+        dsar_split_allgather.dsar_split_allgather,
+        dsar_split_allgather.cost,
+        quantizes=True,
     ),
     "native": Algorithm(native.native, native.cost),
     "master": Algorithm(master.master, master.cost, dense=True),

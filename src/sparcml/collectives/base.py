@@ -17,6 +17,7 @@ from ..stream import OPS, Stream, add, add_many, neutral
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..quantize import Quantizer
     from ..stream.stream import Values
     from ..transport import Counting, Message, Pending
 
@@ -77,7 +78,13 @@ class Call:
     """One collective call on one rank."""
 
     def __init__(
-        self, link: Counting, collective: str, op: str, sequence: int, shape: Shape | None
+        self,
+        link: Counting,
+        collective: str,
+        op: str,
+        sequence: int,
+        shape: Shape | None,
+        quantizer: Quantizer | None = None,
     ) -> None:
         self._link = link
         self.rank, self.size = link.transport.rank, link.transport.size
@@ -85,6 +92,8 @@ class Call:
         self._code = call_code(collective, op)
         self._sequence = sequence
         self._shape = shape  # of the whole vector; None where ranks may differ
+        self.quantizer = quantizer
+        self.seen: list[Stream] = []  # what each owner of a range saw of this rank's part
         self._leaving: list[Pending] = []
         self._name = f"{collective} #{sequence}"
 
@@ -119,7 +128,9 @@ class Call:
         with self._link.stats.phase("encode"):
             tag = wire.Tag(self._code, self._sequence, turn)
             whole = None if self._shape is None else self._shape.blocks
-            return wire.encode(stream, tag, whole=whole)
+            # Other calls, ranks and rounds draw other random numbers; a repeat the same.
+            seed = (self._sequence << 32) + (self.rank << 8) + turn
+            return wire.encode(stream, tag, self.quantizer, whole=whole, seed=seed)
 
     def decode(
         self,

@@ -24,9 +24,10 @@ def collect(call: Call, x: Stream) -> list[Stream]:
     """All ranks' parts of this rank's range, in the order of ranks."""
     parts = split(x, bounds(x.blocks, call.size))
     mine = parts[call.rank]
+    call.seen = list(parts)
     for step in range(1, call.size):
         owner = (call.rank + step) % call.size
-        call.send(owner, parts[owner], 0)
+        call.seen[owner] = call.send(owner, parts[owner], 0)
     received = {call.rank: mine}
     for step in range(1, call.size):
         source = (call.rank - step) % call.size

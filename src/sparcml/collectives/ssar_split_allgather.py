@@ -17,7 +17,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..stream import bounds, join
+from ..stream import add, bounds, difference, join
 from . import allgather, split_reduce
 from .cost import Load, Problem, Round, union
 
@@ -35,7 +35,9 @@ def ssar_split_allgather(call: Call, x: Stream) -> Stream:
 def gather(call: Call, x: Stream, reduced: Stream) -> list[Stream]:
     """Every rank's reduced range; all ranks, the owner too, decode the same bytes."""
     edges = bounds(x.blocks, call.size)
-    message, _ = call.encode(reduced, 1)
+    message, coded = call.encode(reduced, 1)
+    if call.quantizer is not None:  # the owner answers for what its coding changed
+        call.seen[call.rank] = add(call.seen[call.rank], difference(coded, reduced))
     spans = [b - a for a, b in pairwise(edges)]
     return [
         call.decode(m, rank, 1, spans[rank], as_held=False)

@@ -2,6 +2,7 @@
 
 from .add import add as add
 from .add import add_many as add_many
+from .add import difference as difference
 from .ops import MEAN as MEAN
 from .ops import OPS as OPS
 from .ops import neutral as neutral

@@ -50,6 +50,12 @@ def add_many(streams: Sequence[Stream], op: str = "sum") -> Stream:
     return switch(merged)
 
 
+def difference(a: Stream, b: Stream) -> Stream:
+    """What must be added to b to give a, to rounding."""
+    minus = Stream.trusted(b.size, b.raw_indices, -b.raw_values, b.block, scratch=True)
+    return add(a, minus)
+
+
 def refill(x: Stream, fill: float) -> Stream:
     """The same entries with another meaning of what is absent."""
     if x.fill == fill:

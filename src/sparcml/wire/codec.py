@@ -16,25 +16,36 @@ from .header import SIZE, Header, Tag, checksum
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..quantize import Quantizer
+
 
 def encode(
-    stream: Stream, tag: Tag, value_format: str = "raw", whole: int | None = None
+    stream: Stream,
+    tag: Tag,
+    quantizer: Quantizer | None = None,
+    *,
+    whole: int | None = None,
+    seed: int = 0,
 ) -> tuple[NDArray[np.uint8], Stream]:
     """One message, in the format that makes it smallest, and what its readers will see.
 
-    If the stream is one range of a vector, `whole` is that vector's number of blocks.
-
     Whoever sends a stream and goes on computing with it goes on with the second: only
     then do both sides hold the same bits in the same form.
+
+    Args:
+        stream: What to send.
+        tag: The call and round it belongs to.
+        quantizer: How values are coded; as they are by default.
+        whole: If the stream is one range of a vector, that vector's number of blocks.
+        seed: What is random in the quantizer.
     """
-    kind = values.FORMATS[value_format]
-    entry_bytes = stream.block * values.itemsize(kind, stream.dtype)
-    sent, (index_format, index_bytes, parameter) = _cheapest(stream, entry_bytes)
+    sent, (index_format, index_bytes, parameter) = _cheapest(stream, quantizer)
     values_at = SIZE + index_bytes
-    message = _home(sent) if kind == values.RAW else None
+    message = _home(sent) if quantizer is None else None
     if message is None:
-        message = np.empty(values_at + sent.nnz * entry_bytes, np.uint8)
-        values.write(kind, sent.raw_values, message[values_at:])
+        nbytes = values.nbytes(sent.nnz * stream.block, stream.dtype, quantizer)
+        message = np.empty(values_at + nbytes, np.uint8)
+        values.write(sent.raw_values, quantizer, seed, message[values_at:])
     if sent.raw_indices is not None:
         section = message[SIZE:values_at]
         indices.write(index_format, parameter, sent.raw_indices, stream.blocks, section)
@@ -42,15 +53,15 @@ def encode(
         tag,
         stream.dtype,
         index_format,
-        kind,
+        values.RAW if quantizer is None else quantizer.wire_format,
         stream.blocks if whole is None else whole,
         stream.block,
         sent.nnz,
         index_bytes,
         stream.is_dense,
     ).write(message)
-    if kind != values.RAW:
-        return message, decode(message, stream.fill)[1]
+    if quantizer is not None:
+        return message, decode(message, stream.fill, blocks=stream.blocks)[1]
     return message, sent if sent.is_dense else stream
 
 
@@ -75,28 +86,35 @@ def _address(array: NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _cheapest(stream: Stream, entry_bytes: int) -> tuple[Stream, tuple[int, int, int]]:
+def _cheapest(
+    stream: Stream, quantizer: Quantizer | None
+) -> tuple[Stream, tuple[int, int, int]]:
     """The form and the index format with the fewest bytes: (stream, format)."""
-    dense_bytes = stream.blocks * entry_bytes
-    sparse = stream if not stream.is_dense else _without_fill(stream, entry_bytes)
+
+    def value_bytes(entries: int) -> int:
+        return values.nbytes(entries * stream.block, stream.dtype, quantizer)
+
+    dense_bytes = value_bytes(stream.blocks)
+    sparse = stream
+    if stream.is_dense:
+        # Counting first is one fast pass; most dense vectors are really dense.
+        nnz = kernels.count(stream.raw_values, stream.fill, stream.block, bitwise=True)
+        bitmap = indices.bitmap_nbytes(stream.blocks) if nnz else 0
+        if value_bytes(nnz) + bitmap < dense_bytes:
+            sparse = _without_fill(stream, nnz)
     if sparse.raw_indices is not None:
         index_format = indices.cheapest(sparse.raw_indices, stream.blocks)
-        if index_format[1] + sparse.nnz * entry_bytes < dense_bytes:
+        if index_format[1] + value_bytes(sparse.nnz) < dense_bytes:
             return sparse, index_format
     return densify(stream), (indices.DENSE, 0, 0)
 
 
-def _without_fill(stream: Stream, entry_bytes: int) -> Stream:
-    """A dense stream as pairs, if enough of it is fill for a bitmap to pay.
+def _without_fill(stream: Stream, nnz: int) -> Stream:
+    """A dense stream as its nnz pairs that are not fill.
 
     What is left out must be bit for bit what the receiver fills in.
     """
-    room = stream.blocks * entry_bytes - indices.bitmap_nbytes(stream.blocks)
     raw, fill, block = stream.raw_values, stream.fill, stream.block
-    # Counting first is one fast pass; most dense vectors are really dense.
-    nnz = kernels.count(raw, fill, block, bitwise=True)
-    if nnz and nnz * entry_bytes >= room:  # nothing but fill needs no bitmap
-        return stream
     pairs = kernels.compact(raw, fill, block, bitwise=True, limit=nnz)
     assert pairs is not None
     return Stream.trusted(stream.size, *pairs, block, fill)
@@ -104,12 +122,15 @@ def _without_fill(stream: Stream, entry_bytes: int) -> Stream:
 
 def message_length(message: NDArray[np.uint8]) -> int:
     """How long the message is that these bytes begin with."""
-    return _length(Header.read(message))
+    return _length(Header.read(message), message)
 
 
-def _length(header: Header) -> int:
-    width = values.itemsize(header.value_format, header.dtype)
-    return SIZE + header.index_bytes + header.nnz * header.block * width
+def _length(header: Header, message: NDArray[np.uint8]) -> int:
+    values_at = SIZE + header.index_bytes
+    if header.value_format == values.ABSENT:
+        return values_at
+    quantizer = values.quantizer_of(header.value_format, message[values_at:])
+    return values_at + values.nbytes(header.nnz * header.block, header.dtype, quantizer)
 
 
 def decode(
@@ -133,9 +154,9 @@ def decode(
     header = Header.read(message)
     if _address(message) % 8:  # cut out of a bundle of messages
         message = message.copy()
-    if len(message) != _length(header):
+    if len(message) != _length(header, message):
         raise WireError(
-            f"message has {len(message)} bytes, its header says {_length(header)}"
+            f"message has {len(message)} bytes, its header says {_length(header, message)}"
         )
     (stored,) = message[SIZE - 4 : SIZE].view("<u4")
     if stored != checksum(message):
@@ -152,7 +173,9 @@ def _stream(header: Header, message: NDArray[np.uint8], fill: float, blocks: int
     if header.index_bytes % 8:
         raise WireError(f"index section of {header.index_bytes} bytes is not padded to 8")
     values_at = SIZE + header.index_bytes
-    found = values.read(header.value_format, message[values_at:], header.dtype)
+    coded, count = message[values_at:], header.nnz * header.block
+    quantizer = values.quantizer_of(header.value_format, coded)
+    found = values.read(coded, count, header.dtype, quantizer)
     section = message[SIZE:values_at]
     positions = indices.read(header.index_format, section, header.nnz, blocks)
     size = blocks * header.block

@@ -1,4 +1,4 @@
-"""Value formats: raw floats as they are in memory, or rounded to 16 bits."""
+"""Value formats: raw floats as they are in memory, or a quantizer's code."""
 
 from __future__ import annotations
 
@@ -6,40 +6,58 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import kernels
 from ..errors import WireError
+from ..quantize import Code, Quantizer, from_wire
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RAW, FLOAT16, BFLOAT16 = range(3)
+RAW = 0
 ABSENT = 255  # a bare header
-FORMATS = {"raw": RAW, "float16": FLOAT16, "bfloat16": BFLOAT16}
+MOST_SETTINGS = 64  # bytes: enough for any quantizer's
 
 
-def itemsize(kind: int, dtype: np.dtype[Any]) -> int:
-    """Bytes a value takes."""
-    if kind == ABSENT:
-        return 0
-    if kind not in FORMATS.values():
-        raise WireError(f"value format at offset 10 must be 0, 1 or 2, got {kind}")
-    return dtype.itemsize if kind == RAW else 2
+def nbytes(count: int, dtype: np.dtype[Any], quantizer: Quantizer | None) -> int:
+    """Bytes of the section."""
+    if quantizer is None:
+        return count * dtype.itemsize
+    return len(quantizer.settings) + quantizer.nbytes(count)
 
 
-def write(kind: int, values: NDArray[Any], out: NDArray[np.uint8]) -> None:
-    """Fill the section; a 16-bit float is rounded from float32."""
-    if kind == RAW:
+def write(
+    values: NDArray[Any], quantizer: Quantizer | None, seed: int, out: NDArray[np.uint8]
+) -> None:
+    """Fill the section; a quantizer works on float32."""
+    if quantizer is None:
         out[:] = values.view(np.uint8)
-    else:
-        bits = kernels.to_half(values.astype(np.float32, copy=False), kind == BFLOAT16)
-        out[:] = bits.view(np.uint8)
+        return
+    at = len(quantizer.settings)
+    out[:at] = np.frombuffer(quantizer.settings, np.uint8)
+    out[at:] = quantizer.encode(values.astype(np.float32, copy=False), seed).data
+
+
+def quantizer_of(kind: int, section: NDArray[np.uint8]) -> Quantizer | None:
+    """What the section was coded with."""
+    if kind in (RAW, ABSENT):
+        return None
+    try:
+        return from_wire(kind, section[:MOST_SETTINGS].tobytes())
+    except ValueError as error:
+        raise WireError(str(error)) from None
 
 
 def read(
-    kind: int, section: NDArray[np.uint8], dtype: np.dtype[Any]
-) -> NDArray[np.float32] | NDArray[np.float64]:
+    section: NDArray[np.uint8],
+    count: int,
+    dtype: np.dtype[Any],
+    quantizer: Quantizer | None,
+) -> NDArray[Any]:
     """The values; raw ones are a view of the message."""
-    if kind == RAW:
+    if quantizer is None:
         return section.view(dtype)
-    values = kernels.from_half(section.view(np.uint16), kind == BFLOAT16)
+    code = section[len(quantizer.settings) :]
+    try:
+        values = quantizer.decode(Code(count, code))
+    except ValueError as error:
+        raise WireError(f"value section: {error}") from None
     return values.astype(dtype, copy=False)

@@ -1,0 +1,36 @@
+"""Which quantizer a message was coded with, from its number and settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .byte import SETTINGS, Byte
+from .half import FORMATS, Half
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .base import Quantizer
+
+HALVES = {number: name for name, number in FORMATS.items()}
+
+# The number in the header -> (bytes of settings, how to read them).
+READERS: dict[int, tuple[int, Callable[[bytes], Quantizer]]] = {
+    1: (0, lambda _: Half(HALVES[1])),
+    2: (0, lambda _: Half(HALVES[2])),
+    3: (SETTINGS.size, lambda settings: Byte(*SETTINGS.unpack(settings))),
+}
+
+
+def from_wire(number: int, section: bytes) -> Quantizer:
+    """The quantizer of a value section that opens with these bytes.
+
+    Raises:
+        ValueError: If there is none such.
+    """
+    if number not in READERS:
+        raise ValueError(f"value format at offset 10 is unknown: {number}")
+    size, read = READERS[number]
+    if len(section) < size:
+        raise ValueError(f"value section ends within its {size} bytes of settings")
+    return read(section[:size])

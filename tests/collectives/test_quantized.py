@@ -1,0 +1,115 @@
+"""Quantized hops: the same bits everywhere, and every rank knows its part of the result."""
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml import Byte, Half, Stream
+from sparcml.collectives import ALLREDUCES
+
+from .. import laws
+
+CODERS = (Half(), Half("bfloat16"), Byte(), Byte(bucket=100))
+QUANTIZING = tuple(name for name, a in ALLREDUCES.items() if a.quantizes)
+
+
+def vectors(ranks, density=0.05, size=20_000):
+    for rank in range(ranks):
+        rng = np.random.default_rng(rank)
+        indices = np.flatnonzero(rng.random(size) < density)
+        yield Stream(size, indices, rng.standard_normal(len(indices)).astype(np.float32))
+
+
+@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("coder", CODERS, ids=str)
+@pytest.mark.parametrize("algorithm", ["auto", *QUANTIZING])
+def test_all_ranks_agree_and_parts_add_up(algorithm, coder, ranks):
+    inputs = list(vectors(ranks))
+
+    def body(comm):
+        x = inputs[comm.rank]
+        return comm.allreduce(x, algorithm=algorithm, quantize=coder, return_seen=True)
+
+    results = sparcml.launch(body, ranks)
+    first = results[0][0]
+    for total, _ in results:
+        np.testing.assert_array_equal(laws.fingerprint(total), laws.fingerprint(first))
+    parts = np.sum([seen.to_dense().astype(np.float64) for _, seen in results], axis=0)
+    np.testing.assert_allclose(parts, first.to_dense(), rtol=1e-5, atol=1e-5)
+    exact = np.sum([x.to_dense() for x in inputs], axis=0)
+    largest = max(abs(exact).max(), 4.0)
+    assert abs(first.to_dense() - exact).max() <= (ranks + 1) * largest / 100
+    if ranks > 1:
+        assert (first.to_dense() != exact).any()
+
+
+@pytest.mark.parametrize("algorithm", QUANTIZING)
+def test_bytes_on_the_wire_shrink(algorithm):
+    inputs = list(vectors(4))
+
+    def body(comm):
+        sent = []
+        for coder in (None, Half(), Byte()):
+            comm.stats.reset()
+            comm.allreduce(inputs[comm.rank], algorithm=algorithm, quantize=coder)
+            sent.append(comm.stats.bytes)
+        return sent
+
+    for raw, half, byte in sparcml.launch(body, 4):
+        assert half < 0.65 * raw
+        assert byte < 0.45 * raw
+
+
+def test_what_is_lossless_says_so():
+    def body(comm):
+        x = next(vectors(1))
+        for name in sorted(set(ALLREDUCES) - set(QUANTIZING)):
+            with pytest.raises(ValueError, match="quantize works with ssar_split"):
+                comm.allreduce(x, algorithm=name, quantize=Half())
+        with pytest.raises(TypeError, match="quantize must be a quantizer"):
+            comm.allreduce(x, quantize="float16")
+        with pytest.raises(ValueError, match="return_seen goes with sum and mean"):
+            comm.allreduce(x, op="max", return_seen=True)
+        total, seen = comm.allreduce(x, algorithm="ssar_recursive_double", return_seen=True)
+        np.testing.assert_array_equal(seen.to_dense(), x.to_dense())
+        return total
+
+    sparcml.launch(body, 2)
+
+
+def test_the_mean_and_its_parts():
+    inputs = list(vectors(3))
+
+    def body(comm):
+        return comm.allreduce(inputs[comm.rank], "mean", quantize=Byte(), return_seen=True)
+
+    results = sparcml.launch(body, 3)
+    parts = sum(seen.to_dense() for _, seen in results)
+    np.testing.assert_allclose(parts, results[0][0].to_dense(), rtol=1e-5, atol=1e-6)
+
+
+def test_results_into_an_array_of_the_caller():
+    torch = pytest.importorskip("torch")
+
+    def body(comm):
+        mine = np.arange(6, dtype=np.float32).reshape(2, 3)
+        out = np.empty_like(mine)
+        assert comm.allreduce(mine, out=out) is out
+        assert comm.allreduce(mine, out=mine) is mine
+        tensor = torch.ones(4)
+        comm.allreduce(tensor, out=tensor)
+        for bad, why in (
+            (np.empty(5, np.float32), "6 values of float32, got 5"),
+            (np.empty(6), "got 6 of float64"),
+            (np.empty((6, 2), np.float32)[:, 0], "contiguous and writable"),
+        ):
+            with pytest.raises(ValueError, match=why):
+                comm.allreduce(mine, out=bad)
+        with pytest.raises(TypeError, match="out must be a NumPy array"):
+            comm.allreduce(mine, out=[1, 2])
+        return out, mine, tensor
+
+    for out, mine, tensor in sparcml.launch(body, 3):
+        np.testing.assert_array_equal(out, 3 * np.arange(6).reshape(2, 3))
+        np.testing.assert_array_equal(mine, out)
+        assert tensor.tolist() == [3, 3, 3, 3]
