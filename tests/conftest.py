@@ -1,7 +1,13 @@
 """What the test run says about itself."""
 
+from hypothesis import settings
+
 import sparcml
 from sparcml import kernels
+
+# A busy machine is not a failure.
+settings.register_profile("sparcml", deadline=None)
+settings.load_profile("sparcml")
 
 
 def pytest_report_header(config):

@@ -145,6 +145,18 @@ def same_bits(comm: Communicator, algorithm: str, op: str) -> None:
     assert set(nans.tolist()) <= {0x7FC00000}
 
 
+def nan_stays(comm: Communicator, algorithm: str, op: str) -> None:
+    """NaN wins, in vectors large and dense enough for the engine's own allreduce too."""
+    x = np.ones(300_000, np.float32)
+    x[comm.rank :: 2 * comm.size] = np.nan
+    total = comm.allreduce(x, op=op, algorithm=algorithm)
+    want = np.zeros(len(x), bool)
+    for rank in range(comm.size):
+        want[rank :: 2 * comm.size] = True
+    np.testing.assert_array_equal(np.isnan(total), want)
+    assert set(total.view(np.uint32)[want].tolist()) == {0x7FC00000}
+
+
 def declared_cost(comm: Communicator, algorithm: str, case) -> None:
     """Law 6: the declared messages, and bytes within the declared bounds."""
     inputs = everyones(case, comm.size)

@@ -16,7 +16,7 @@ std::vector<Isa> available_isas() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
       __builtin_cpu_supports("f16c") && __builtin_cpu_supports("pclmul") &&
-      __builtin_cpu_supports("sse4.2"))
+      __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("lzcnt"))
     found.push_back(Isa::avx2);
 #endif
   found.push_back(Isa::scalar);

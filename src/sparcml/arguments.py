@@ -49,6 +49,19 @@ def check_reduction(
         )
 
 
+def candidates(op: str, quantize: Quantizer | None) -> tuple[str, ...]:
+    """What `auto` may take.
+
+    Engines may lose a NaN in min and max; ours do not.
+    """
+    lossy = quantize is not None
+    return tuple(
+        name
+        for name, a in ALLREDUCES.items()
+        if (a.quantizes or not lossy) and (name != "native" or op not in ("min", "max"))
+    )
+
+
 def check_root(name: str, root: int, size: int) -> None:
     """Raise unless root is a rank."""
     if not 0 <= root < size:

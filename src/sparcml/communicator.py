@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import wire
 from .arguments import (
+    candidates,
     check_reduction,
     check_root,
     coded,
@@ -22,6 +22,7 @@ from .collectives import ALLREDUCES, Network, Problem
 from .collectives.agree import agree
 from .collectives.allgather import allgather
 from .collectives.auto import Explanation, choose, explain
+from .collectives.barrier import barrier
 from .collectives.broadcast import broadcast_message
 from .collectives.reduce import reduce
 from .collectives.split_reduce import collect
@@ -145,11 +146,9 @@ class Communicator:
         problem = self._agree(stream, plain(op))
         if algorithm != "auto":
             return algorithm
-        able = ALLREDUCES
         if quantize is not None:
-            able = {name: a for name, a in ALLREDUCES.items() if a.quantizes}
             problem = coded(problem, stream.block, quantize)
-        return choose(problem, self._network, able)
+        return choose(problem, self._network, candidates(op, quantize))
 
     def iallreduce(
         self,
@@ -185,6 +184,7 @@ class Communicator:
     def _submit(self, name: str, x: Any, work: Callable[[Communicator], Any]) -> Request:
         kind_of(x)  # refuse what is no vector here, not at `wait`
         if self._background is None:
+            self.barrier()
             with self._session.operation("duplicate"):
                 transport = self._transport.duplicate()
             helper = Communicator(transport, self._network, self.stats)
@@ -232,7 +232,7 @@ class Communicator:
 
     def allgather(self, x: Any) -> list[Any]:
         """Every rank's vector, in the order of ranks; they may differ in size."""
-        stream, back = opened(x)
+        stream, back = opened(x, bitwise=True)
         stream = switch(stream)
         with self._session.call("allgather", "sum", None) as call:
             return [back(s) for s in allgather(call, stream)]
@@ -245,23 +245,24 @@ class Communicator:
         check_root("broadcast", root, self.size)
         if x is None and self.rank == root:
             raise ValueError("broadcast: the root must give a vector, got None")
-        stream, back = (None, None) if x is None else opened(x)
+        stream, back = (None, None) if x is None else opened(x, bitwise=True)
         with self._session.call("broadcast", "sum", stream) as call:
             mine = None
             if self.rank == root and stream is not None:
                 mine, _ = call.encode(switch(stream), KINDS.index(kind_of(x)))
             message = broadcast_message(call, mine, root)
-            kind = wire.Header.read(message).tag.round
+            kind = call.verify(message, root).tag.round
             result = call.decode(message, root, kind)
-        return back(result) if back else as_kind(result, KINDS[kind])
+        return back(result) if back else as_kind(result, KINDS[kind % len(KINDS)])
 
     def barrier(self) -> None:
         """No rank goes on before all have come."""
-        with self._session.operation("barrier"):
-            self._transport.barrier()
+        with self._session.call("barrier", "sum", None) as call:
+            barrier(call)
 
     def duplicate(self) -> Communicator:
         """The same ranks with channels of their own, for another part of a program."""
+        self.barrier()
         with self._session.operation("duplicate"):
             return Communicator(self._transport.duplicate(), self._network)
 

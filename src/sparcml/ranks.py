@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .communicator import Communicator
 from .errors import TransportError
 from .transport import ThreadTransport, World
+from .transport.control import abort_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,15 +24,19 @@ DEFAULT_TIMEOUT = 30.0
 MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS")
 
 
-def default_timeout() -> float:
-    """Seconds a rank waits for another before it gives up: SPARCML_TIMEOUT, or 30."""
-    text = os.environ.get("SPARCML_TIMEOUT", "")
+def seconds_to_wait(timeout: float | None) -> float:
+    """How long a rank waits for another: `timeout`, else SPARCML_TIMEOUT, else 30."""
+    name: str = "timeout"
+    value: Any = timeout
+    if timeout is None:
+        name = "SPARCML_TIMEOUT"
+        value = os.environ.get(name) or DEFAULT_TIMEOUT
     try:
-        seconds = float(text) if text else DEFAULT_TIMEOUT
-    except ValueError:
+        seconds = float(value)
+    except (TypeError, ValueError):
         seconds = -1.0
-    if not seconds > 0:
-        raise ValueError(f"SPARCML_TIMEOUT must be a number of seconds > 0, got {text!r}")
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"{name} must be a number of seconds > 0, got {value!r}")
     return seconds
 
 
@@ -55,7 +60,7 @@ def world(*, timeout: float | None = None) -> Communicator:
         from mpi4py import MPI
 
         return from_mpi(MPI.COMM_WORLD, timeout=timeout)
-    return Communicator(ThreadTransport(World(1), 0, timeout or default_timeout()))
+    return Communicator(ThreadTransport(World(1), 0, seconds_to_wait(timeout)))
 
 
 def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:
@@ -63,9 +68,13 @@ def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:
 
     Messages travel on a duplicate, apart from those of the caller.
     """
+    from mpi4py import MPI
+
     from .transport.mpi import MpiTransport
 
-    return Communicator(MpiTransport(comm, timeout or default_timeout()))
+    if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
+        raise TypeError(f"from_mpi: expected an mpi4py intracommunicator, got {comm!r}")
+    return Communicator(MpiTransport(comm, seconds_to_wait(timeout)))
 
 
 def launch(
@@ -81,20 +90,22 @@ def launch(
     """
     if ranks < 1:
         raise ValueError(f"launch: ranks must be at least 1, got {ranks}")
-    limit = timeout or default_timeout()
+    limit = seconds_to_wait(timeout)
     team = World(ranks)
     results: list[Any] = [None] * ranks
-    failures: list[tuple[int, BaseException]] = []  # in the order they happened
+    failures: list[tuple[int, BaseException, bool]] = []  # in the order they happened
 
     def body(rank: int) -> None:
         transport = ThreadTransport(team, rank, limit)
+        comm = Communicator(transport)
         try:
-            with Communicator(transport) as comm:
-                results[rank] = fn(comm)
+            results[rank] = fn(comm)
         except BaseException as error:
-            failures.append((rank, error))
+            transport.abort(error)
+            failures.append((rank, error, transport.control.began))
         finally:
-            transport.control.leave()
+            transport.leave()
+            comm.close()
 
     threads = [
         threading.Thread(target=body, args=(rank,), name=f"rank {rank}", daemon=True)
@@ -102,17 +113,23 @@ def launch(
     ]
     for thread in threads:
         thread.start()
-    _join(threads, failures, limit)
+    try:
+        _join(threads, failures, limit)
+    except BaseException as error:  # Ctrl-C
+        team.shout(abort_note(f"the job was ended by {type(error).__name__}"))
+        _join(threads, [(0, error, True)], 0.0)
+        raise
     if failures:
-        rank, error = failures[0]
-        error.add_note(f"on rank {rank} of {ranks} (threads)")
-        raise error
+        # Some ranks only report what another began.
+        rank, cause, _ = next((f for f in failures if f[2]), failures[0])
+        cause.add_note(f"on rank {rank} of {ranks} (threads)")
+        raise cause
     return results
 
 
 def _join(
     threads: list[threading.Thread],
-    failures: list[tuple[int, BaseException]],
+    failures: list[tuple[int, BaseException, bool]],
     limit: float,
 ) -> None:
     """Wait for all; once one has failed, a rank that never ends is left behind."""

@@ -29,6 +29,13 @@ def test_same_reduction(algorithm, ranks, op):
 
 
 @pytest.mark.parametrize("op", ["sum", "min", "max", "prod"])
+@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("algorithm", ["auto", *laws.OURS])
+def test_nan_stays(algorithm, ranks, op):
+    sparcml.launch(lambda comm: laws.nan_stays(comm, algorithm, op), ranks)
+
+
+@pytest.mark.parametrize("op", ["sum", "min", "max", "prod"])
 @pytest.mark.parametrize("ranks", laws.RANKS)
 @pytest.mark.parametrize("algorithm", laws.OURS)
 def test_same_bits(algorithm, ranks, op):

@@ -17,6 +17,8 @@ def roster(comm):
         for case in laws.CASES:
             for op in ("sum", "min", "max", "prod"):
                 laws.same_sum(comm, algorithm, case, op)
+    for op in ("sum", "min", "max", "prod"):
+        laws.nan_stays(comm, "auto", op)
     for algorithm in laws.OURS:
         for op in ("sum", "min", "max", "prod"):
             laws.same_bits(comm, algorithm, op)

@@ -12,7 +12,8 @@ TIMEOUT = 3.0
 # What rank 2 does, and what the other ranks say.
 WAYS = {
     "raises": "TransportError: rank 2 raised ValueError: no such luck",
-    "exits": "TransportError: rank 2 has ended, and rank . still waits for it",
+    "closed_duplicate": "TransportError: rank 2 raised ValueError: no such luck",
+    "exits": "TransportError: rank 2 (has ended, and rank . still waits|raised SystemExit: 3)",
     "stops": "TransportError: rank 2 has not answered for 3 s",
     "diverges": "MismatchError: rank . is in call 2.*rank . is in call 2",
     "differs": "MismatchError: rank . has size (1000|2000).*rank . has size (1000|2000)",
@@ -20,9 +21,10 @@ WAYS = {
 }
 
 
+@pytest.mark.parametrize("style", [[], ["with"]], ids=["plain", "with"])
 @pytest.mark.parametrize("how", WAYS)
-def test_every_other_rank_says_why(how):
-    job = mpiexec(4, "failing.py", how, SPARCML_TIMEOUT=str(TIMEOUT))
+def test_every_other_rank_says_why(how, style):
+    job = mpiexec(4, "failing.py", how, *style, SPARCML_TIMEOUT=str(TIMEOUT))
     assert job.code != 0
     assert "finished" not in job.out
     assert job.seconds < 3 * TIMEOUT + 10
@@ -33,8 +35,14 @@ def test_every_other_rank_says_why(how):
     assert left_behind(pids) == []
 
 
-def test_a_rank_that_is_killed_ends_the_job():
-    job = mpiexec(4, "failing.py", "dies", SPARCML_TIMEOUT=str(TIMEOUT))
+@pytest.mark.parametrize(
+    "how", ["never_comes", "raises_while_others_compute", "raises_after_closing", "dies"]
+)
+@pytest.mark.parametrize("style", [[], ["with"]], ids=["plain", "with"])
+def test_the_job_ends(how, style):
+    """Where the others are not waiting for the rank, or cannot hear of it."""
+    job = mpiexec(4, "failing.py", how, *style, SPARCML_TIMEOUT=str(TIMEOUT))
     assert job.code != 0
-    assert job.seconds < TIMEOUT + 10
+    assert "finished" not in job.out
+    assert job.seconds < 3 * TIMEOUT + 10
     assert left_behind(job.pids()) == []

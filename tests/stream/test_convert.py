@@ -52,9 +52,17 @@ def test_torch_embedding_gradient_becomes_blocks():
     assert torch.equal(s.to_torch().to_dense(), layer.weight.grad.to_dense())
 
 
-def test_torch_dtypes_that_are_refused():
-    with pytest.raises(TypeError, match="float32 or float64, got int64"):
-        Stream.from_dense(torch.arange(4))
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+def test_what_is_refused():
+    for tensor, why in (
+        (torch.arange(4), "float32 or float64, got torch.int64"),
+        (torch.ones(4, dtype=torch.bfloat16), "got torch.bfloat16; convert with .float()"),
+        (torch.eye(4).to_sparse_csr(), "dense or sparse COO, got torch.sparse_csr"),
+    ):
+        with pytest.raises(TypeError, match=why):
+            Stream.from_dense(tensor)
+    with pytest.raises(ValueError, match="does not store is 0"):
+        Stream.from_dense(scipy_sparse.csr_array(DENSE[None]), fill=1.0)
 
 
 def test_lists_become_float32():

@@ -1,5 +1,7 @@
 """Making streams, refusing what is none, and what they hand out."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,23 @@ def test_minus_zero_is_nothing_and_nan_is_something():
         np.array([0.0, -0.0, np.nan, np.inf, 1e-45] + [0] * 9, np.float32)
     )
     np.testing.assert_array_equal(s.indices, [2, 3, 4])
+
+
+def test_sizes_of_numpy_do_not_overflow():
+    size: Any = np.int32(10**9)
+    s = Stream(size, np.arange(4), np.ones(4, np.float32))
+    assert s.size * 8 == 8 * 10**9
+    assert not (s + s).is_dense
+
+
+@pytest.mark.parametrize("values", [[1 + 2j], ["1.5"], [None], [True]])
+def test_only_numbers_are_values(values):
+    with pytest.raises(TypeError, match="values must be float32 or float64"):
+        Stream(10, [1], values)
+
+
+def test_what_is_absent_is_added_too():
+    fives = Stream.from_dense(np.full(10, 5, np.float32), fill=5.0)
+    np.testing.assert_array_equal(
+        (fives + Stream(10, [0], [1.0])).to_dense(), [6] + [5] * 9
+    )

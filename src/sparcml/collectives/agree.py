@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import wire
 from ..errors import MismatchError
 from .allgather import allgather_messages
 from .base import Shape
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
 def agree(call: Call, x: Stream) -> Problem | MismatchError:
     """The sum to be formed, or in what the ranks differ: the same on every rank."""
     headers = [
-        wire.Header.read(message)
-        for message in allgather_messages(call, call.bare_header(x))
+        call.verify(message, rank)
+        for rank, message in enumerate(allgather_messages(call, call.bare_header(x)))
     ]
     shapes = [Shape.of(header) for header in headers]
     for rank, shape in enumerate(shapes):
         if shape != shapes[0]:
             return MismatchError(
-                f"rank 0 has {shapes[0]}, but rank {rank} has {shape}: all ranks must "
-                f"reduce vectors of the same size, block and dtype"
+                f"{call.name(0)} has {shapes[0]}, but {call.name(rank)} has {shape}: all ranks "
+                f"must reduce vectors of the same size, block and dtype"
             )
     return Problem(x.blocks, x.entry_bytes, tuple(h.nnz for h in headers))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import wire
+from ..errors import WireError
 from .cost import Load, Round
 
 if TYPE_CHECKING:
@@ -46,13 +47,24 @@ def allgather_messages(call: Call, mine: Message) -> list[Message]:
         share = held[: P - distance]
         bundle = share[0] if len(share) == 1 else np.concatenate(share)
         call.send_message((me - distance) % P, bundle)
-        bundle = call.receive_message((me + distance) % P)
-        for i in range(len(share)):
-            length = wire.message_length(bundle)
-            call.check(wire.Header.read(bundle), (me + distance + i) % P)
-            held.append(bundle[:length])
-            bundle = bundle[length:]
+        source = (me + distance) % P
+        bundle = call.receive_message(source)
+        with call.reading(source):
+            held += _unbundle(call, bundle, source, len(share))
     return held[P - me :] + held[: P - me]
+
+
+def _unbundle(call: Call, bundle: Message, source: int, count: int) -> list[Message]:
+    """The messages that lie one behind the other; the first is the sender's own."""
+    messages = []
+    for i in range(count):
+        call.check(wire.Header.read(bundle), (source + i) % call.size)
+        length = wire.message_length(bundle)
+        messages.append(bundle[:length])
+        bundle = bundle[length:]
+    if len(bundle):
+        raise WireError(f"{len(bundle)} bytes too many behind {count} messages")
+    return messages
 
 
 def cost(rank: int, ranks: int, load: Callable[[int], Load]) -> list[Round]:

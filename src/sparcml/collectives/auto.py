@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -70,19 +71,22 @@ def explain(
         (_estimate(name, a, problem, network) for name, a in algorithms.items()),
         key=_seconds,
     )
-    choice = choose(problem, network, algorithms)
+    choice = choose(problem, network, tuple(algorithms))
     return Explanation(problem, network, tuple(estimates), choice)
 
 
-def choose(problem: Problem, network: Network, algorithms: Mapping[str, Algorithm]) -> str:
+@lru_cache(maxsize=256)  # training steps repeat themselves
+def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
     """What `auto` takes: the least estimate; ties go to the one listed first.
 
     The dense algorithms of ours are left out. Engines have them too, use each where it is
     best, and code nothing: `native` stands for all, and no small difference between the
     guess at it and our own counts can displace it.
     """
-    candidates = {name: a for name, a in algorithms.items() if not a.dense}
-    estimates = [_estimate(name, a, problem, network) for name, a in candidates.items()]
+    from . import ALLREDUCES
+
+    sparse = {name: ALLREDUCES[name] for name in names if not ALLREDUCES[name].dense}
+    estimates = [_estimate(name, a, problem, network) for name, a in sparse.items()]
     return min(estimates, key=_seconds).algorithm
 
 
@@ -93,9 +97,12 @@ def _seconds(estimate: Estimate) -> float:
 def _estimate(
     name: str, algorithm: Algorithm, problem: Problem, network: Network
 ) -> Estimate:
-    # Ranks differ by folding, rounding of ranges and places in trees: a few show it.
+    # Ranks differ by folding, rounding of ranges, places in trees, and what they bring: a
+    # few show it, the one that brings most and those it talks to among them.
     P = problem.ranks
-    ranks = sorted({0, 1 % P, P // 2, P - 1})
+    busiest = problem.nnz.index(max(problem.nnz))
+    some = {0, 1, P // 2, P - 1, busiest, min(busiest ^ 1, P - 1)}
+    ranks = range(P) if P <= 16 else sorted(some)
     entry = problem.entry_bytes
     costs = [algorithm.cost(rank, problem) for rank in ranks]
     return Estimate(

@@ -7,6 +7,7 @@ a call, so that two ranks that are not at the same point notice.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from ..errors import MismatchError, WireError
 from ..stream import OPS, Stream, add, add_many, neutral
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..quantize import Quantizer
     from ..stream.stream import Values
@@ -40,6 +41,7 @@ COLLECTIVES = (
     "halving_doubling",
     "double_binary_tree",
     "ssar_ring",
+    "barrier",
 )
 
 
@@ -142,18 +144,33 @@ class Call:
         as_held: bool = True,
     ) -> Stream:
         """The stream in a message, after checking that it belongs here."""
-        with self._link.stats.phase("decode"):
-            try:
-                header = wire.Header.read(message)
-                self.check(header, source)
-                self._check_shape(header, source, turn)
-                fill = neutral(self.op)
-                return wire.decode(message, fill, blocks=blocks, as_held=as_held)[1]
-            except WireError as error:
-                raise WireError(
-                    f"rank {self.rank} got bytes from rank {source} that are no stream, in "
-                    f"{self._name}: {error}"
-                ) from None
+        with self._link.stats.phase("decode"), self.reading(source):
+            header = wire.Header.read(message)
+            self.check(header, source)
+            self._check_shape(header, source, turn)
+            fill = neutral(self.op)
+            return wire.decode(message, fill, blocks=blocks, as_held=as_held)[1]
+
+    @contextmanager
+    def reading(self, source: int) -> Iterator[None]:
+        """Whoever finds bytes that are no stream says whose they are."""
+        try:
+            yield
+        except WireError as error:
+            raise WireError(
+                f"{self.name()} got bytes from {self.name(source)} that are no stream, in "
+                f"{self._name}: {error}"
+            ) from None
+
+    def verify(self, message: Message, source: int) -> wire.Header:
+        """The header of a whole message of this call, checksum and all."""
+        with self.reading(source):
+            self.check(wire.Header.read(message), source)
+            return wire.verify(message)
+
+    def name(self, rank: int | None = None) -> str:
+        """What to call a rank, this one by default."""
+        return f"rank {self._link.transport.labels[self.rank if rank is None else rank]}"
 
     def bare_header(self, x: Stream) -> Message:
         """A message that says what x is, without its entries."""
@@ -192,20 +209,20 @@ class Call:
         ):
             return
         raise MismatchError(
-            f"rank {self.rank} is in call {self._sequence}, {call_name(self._code)}, but "
-            f"rank {source} is in call {got.tag.sequence}, {call_name(got.tag.call)}: all "
+            f"{self.name()} is in call {self._sequence}, {call_name(self._code)}, but "
+            f"{self.name(source)} is in call {got.tag.sequence}, {call_name(got.tag.call)}: all "
             f"ranks must make the same calls in the same order"
         )
 
     def _check_shape(self, got: wire.Header, source: int, turn: int) -> None:
         if got.tag.round != turn & 0xFF:
             raise MismatchError(
-                f"rank {self.rank} is in round {turn} of {self._name}, but rank {source} "
+                f"{self.name()} is in round {turn} of {self._name}, but {self.name(source)} "
                 f"is in round {got.tag.round}"
             )
         if self._shape is not None and Shape.of(got) != self._shape:
             raise MismatchError(
-                f"rank {self.rank} has {self._shape}, but rank {source} has "
+                f"{self.name()} has {self._shape}, but {self.name(source)} has "
                 f"{Shape.of(got)}, in {self._name}: all ranks must reduce vectors of the "
                 f"same size, block and dtype"
             )

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..stream import Stream, neutral
 from ..stream.switch import densify
 from .cost import Load, Problem, Round
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 def native(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense, in the engine's own order."""
     total = call.native(densify(x).raw_values)
+    if np.isnan(total.sum()):  # a cheap sign that there may be some: make them canonical
+        total[np.isnan(total)] = np.nan
     return Stream.trusted(x.size, None, total, x.block, neutral(call.op), scratch=True)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import kernels
 from .stream import Stream, Values, as_values, check_shape, read_only
-from .switch import INDEX_BYTES
+from .switch import INDEX_BYTES, densify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 KINDS = ("stream", "array", "tensor", "row")
 
 
-def from_array(array: np.ndarray[Any, Any], *, block: int, fill: float) -> Stream:
-    """Keep the entries that differ from fill, unless that would not be smaller."""
+def from_array(
+    array: np.ndarray[Any, Any], *, block: int, fill: float, bitwise: bool = False
+) -> Stream:
+    """Keep the entries that differ from fill, unless that would not be smaller.
+
+    As numbers, -0.0 is 0.0; compared by their bits it is not.
+    """
     flat = as_values(array).reshape(-1)
     check_shape(flat.size, block)
     blocks, entry = flat.size // block, block * flat.itemsize
     # The most entries for which pairs are still smaller than dense.
     limit = max(0, (blocks * entry - 1) // (INDEX_BYTES + entry))
-    pairs = kernels.compact(flat, fill, block, limit=limit)
+    pairs = kernels.compact(flat, fill, block, bitwise, limit)
     if pairs is None:
         return Stream.trusted(flat.size, None, flat, block, fill)
     return Stream.trusted(flat.size, *pairs, block, fill)
@@ -37,7 +42,12 @@ def from_array(array: np.ndarray[Any, Any], *, block: int, fill: float) -> Strea
 def from_any(x: Any, *, block: int | None, fill: float) -> Stream:
     """From a list, a torch tensor or a scipy sparse row."""
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(x, torch.Tensor):
+    tensor = torch is not None and isinstance(x, torch.Tensor)
+    if fill != 0 and (_is_scipy(x) or (tensor and _is_sparse_tensor(x))):
+        raise ValueError(
+            f"from_dense: what {type(x).__name__} does not store is 0, got {fill=}"
+        )
+    if tensor:
         return _from_torch(x, block=block, fill=fill)
     if _is_scipy(x):
         return _from_scipy(x, block=block or 1)
@@ -61,17 +71,25 @@ def kind_of(x: Any) -> str:
     )
 
 
-def opened(x: Any, fill: float = 0.0) -> tuple[Stream, Callable[[Stream], Any]]:
+def opened(
+    x: Any, fill: float = 0.0, *, bitwise: bool = False
+) -> tuple[Stream, Callable[[Stream], Any]]:
     """A caller's vector as a stream, and how to give the result back in its own kind.
 
     Of dense vectors, what equals `fill` is left out.
     """
     kind = kind_of(x)
+    if fill != 0 and (kind == "row" or (kind == "tensor" and _is_sparse_tensor(x))):
+        raise ValueError(
+            "of sparse tensors and scipy rows only sum and mean can be formed: what they do "
+            "not store is 0 to them; use a Stream, or make them dense"
+        )
     if kind == "stream":
         return x, Stream.sealed
     if kind == "array":
         shape = x.shape
-        return from_array(x, block=1, fill=fill), lambda y: _array(y, shape)
+        stream = from_array(x, block=1, fill=fill, bitwise=bitwise)
+        return stream, lambda y: _array(y, shape)
     if kind == "tensor":
         return _from_torch(x, block=None, fill=fill), lambda y: _tensor_like(y, x)
     return _from_scipy(x, block=1), lambda y: _row_like(y, x)
@@ -97,6 +115,10 @@ def _row_like(y: Stream, x: Any) -> Any:
     return row.reshape(x.shape) if y.size == math.prod(x.shape) else row
 
 
+def _is_sparse_tensor(x: Any) -> bool:
+    return bool(x.layout is not sys.modules["torch"].strided)
+
+
 def _is_scipy(x: Any) -> bool:
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(x))
@@ -117,7 +139,7 @@ def to_scipy(x: Stream) -> Any:
     """See Stream.to_scipy."""
     from scipy.sparse import csr_array
 
-    if x.block > 1 or x.is_dense:
+    if x.block > 1 or x.is_dense or x.fill != 0:
         return csr_array(x.to_dense()[None])
     pointers = np.array([0, x.nnz])
     return csr_array((x.values, x.indices.astype(np.int64), pointers), shape=(1, x.size))
@@ -125,7 +147,18 @@ def to_scipy(x: Stream) -> Any:
 
 def _from_torch(x: Any, *, block: int | None, fill: float) -> Stream:
     """Of a sparse tensor with dense dimensions, such as embedding rows, rows are blocks."""
-    if x.layout is sys.modules["torch"].strided:
+    torch = sys.modules["torch"]
+    if x.dtype not in (torch.float32, torch.float64):
+        raise TypeError(
+            f"from_dense: tensors must be float32 or float64, got {x.dtype}; convert with "
+            f".float()"
+        )
+    if x.layout not in (torch.strided, torch.sparse_coo):
+        raise TypeError(
+            f"from_dense: tensors must be dense or sparse COO, got {x.layout}; convert with "
+            f".to_sparse_coo()"
+        )
+    if x.layout is torch.strided:
         return from_array(x.detach().cpu().numpy(), block=block or 1, fill=fill)
     pairs = x.detach().cpu().coalesce()
     rows = pairs.indices().numpy()
@@ -144,6 +177,7 @@ def to_torch(x: Stream) -> Any:
     """See Stream.to_torch."""
     import torch
 
+    x = x if x.fill == 0 else densify(x)
     shape = (x.size,) if x.block == 1 else (x.blocks, x.block)
     indices = torch.from_numpy(x.indices.astype(np.int64))[None]
     values = torch.from_numpy(x.values.copy())

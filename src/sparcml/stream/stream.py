@@ -92,14 +92,14 @@ class Stream:
         *,
         scratch: bool,
     ) -> None:
-        self.size, self.block, self.fill = size, block, fill
+        self.size, self.block, self.fill = int(size), int(block), fill
         self.raw_indices, self.raw_values, self._scratch = indices, values, scratch
 
     @classmethod
     def from_pairs(
         cls, size: int, indices: ArrayLike, values: ArrayLike, *, block: int = 1
     ) -> Stream:
-        """From pairs in any order; values at the same index are summed, in their order."""
+        """From pairs in any order; values at the same index are summed."""
         check_shape(size, block)
         positions = as_indices(indices, size // block)
         flat = as_values(values).reshape(-1)
@@ -215,10 +215,13 @@ class Stream:
 
     def __add__(self, other: object) -> Stream:
         from .add import add
+        from .switch import densify
 
         if not isinstance(other, Stream):
             return NotImplemented
-        return add(self, other).sealed()
+        # Where what is absent is not zero, it must be added like the rest.
+        a, b = (x if x.fill == 0 else densify(x) for x in (self, other))
+        return add(a, b).sealed()
 
     def __repr__(self) -> str:
         kind = "dense" if self.is_dense else f"nnz={self.nnz}"
@@ -258,9 +261,9 @@ def check_count(indices: Indices, values: Values, block: int) -> None:
 
 
 def as_values(values: ArrayLike) -> Values:
-    """A native, contiguous float array; float32 for plain Python numbers."""
+    """A native, contiguous float array; float32 for lists of plain numbers."""
     array = np.asarray(values)
-    if not isinstance(values, np.ndarray) and array.dtype not in DTYPES[:1]:
+    if not hasattr(values, "dtype") and array.dtype.kind in "iuf":
         array = array.astype(np.float32)  # lists come as float64 or integers
     native = array.dtype.newbyteorder("=")
     if native not in DTYPES:

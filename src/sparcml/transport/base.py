@@ -59,6 +59,7 @@ class Transport(ABC):
         self.operation = "start"  # what the caller is doing, for error messages
         self.control = Control(self)
         self.family: list[Transport] = [self]  # this rank's ends made from one another
+        self.labels = list(range(size))  # what ranks are called in messages: the world's
 
     @abstractmethod
     def isend(self, peer: int, message: Message) -> Pending:
@@ -90,11 +91,14 @@ class Transport(ABC):
 
     @abstractmethod
     def split(self, members: Sequence[int]) -> Transport:
-        """A group of these ranks, in this order; all ranks call it, each its own group."""
+        """A group of these ranks, in this order; each calls it with its own group.
+
+        All ranks must have come, so that an engine's blocking call ends at once.
+        """
 
     @abstractmethod
-    def close(self) -> None:
-        """Give the channels back."""
+    def release(self) -> None:
+        """Give the engine's resources back; called once."""
 
     def adopt(self, child: _T) -> _T:
         """Take a duplicate or a group into the family: they fail together."""
@@ -104,8 +108,21 @@ class Transport(ABC):
 
     def abort(self, error: BaseException) -> None:
         """Tell all peers, on every channel this rank shares with them."""
-        for member in self.family:
-            member.control.abort(error)
+        self.control.abort(error)
+        told = self.control.failure or error  # the same words everywhere
+        for member in list(self.family):
+            member.control.abort(told)
+
+    def leave(self) -> None:
+        """Tell all peers, on every channel, that this rank ends here."""
+        for member in list(self.family):
+            member.control.leave()
+
+    def close(self) -> None:
+        """Give the channels back; once is enough."""
+        if self in self.family:
+            self.family.remove(self)
+            self.release()
 
     @property
     def allows_threads(self) -> bool:

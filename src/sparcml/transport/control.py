@@ -36,6 +36,7 @@ class Control:
         self._theirs: dict[int, tuple[int, str]] = {}  # the same of ranks that have said
         self._left: dict[int, float] = {}  # ranks that have ended, and when we heard
         self.failure: SparcmlError | None = None
+        self.began = False  # whether this rank was the one to raise
 
     def waiting_for(self, peer: int, verb: str) -> None:
         """Note down what this rank is about to wait for."""
@@ -57,8 +58,8 @@ class Control:
         if self._transport.now() - self._left[peer] > min(1.0, self._transport.timeout):
             self.fail(
                 TransportError(
-                    f"rank {peer} has ended, and rank {self._transport.rank} still "
-                    f"waits for it in {doing}"
+                    f"{self._name(peer)} has ended, and {self._name()} still waits for it "
+                    f"in {doing}"
                 )
             )
 
@@ -75,9 +76,11 @@ class Control:
         text = str(error)
         if not isinstance(error, SparcmlError):
             detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
-            text = f"rank {self._transport.rank} raised {detail} in {where}"
+            where = where if where.startswith("after") else f"in {where}"
+            text = f"{self._name()} raised {detail} {where}"
         kind = type(error).__name__ if isinstance(error, SparcmlError) else ""
         self.failure = KINDS.get(kind, TransportError)(text)
+        self.began = True
         self._tell_all(SEPARATOR.join((ABORT, kind, text)).encode())
 
     def leave(self) -> None:
@@ -106,7 +109,22 @@ class Control:
             self.check()
             transport.idle(turn)
             turn += 1
-        self.fail(TransportError(self._verdict()))
+        self.fail(self._divergence() or TransportError(self._verdict()))
+
+    def _divergence(self) -> MismatchError | None:
+        """Ranks that wait in different calls, if there are such."""
+        assert self._mine is not None
+        mine = self._mine[1].partition(",")[0]
+        number = mine.rpartition("#")[2]
+        for rank, (_, doing) in sorted(self._theirs.items()):
+            theirs = doing.partition(",")[0]
+            # A rank may rightly be some calls ahead, but not in another one.
+            if theirs != mine and theirs.rpartition("#")[2] == number:
+                return MismatchError(
+                    f"{self._name()} waits in {mine}, but {self._name(rank)} waits in "
+                    f"{theirs}: all ranks must make the same calls in the same order"
+                )
+        return None
 
     def _verdict(self) -> str:
         assert self._mine is not None
@@ -117,17 +135,23 @@ class Control:
             chain.append(peer)
             peer = self._theirs[peer][0]
         if peer in chain:
-            circle = " -> ".join(f"rank {r}" for r in [*chain[chain.index(peer) :], peer])
+            ring = [*chain[chain.index(peer) :], peer]
+            circle = " -> ".join(self._name(rank) for rank in ring)
             return (
                 f"ranks wait for each other in a circle ({circle}) after {limit:g} s in "
                 f"{doing}: do all ranks make the same calls in the same order?"
             )
-        asked = f", asked by rank {chain[-1]}" if len(chain) > 1 else ""
+        asked = f", asked by {self._name(chain[-1])}" if len(chain) > 1 else ""
         return (
-            f"rank {peer} has not answered for {limit:g} s{asked} in {doing} of rank "
-            f"{me}: it is stopped, dead, or busy elsewhere (SPARCML_TIMEOUT or timeout= "
-            f"sets the limit)"
+            f"{self._name(peer)} has not answered for {limit:g} s{asked} in {doing} of "
+            f"{self._name(me)}: it is stopped, dead, or busy elsewhere "
+            f"(SPARCML_TIMEOUT or timeout= sets the limit)"
         )
+
+    def _name(self, rank: int | None = None) -> str:
+        """What to call a rank (this one by default): by its number in the world."""
+        which = self._transport.rank if rank is None else rank
+        return f"rank {self._transport.labels[which]}"
 
     def _listen(self) -> None:
         for sender, note in self._transport.heard():
@@ -150,3 +174,8 @@ class Control:
         for peer in range(self._transport.size):
             if peer != self._transport.rank:
                 self._transport.tell(peer, note)
+
+
+def abort_note(text: str) -> bytes:
+    """What a rank hears when something outside ends the job."""
+    return SEPARATOR.join((ABORT, "", text)).encode()

@@ -11,7 +11,7 @@ import atexit
 import os
 import sys
 import time
-import weakref
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +40,7 @@ OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
 class _Sending(Pending):
     def __init__(self, transport: MpiTransport, peer: int, message: Message) -> None:
-        super().__init__(transport, peer, f"send to rank {peer}")
+        super().__init__(transport, peer, f"send to rank {transport.labels[peer]}")
         self._message = message  # keeps the buffer alive
         pieces = len(message) // PIECE + 1
         self._requests = [
@@ -61,7 +61,7 @@ class _Receiving(Pending):
     transport: MpiTransport
 
     def __init__(self, transport: MpiTransport, peer: int) -> None:
-        super().__init__(transport, peer, f"receive from rank {peer}")
+        super().__init__(transport, peer, f"receive from rank {transport.labels[peer]}")
         self._pieces: list[Message] = []
         self._request: MPI.Request | None = None
 
@@ -94,11 +94,11 @@ class MpiTransport(Transport):
 
     def __init__(self, comm: MPI.Comm, timeout: float) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size(), timeout)
+        farewell = _Farewell.of_this_process()  # first: opening may fail already
         self.comm = _duplicate(comm, timeout)
         self._notes = _duplicate(comm, timeout)
         self._telling: list[tuple[MPI.Request, bytes]] = []
-        self._closed = False
-        _Farewell.of_this_process().transports.add(self)
+        farewell.transports.add(self)
 
     @property
     def allows_threads(self) -> bool:
@@ -141,25 +141,27 @@ class MpiTransport(Transport):
         return total
 
     def duplicate(self) -> MpiTransport:
-        self.barrier()
-        return self.adopt(MpiTransport(self.comm, self.timeout))
+        copy = MpiTransport(self.comm, self.timeout)
+        copy.labels = self.labels
+        return self.adopt(copy)
 
     def split(self, members: Sequence[int]) -> MpiTransport:
-        self.barrier()  # all are here, so MPI's blocking call ends at once
         group = self.comm.Split(members[0], list(members).index(self.rank))
         try:
-            return self.adopt(MpiTransport(group, self.timeout))
+            part = MpiTransport(group, self.timeout)
         finally:
             group.Free()
+        part.labels = [self.labels[member] for member in members]
+        return self.adopt(part)
 
-    def close(self) -> None:
-        if self._closed:
+    def release(self) -> None:
+        if MPI.Is_finalized():
             return
-        self._closed = True
+        if self.control.failure is not None:
+            return  # still to be seen off at the end: the others may not know yet
         _Farewell.of_this_process().transports.discard(self)
-        if self.control.failure is None and not MPI.Is_finalized():
-            self.comm.Free()
-            self._notes.Free()
+        self.comm.Free()
+        self._notes.Free()
 
 
 def _idle(turn: int) -> None:
@@ -171,7 +173,13 @@ def _idle(turn: int) -> None:
 
 def _duplicate(comm: MPI.Comm, timeout: float) -> MPI.Comm:
     """MPI_Comm_dup, but with an end to the wait."""
-    copy, request = comm.Idup()
+    try:
+        copy, request = comm.Idup()
+    except MPI.Exception as error:
+        raise TransportError(
+            f"rank {comm.Get_rank()}: MPI cannot open another communicator ({error}); "
+            f"close those that are no longer needed"
+        ) from None
     deadline = time.monotonic() + timeout
     turn = 0
     while not request.Test():
@@ -196,7 +204,7 @@ class _Farewell:
     _instance: _Farewell | None = None
 
     def __init__(self) -> None:
-        self.transports: weakref.WeakSet[MpiTransport] = weakref.WeakSet()
+        self.transports: set[MpiTransport] = set()  # open, or failed
         self._error: BaseException | None = None
         self._print = sys.excepthook
         sys.excepthook = self._on_error
@@ -215,10 +223,13 @@ class _Farewell:
         trace: TracebackType | None,
     ) -> None:
         self._error = error
-        self._print(kind, error, trace)
+        if self._print is sys.__excepthook__:  # in one piece: ranks print at the same time
+            sys.stderr.write("".join(traceback.format_exception(kind, error, trace)))
+        else:
+            self._print(kind, error, trace)
 
     def _on_exit(self) -> None:
-        if MPI.Is_finalized():
+        if MPI.Is_finalized() or MPI.COMM_WORLD.Get_size() == 1:
             return
         for transport in self.transports:
             if self._error is not None:
@@ -232,13 +243,17 @@ class _Farewell:
 
         MPI_Finalize waits for them too, but it spins, and without an end.
         """
+        failed = self._error is not None
         start = time.monotonic()
         turn = 0
-        while not all(t.control.everyone_gone() for t in self.transports):
+        # A rank that failed with nothing open cannot know how the others are doing.
+        while failed or self.transports:
+            if self.transports and all(t.control.everyone_gone() for t in self.transports):
+                return
             waited = time.monotonic() - start
-            if self._error is not None and waited > FAREWELL:
+            if failed and waited > FAREWELL:
                 MPI.COMM_WORLD.Abort(1)
-            if waited > max(t.timeout for t in self.transports):
+            if not failed and waited > max(t.timeout for t in self.transports):
                 return
             _idle(turn)
             turn += 1

@@ -6,6 +6,7 @@ A message is handed over by reference, marked read-only: nothing is copied.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +45,23 @@ class World:
     def __init__(self, size: int) -> None:
         self.mailboxes = [Mailbox(size) for _ in range(size)]
         self._lock = threading.Lock()
-        self._children: dict[tuple[int, ...], World] = {}
+        # Those that nobody uses any more are forgotten.
+        self._children: weakref.WeakValueDictionary[tuple[int, ...], World] = (
+            weakref.WeakValueDictionary()
+        )
 
     def child(self, key: tuple[int, ...], size: int) -> World:
         """The world that all callers of the same call share; made by the first."""
         with self._lock:
-            return self._children.setdefault(key, World(size))
+            world = self._children.get(key)
+            if world is None:
+                world = self._children[key] = World(size)
+            return world
+
+    def shout(self, note: bytes) -> None:
+        """Tell every rank, from outside."""
+        for box in self.mailboxes:
+            box.put(box.notes, (0, note))
 
 
 class _Sent(Pending):
@@ -93,10 +105,10 @@ class ThreadTransport(Transport):
         message.flags.writeable = False
         box = self._world.mailboxes[peer]
         box.put(box.messages[self.rank], message)
-        return _Sent(self, peer, f"send to rank {peer}")
+        return _Sent(self, peer, f"send to rank {self.labels[peer]}")
 
     def irecv(self, peer: int) -> Pending:
-        return _Receiving(self, peer, f"receive from rank {peer}")
+        return _Receiving(self, peer, f"receive from rank {self.labels[peer]}")
 
     def tell(self, peer: int, note: bytes) -> None:
         box = self._world.mailboxes[peer]
@@ -126,8 +138,9 @@ class ThreadTransport(Transport):
             (self.rank + 1) * array.size // self.size,
         )
         total = arrays[0][share].copy()
-        for other in arrays[1:]:
-            REDUCE[op](total, other[share], out=total)
+        with np.errstate(all="ignore"):  # as every other engine
+            for other in arrays[1:]:
+                REDUCE[op](total, other[share], out=total)
         shares = self._everyones(total.view(np.uint8))
         return np.concatenate(shares).view(array.dtype).reshape(array.shape)
 
@@ -144,7 +157,8 @@ class ThreadTransport(Transport):
         self._calls += 1
         world = self._world.child((self._calls, *members), len(members))
         child = ThreadTransport(world, list(members).index(self.rank), self.timeout)
+        child.labels = [self.labels[member] for member in members]
         return self.adopt(child)
 
-    def close(self) -> None:
+    def release(self) -> None:
         """Nothing to give back: the garbage collector has it."""

@@ -133,6 +133,18 @@ def _length(header: Header, message: NDArray[np.uint8]) -> int:
     return values_at + values.nbytes(header.nnz * header.block, header.dtype, quantizer)
 
 
+def verify(message: NDArray[np.uint8]) -> Header:
+    """The header of one whole message, after checking its length and its checksum."""
+    header = Header.read(message)
+    due = _length(header, message)
+    if len(message) != due:
+        raise WireError(f"message has {len(message)} bytes, its header says {due}")
+    (stored,) = message[SIZE - 4 : SIZE].view("<u4")
+    if stored != checksum(message):
+        raise WireError("checksum does not match: bytes were changed on the way")
+    return header
+
+
 def decode(
     message: NDArray[np.uint8],
     fill: float = 0.0,
@@ -151,18 +163,16 @@ def decode(
     Raises:
         WireError: If the bytes are no stream. Nothing of them has been used then.
     """
-    header = Header.read(message)
     if _address(message) % 8:  # cut out of a bundle of messages
         message = message.copy()
-    if len(message) != _length(header, message):
-        raise WireError(
-            f"message has {len(message)} bytes, its header says {_length(header, message)}"
-        )
-    (stored,) = message[SIZE - 4 : SIZE].view("<u4")
-    if stored != checksum(message):
-        raise WireError("checksum does not match: bytes were changed on the way")
+    header = verify(message)
     stream = _stream(header, message, fill, header.blocks if blocks is None else blocks)
-    return header, densify(stream) if as_held and header.held_dense else stream
+    if as_held and header.held_dense:
+        try:
+            stream = densify(stream)
+        except (MemoryError, ValueError) as error:
+            raise WireError(f"no room for the vector that was sent: {error}") from None
+    return header, stream
 
 
 def _stream(header: Header, message: NDArray[np.uint8], fill: float, blocks: int) -> Stream:
