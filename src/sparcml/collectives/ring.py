@@ -34,10 +34,13 @@ if TYPE_CHECKING:
 def ring(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     edges = bounds(x.blocks, call.size)
-    total = blank(x, x.blocks)
     reduced = reduce_around(call, split(densify(x), edges))
-    for j, message in pass_around(call, reduced):
-        put(total, edges[j], decode(call, message, edges[j + 1] - edges[j]))
+    message, reduced = call.encode(reduced, call.size - 1)
+    call.send_message((call.rank + 1) % call.size, message)
+    total = blank(x, x.blocks)
+    put(total, edges[(call.rank + 1) % call.size], reduced)
+    for j, arrived in pass_around(call):
+        put(total, edges[j], decode(call, arrived, edges[j + 1] - edges[j]))
     return total
 
 
@@ -52,20 +55,18 @@ def reduce_around(call: Call, parts: Sequence[Stream]) -> Stream:
     return part
 
 
-def pass_around(call: Call, reduced: Stream) -> Iterator[tuple[int, Message]]:
-    """Every range, still coded: sent on first, so that it travels while it is read."""
+def pass_around(call: Call) -> Iterator[tuple[int, Message]]:
+    """The other ranges, still coded: sent on first, so that they travel while read."""
     P, me = call.size, call.rank
-    message, _ = call.encode(reduced, P - 1)
-    for turn in range(P):
-        if turn:
-            message = call.receive_message((me - 1) % P)
-        if turn < P - 1:
+    for turn in range(P - 1):
+        message = call.receive_message((me - 1) % P)
+        if turn < P - 2:  # the next rank has sent the last one itself
             call.send_message((me + 1) % P, message)
-        yield (me + 1 - turn) % P, message
+        yield (me - turn) % P, message
 
 
 def decode(call: Call, message: Message, blocks: int) -> Stream:
-    """A range from the second half: all ranks, the first too, decode the same bytes."""
+    """A range from the second half, as it was sent."""
     left = (call.rank - 1) % call.size
     return call.decode(message, left, call.size - 1, blocks, as_held=False)
 

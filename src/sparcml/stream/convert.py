@@ -33,9 +33,12 @@ def from_array(
     blocks, entry = flat.size // block, block * flat.itemsize
     # The most entries for which pairs are still smaller than dense.
     limit = max(0, (blocks * entry - 1) // (INDEX_BYTES + entry))
-    pairs = kernels.compact(flat, fill, block, bitwise, limit)
-    if pairs is None:
+    # Counting is one fast pass; a dense vector would be half written before it is found.
+    nnz = kernels.count(flat, fill, block, bitwise)
+    if nnz > limit:
         return Stream.trusted(flat.size, None, flat, block, fill)
+    pairs = kernels.compact(flat, fill, block, bitwise, nnz)
+    assert pairs is not None
     return Stream.trusted(flat.size, *pairs, block, fill)
 
 
