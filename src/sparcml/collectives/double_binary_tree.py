@@ -1,6 +1,6 @@
 """Dense allreduce over two binary trees, each for half of the vector, in chunks.
 
-Steps: C + 2 h - 1 for C chunks in trees of height h, which is about log2(P).
+Steps: C + 4 h - 2 for C chunks in trees of height h, which is about log2(P).
 Bytes sent per rank: at most 2 times those of the dense vector; about 2 log2(P) latencies
 and 2 N values in all, since chunks follow each other closely.
 Fan-in: at most 4: two children and a parent in one tree, a parent in the other.
@@ -53,14 +53,16 @@ class Step(NamedTuple):
 def double_binary_tree(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     progress = _Progress(call, densify(x))
-    for steps in schedule(call.rank, call.size, progress.chunks):
+    due: list[Step] = []
+    for steps in (*schedule(call.rank, call.size, progress.chunks), []):
         for step in steps:
             if step.source == call.rank:
                 progress.send(step)
-        arriving = [step for step in steps if step.target == call.rank]
-        messages = call.receive_messages([step.source for step in arriving])
-        for step, message in zip(arriving, messages, strict=True):
+        # Of the round before: so the link has work while this rank waits and adds.
+        messages = call.receive_messages([step.source for step in due])
+        for step, message in zip(due, messages, strict=True):
             progress.receive(step, message)
+        due = [step for step in steps if step.target == call.rank]
     return progress.total
 
 
@@ -111,7 +113,8 @@ def schedule(rank: int, ranks: int, chunks: int) -> Iterator[list[Step]]:
     """What this rank sends and receives, round by round.
 
     On a link a chunk passes in every round, the first one after as many rounds as the
-    chunk needs to get there. What is sent in a round has arrived in one before it.
+    chunk needs to get there: two for each link before, since what is sent in one round is
+    used by the end of the next.
     """
     links = []
     for half, tree in enumerate(two_trees(ranks)):
@@ -122,9 +125,11 @@ def schedule(rank: int, ranks: int, chunks: int) -> Iterator[list[Step]]:
                 links.append(((half, UP, child, parent), tree.heights[child]))
                 links.append(((half, DOWN, parent, child), later))
     links.sort()  # messages between the same two ranks: in the same order for both
-    for turn in range(chunks + 2 * tree.height - 1):
+    for turn in range(chunks + 4 * tree.height - 2):
         yield [
-            Step(*link, turn - delay) for link, delay in links if 0 <= turn - delay < chunks
+            Step(*link, turn - 2 * links_before)
+            for link, links_before in links
+            if 0 <= turn - 2 * links_before < chunks
         ]
 
 
