@@ -16,38 +16,20 @@ Reduction and Scan, Parallel Computing 2009; in NCCL since 2.4.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..stream import bounds, split
 from ..stream.parts import blank, put
 from ..stream.switch import densify
 from .cost import Load, Problem, Round, union
-from .trees import two_trees
+from .trees import UP, Step, schedule, two_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..stream import Stream
     from ..transport import Message
     from .base import Call
 
 CHUNK_BYTES = 1 << 19  # short enough to fill the trees soon, long enough to pay a message
-UP, DOWN = 0, 1
-
-
-class Step(NamedTuple):
-    """One message: a chunk of one half of the vector, towards the root or away from it."""
-
-    half: int
-    way: int
-    source: int
-    target: int
-    chunk: int
-
-    @property
-    def turn(self) -> int:
-        """Its round on the wire, which stays the same all the way down."""
-        return 4 * self.chunk + 2 * self.half + self.way
 
 
 def double_binary_tree(call: Call, x: Stream) -> Stream:
@@ -67,38 +49,48 @@ def double_binary_tree(call: Call, x: Stream) -> Stream:
 
 
 class _Progress:
-    """What one rank has of each chunk: a sum so far, a message to pass on, the result."""
+    """What one rank has of each chunk: a sum so far, a message to pass on, the result.
+
+    Nothing is kept longer than needed: the memory of one chunk serves a later one.
+    """
 
     def __init__(self, call: Call, x: Stream) -> None:
         self._call = call
+        self._children = [tree.children[call.rank] for tree in two_trees(call.size)]
         self._edges = chunk_edges(x.blocks, x.entry_bytes)
         self.chunks = len(self._edges[0]) - 1
-        self._sums = [split(x, edges) for edges in self._edges]
+        self._sums = {
+            (half, chunk): part
+            for half, edges in enumerate(self._edges)
+            for chunk, part in enumerate(split(x, edges))
+        }
         self._complete: dict[tuple[int, int], Message] = {}
         self.total = blank(x, x.blocks)
 
     def send(self, step: Step) -> None:
         here = step.half, step.chunk
         if step.way == UP:
-            self._call.send(step.target, self._sums[step.half][step.chunk], step.turn)
+            self._call.send(step.target, self._sums.pop(here), step.turn)
             return
-        if here not in self._complete:  # the root: nobody sends it down to here
-            message, seen = self._call.encode(self._sums[step.half][step.chunk], step.turn)
-            self._keep(step, message, seen)
+        if here in self._sums:  # the root: nobody sends it down to here
+            self._keep(step, *self._call.encode(self._sums.pop(here), step.turn))
         self._call.send_message(step.target, self._complete[here])
+        if step.target == self._children[step.half][-1]:
+            del self._complete[here]
 
     def receive(self, step: Step, message: Message) -> None:
-        sums = self._sums[step.half]
-        blocks = sums[step.chunk].blocks
-        part = self._call.decode(message, step.source, step.turn, blocks)
+        here = step.half, step.chunk
+        start, end = self._edges[step.half][step.chunk : step.chunk + 2]
+        part = self._call.decode(message, step.source, step.turn, end - start)
         if step.way == UP:
-            sums[step.chunk] = self._call.add(part, sums[step.chunk])
+            self._sums[here] = self._call.add(part, self._sums[here])
         else:
             self._keep(step, message, part)
 
     def _keep(self, step: Step, message: Message, part: Stream) -> None:
         put(self.total, self._edges[step.half][step.chunk], part)
-        self._complete[step.half, step.chunk] = message
+        if self._children[step.half]:
+            self._complete[step.half, step.chunk] = message
 
 
 def chunk_edges(blocks: int, entry_bytes: int) -> tuple[list[int], list[int]]:
@@ -107,30 +99,6 @@ def chunk_edges(blocks: int, entry_bytes: int) -> tuple[list[int], list[int]]:
     chunks = max(1, min(first, -(-(blocks - first) * entry_bytes // CHUNK_BYTES)))
     upper = bounds(blocks - first, chunks)
     return bounds(first, chunks), [first + edge for edge in upper]
-
-
-def schedule(rank: int, ranks: int, chunks: int) -> Iterator[list[Step]]:
-    """What this rank sends and receives, round by round.
-
-    On a link a chunk passes in every round, the first one after as many rounds as the
-    chunk needs to get there: two for each link before, since what is sent in one round is
-    used by the end of the next.
-    """
-    links = []
-    for half, tree in enumerate(two_trees(ranks)):
-        for child in (rank, *tree.children[rank]):
-            parent = tree.parents[child]
-            if parent is not None:
-                later = tree.height + tree.depths[child] - 1
-                links.append(((half, UP, child, parent), tree.heights[child]))
-                links.append(((half, DOWN, parent, child), later))
-    links.sort()  # messages between the same two ranks: in the same order for both
-    for turn in range(chunks + 4 * tree.height - 2):
-        yield [
-            Step(*link, turn - 2 * links_before)
-            for link, links_before in links
-            if 0 <= turn - 2 * links_before < chunks
-        ]
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:

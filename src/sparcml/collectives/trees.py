@@ -11,6 +11,28 @@ Reduction and Scan, Parallel Computing 2009; the numbering is that of NCCL.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+UP, DOWN = 0, 1
+
+
+class Step(NamedTuple):
+    """One message: a chunk of one half of the vector, towards the root or away from it."""
+
+    half: int
+    way: int
+    source: int
+    target: int
+    chunk: int
+
+    @property
+    def turn(self) -> int:
+        """Its round on the wire, which stays the same all the way down."""
+        return 4 * self.chunk + 2 * self.half + self.way
 
 
 @dataclass(frozen=True)
@@ -80,3 +102,27 @@ def _parent(rank: int, ranks: int) -> int | None:
     bit = rank & -rank
     up = (rank ^ bit) | bit << 1
     return up if up < ranks else rank ^ bit
+
+
+def schedule(rank: int, ranks: int, chunks: int) -> Iterator[list[Step]]:
+    """What this rank sends and receives, round by round.
+
+    On a link a chunk passes in every round, the first one after as many rounds as the
+    chunk needs to get there: two for each link before, since what is sent in one round is
+    used by the end of the next.
+    """
+    links = []
+    for half, tree in enumerate(two_trees(ranks)):
+        for child in (rank, *tree.children[rank]):
+            parent = tree.parents[child]
+            if parent is not None:
+                later = tree.height + tree.depths[child] - 1
+                links.append(((half, UP, child, parent), tree.heights[child]))
+                links.append(((half, DOWN, parent, child), later))
+    links.sort()  # messages between the same two ranks: in the same order for both
+    for turn in range(chunks + 4 * tree.height - 2):
+        yield [
+            Step(*link, turn - 2 * links_before)
+            for link, links_before in links
+            if 0 <= turn - 2 * links_before < chunks
+        ]
