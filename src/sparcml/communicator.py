@@ -79,7 +79,7 @@ class Communicator:
 
     @property
     def engine(self) -> str:
-        """What carries the bytes: threads or mpi."""
+        """What carries the bytes: threads, mpi or torch."""
         return self._transport.engine
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""How a program gets its communicator: from its launcher, from MPI, or as threads."""
+"""How a program gets its communicator: from its launcher, MPI, torch, or as threads."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ DEFAULT_TIMEOUT = 30.0
 # What launchers of MPI jobs tell their processes: the number of ranks.
 MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS")
 
+# What torchrun tells its processes, and scripts that do without it.
+TORCH_NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
 
 def seconds_to_wait(timeout: float | None) -> float:
     """How long a rank waits for another: `timeout`, else SPARCML_TIMEOUT, else 30."""
@@ -43,14 +46,17 @@ def seconds_to_wait(timeout: float | None) -> float:
 def world(*, timeout: float | None = None) -> Communicator:
     """The communicator of all ranks of this job.
 
-    Under mpiexec (or srun with an MPI) these are the MPI processes; a program that was
-    started alone gets a world of one. All ranks call it.
+    Under torchrun these are its processes, whether or not torch.distributed has been
+    initialised; under mpiexec (or srun with an MPI) the MPI processes; a program that
+    was started alone gets a world of one. All ranks call it.
     """
-    if os.environ.get("TORCHELASTIC_RUN_ID"):
-        raise TransportError(
-            "world: started by torchrun, which this version cannot use yet; start the "
-            "program with `sparcml run -n 4 script.py` or mpiexec"
-        )
+    if "TORCHELASTIC_RUN_ID" in os.environ or all(n in os.environ for n in TORCH_NAMES):
+        if find_spec("torch") is None:
+            raise TransportError(
+                "world: started by torchrun, but torch is missing; install it with: "
+                "pip install sparcml[torch]"
+            )
+        return from_group(timeout=timeout)
     if any(int(os.environ.get(name) or 1) > 1 for name in MPI_SIZES):
         if find_spec("mpi4py") is None:
             raise TransportError(
@@ -75,6 +81,17 @@ def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"from_mpi: expected an mpi4py intracommunicator, got {comm!r}")
     return Communicator(MpiTransport(comm, seconds_to_wait(timeout)))
+
+
+def from_group(process_group: Any = None, *, timeout: float | None = None) -> Communicator:
+    """From a torch.distributed process group, or the default one; all its ranks call it.
+
+    Messages travel on a gloo group of our own, apart from those of the caller, whatever
+    the backend of the group given; tensors of other devices are copied to the host.
+    """
+    from .transport.meeting import open_transport
+
+    return Communicator(open_transport(process_group, timeout or default_timeout()))
 
 
 def launch(

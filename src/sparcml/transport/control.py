@@ -87,6 +87,10 @@ class Control:
         """Tell all peers that this rank ends here."""
         self._tell_all(LEFT.encode())
 
+    def has_left(self, peer: int) -> bool:
+        """Whether that peer has said that it ends."""
+        return peer in self._left
+
     def everyone_gone(self) -> bool:
         """Whether every peer has ended."""
         self._listen()
