@@ -29,9 +29,6 @@ FOREVER = timedelta(days=365)
 AT_ONCE = timedelta(milliseconds=1)
 SEVER, PROBE = 1000, 1001  # tags on which nothing is ever sent
 
-# How often an arrival is looked for before a thread is asked to wait for it.
-GLANCES = 20
-
 OPS = {
     "sum": dist.ReduceOp.SUM,
     "min": dist.ReduceOp.MIN,
@@ -81,6 +78,7 @@ class Job:
         buffer: What is sent or received.
         arrived: For a receive, a cheap look at the buffer: whether its last byte has
             come. Bytes arrive in order, so a wait is then over at once.
+        glances: How often that is looked for before a thread waits for it.
     """
 
     def __init__(
@@ -89,12 +87,13 @@ class Job:
         work: Any,
         buffer: NDArray[Any],
         arrived: Callable[[], bool] | None = None,
+        glances: int = 0,
     ) -> None:
         self._waiters = waiters
         self._work = work
         self.buffer = buffer
         self._arrived = arrived
-        self._glances = 0
+        self._glances = glances
         self._over = False
         self._watched = False
         self._error: RuntimeError | None = None
@@ -119,8 +118,8 @@ class Job:
             if self._arrived():
                 self.finish()
                 return
-            self._glances += 1
-            if self._glances < GLANCES:
+            self._glances -= 1
+            if self._glances >= 0:
                 return
         # From here on only that thread may wait: a second wait would never return.
         self._watched = True
@@ -149,11 +148,13 @@ class Mesh:
         work = self._group.send([_tensor(array)], peer, tag)
         return Job(self.waiters, work, array)
 
-    def receive(self, peer: int, array: Bytes, tag: int, last: int) -> Job:
+    def receive(
+        self, peer: int, array: Bytes, tag: int, last: int, glances: int = 0
+    ) -> Job:
         """Start receiving as many bytes as the array has, of which `last` ends them."""
         array[-1] = last ^ 0xFF
         work = self._group.recv([_tensor(array)], peer, tag)
-        return Job(self.waiters, work, array, lambda: bool(array[-1] == last))
+        return Job(self.waiters, work, array, lambda: bool(array[-1] == last), glances)
 
     def allreduce(self, array: NDArray[Any], op: str) -> Job:
         """Start gloo's own allreduce, in place."""

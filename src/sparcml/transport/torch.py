@@ -19,8 +19,8 @@ from torch import distributed as dist
 from ..errors import TransportError
 from .base import EMPTY, Message, Pending, Transport
 from .farewell import Farewell
-from .frames import ROOM, START, Board, Peer, length
-from .gloo import GLANCES, Job, Mesh
+from .frames import GLANCES, ROOM, START, Board, Peer, length
+from .gloo import Job, Mesh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
