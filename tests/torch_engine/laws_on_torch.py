@@ -1,4 +1,4 @@
-"""The laws on torch.distributed: started by test_laws.py."""
+"""The laws on torch.distributed: run by test_laws.py."""
 
 import sys
 from pathlib import Path
@@ -74,7 +74,7 @@ def tensors(comm):
 def the_users_group(comm):
     """Their messages on the same ranks go on while ours do, and their sub-groups work."""
     dist.init_process_group("gloo")
-    ours = sparcml.from_group()
+    ours = sparcml.world()
     to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     theirs = dist.irecv(mine := torch.zeros(3), source)
     leaving = dist.isend(torch.full((3,), float(comm.rank)), to)  # lost if not kept
@@ -94,17 +94,22 @@ def the_users_group(comm):
     ours.close()
 
 
-with sparcml.world() as comm:
-    assert comm.engine == "torch"
-    assert not dist.is_initialized()
-    roster(comm)
-    groups(comm)
-    tensors(comm)
-    if comm.size > 1:
-        messages_of_any_size(comm)
-        many_messages_on_their_way(comm)
-        the_users_group(comm)
-with sparcml.world() as comm:
-    assert comm.allreduce(np.array([1], np.float32))[0] == comm.size
-if comm.rank == 0:
-    print(f"all laws hold on {comm.size} ranks")
+def main():
+    with sparcml.world() as comm:
+        assert comm.engine == "torch"
+        assert not dist.is_initialized()
+        roster(comm)
+        groups(comm)
+        tensors(comm)
+        if comm.size > 1:
+            messages_of_any_size(comm)
+            many_messages_on_their_way(comm)
+            the_users_group(comm)
+    with sparcml.world() as comm:
+        assert comm.allreduce(np.array([1], np.float32))[0] == comm.size
+    if comm.rank == 0:
+        print(f"all laws hold on {comm.size} ranks")
+
+
+if __name__ == "__main__":
+    main()

@@ -161,9 +161,7 @@ class Mesh:
         options = dist.AllreduceOptions()
         options.reduceOp = OPS[op]
         options.timeout = FOREVER
-        return Job(
-            self.waiters, self._group.allreduce([_tensor(array)], options), array
-        )
+        return Job(self.waiters, self._group.allreduce([_tensor(array)], options), array)
 
     def dead(self) -> list[int]:
         """The peers whose connection is closed: nothing can be posted there."""
@@ -195,4 +193,6 @@ class _Writable:
 
 
 def _tensor(array: NDArray[Any]) -> Any:
-    return torch.from_numpy(array if array.flags.writeable else np.asarray(_Writable(array)))
+    return torch.from_numpy(
+        array if array.flags.writeable else np.asarray(_Writable(array))
+    )

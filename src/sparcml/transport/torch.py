@@ -36,10 +36,10 @@ class _Sending(Pending):
 
     def __init__(self, transport: TorchTransport, peer: int, message: Message) -> None:
         super().__init__(transport, peer, f"send to rank {peer}")
-        try:
+        with suppress(RuntimeError):
             self._job = transport.peers[peer].send(message)
-        except RuntimeError:
-            transport.lost(peer, self.verb)
+            return
+        transport.lost(peer, self.verb)
 
     def poll(self) -> bool:
         return self._job is None or self.transport.done(self._job, self.peer, self.verb)
@@ -57,12 +57,11 @@ class _Receiving(Pending):
         self._body: Job | None = None
 
     def poll(self) -> bool:
-        try:
+        with suppress(RuntimeError):
             if self._message is None:
                 self._begin()
             return self._message is not None and (self._body is None or self._body.done())
-        except RuntimeError:
-            self.transport.lost(self.peer, self.verb)
+        self.transport.lost(self.peer, self.verb)
 
     def _begin(self) -> None:
         peer = self.transport.peers[self.peer]
@@ -133,10 +132,9 @@ class TorchTransport(Transport):
 
     def done(self, job: Job, peer: int, verb: str) -> bool:
         """Whether it is; raises if the connection is lost."""
-        try:
+        with suppress(RuntimeError):
             return job.done()
-        except RuntimeError:
-            self.lost(peer, verb)
+        self.lost(peer, verb)
 
     def lost(self, peer: int, verb: str) -> NoReturn:
         """A connection has closed: raise what its end has said, or that it is gone."""
@@ -147,7 +145,9 @@ class TorchTransport(Transport):
             self.control.check()
             time.sleep(LAST_WORDS / 20)
         ranks = " and ".join(f"rank {rank}" for rank in gone)
-        closed = "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
+        closed = (
+            "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
+        )
         self.control.fail(
             TransportError(
                 f"{ranks} {closed}, and rank {self.rank} still waits for it in "

@@ -1,0 +1,1 @@
+"""Real processes of torch.distributed. The programs here are started by the tests."""

@@ -1,0 +1,88 @@
+"""Starting ranks as processes that meet by themselves, and seeing how each ends.
+
+They are forked from a process that has imported torch once, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import time
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+TORCHRUN = Path(sys.executable).with_name("torchrun")
+
+_fork = multiprocessing.get_context("forkserver")
+_fork.set_forkserver_preload(["numpy", "sparcml.transport.meeting"])
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def _rank(body, arguments, environment, pipe):
+    os.environ.update(environment)
+    try:
+        body(*arguments)
+        pipe.send("finished")
+    except BaseException as error:
+        pipe.send(f"{type(error).__name__}: {error}")
+
+
+def outcomes(ranks, body, *arguments, patience=30.0, **environment) -> list[str | None]:
+    """Run body on so many ranks: what each raised, "finished", or None if it said nothing.
+
+    Who is still silent when all others have ended, or when time is up, is killed.
+    """
+    environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    pipes, processes = [], []
+    for rank in range(ranks):
+        mine = {**environment, "RANK": str(rank), "WORLD_SIZE": str(ranks)}
+        here, there = _fork.Pipe(duplex=False)
+        process = _fork.Process(target=_rank, args=(body, arguments, mine, there))
+        process.start()
+        there.close()
+        pipes.append(here)
+        processes.append(process)
+    said = _heard(pipes, time.monotonic() + patience)
+    for process, word in zip(processes, said, strict=True):
+        if word is None:
+            process.kill()
+    for process in processes:
+        process.join(10)
+        assert process.exitcode is not None, f"left behind after: {said}"
+    return said
+
+
+def _heard(pipes, deadline) -> list[str | None]:
+    said: dict[Any, str | None] = {}
+    while len(said) < len(pipes) and time.monotonic() < deadline:
+        if len(said) == len(pipes) - 1:  # the last may be stopped: it gets a second
+            deadline = min(deadline, time.monotonic() + 1.0)
+        silent = [pipe for pipe in pipes if pipe not in said]
+        for pipe in wait(silent, deadline - time.monotonic()):
+            try:
+                said[pipe] = pipe.recv()
+            except EOFError:
+                said[pipe] = None
+    return [said.get(pipe) for pipe in pipes]
+
+
+def torchrun(ranks, program, *arguments, timeout=100, **environment):
+    """Run a program of this folder as users do."""
+    options = ["--nproc-per-node", str(ranks), "--master-port", free_port()]
+    return subprocess.run(
+        [TORCHRUN, *options, HERE / program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )
