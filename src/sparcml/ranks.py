@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from importlib.util import find_spec
@@ -50,7 +51,7 @@ def world(*, timeout: float | None = None) -> Communicator:
     initialised; under mpiexec (or srun with an MPI) the MPI processes; a program that
     was started alone gets a world of one. All ranks call it.
     """
-    if "TORCHELASTIC_RUN_ID" in os.environ or all(n in os.environ for n in TORCH_NAMES):
+    if _torch_started_this():
         if find_spec("torch") is None:
             raise TransportError(
                 "world: started by torchrun, but torch is missing; install it with: "
@@ -67,6 +68,13 @@ def world(*, timeout: float | None = None) -> Communicator:
 
         return from_mpi(MPI.COMM_WORLD, timeout=timeout)
     return Communicator(ThreadTransport(World(1), 0, seconds_to_wait(timeout)))
+
+
+def _torch_started_this() -> bool:
+    torch = sys.modules.get("torch.distributed")
+    if torch is not None and torch.is_available() and torch.is_initialized():
+        return True
+    return "TORCHELASTIC_RUN_ID" in os.environ or all(n in os.environ for n in TORCH_NAMES)
 
 
 def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:

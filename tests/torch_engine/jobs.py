@@ -68,7 +68,8 @@ def _heard(pipes, deadline) -> list[str | None]:
         if len(said) == len(pipes) - 1:  # the last may be stopped: it gets a second
             deadline = min(deadline, time.monotonic() + 1.0)
         silent = [pipe for pipe in pipes if pipe not in said]
-        for pipe in wait(silent, deadline - time.monotonic()):
+        speaking: list[Any] = wait(silent, deadline - time.monotonic())
+        for pipe in speaking:
             try:
                 said[pipe] = pipe.recv()
             except EOFError:

@@ -17,7 +17,7 @@ WAYS = {
     "closes": "TransportError: rank {0} has closed its connection, and rank . still waits",
     "stalls": "TransportError: rank {0} has not answered for 2 s",
     "stops": "TransportError: rank {0} has not answered for 2 s",
-    "dies": "TransportError: rank {0} is gone, and rank . still waits for it",
+    "dies": "TransportError: rank {0} is gone, and rank . still waits",
     "diverges": "MismatchError: .*(rank {0} is in call 2, allgather|but rank {0} is in)",
     "differs": "MismatchError: .*(rank {0} has size 2000|rank . has size 1000)",
 }

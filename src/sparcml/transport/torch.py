@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import distributed as dist
@@ -39,7 +39,7 @@ class _Sending(Pending):
         with suppress(RuntimeError):
             self._job = transport.peers[peer].send(message)
             return
-        transport.lost(peer, self.verb)
+        raise transport.lost(peer, self.verb)
 
     def poll(self) -> bool:
         return self._job is None or self.transport.done(self._job, self.peer, self.verb)
@@ -61,7 +61,7 @@ class _Receiving(Pending):
             if self._message is None:
                 self._begin()
             return self._message is not None and (self._body is None or self._body.done())
-        self.transport.lost(self.peer, self.verb)
+        raise self.transport.lost(self.peer, self.verb)
 
     def _begin(self) -> None:
         peer = self.transport.peers[self.peer]
@@ -134,10 +134,10 @@ class TorchTransport(Transport):
         """Whether it is; raises if the connection is lost."""
         with suppress(RuntimeError):
             return job.done()
-        self.lost(peer, verb)
+        raise self.lost(peer, verb)
 
-    def lost(self, peer: int, verb: str) -> NoReturn:
-        """A connection has closed: raise what its end has said, or that it is gone."""
+    def lost(self, peer: int, verb: str) -> TransportError:
+        """A connection has closed: raise what its end has said, or tell that it is gone."""
         self.control.waiting_for(peer, verb)
         gone = self._mesh.dead() or [peer]
         deadline = self.now() + LAST_WORDS
@@ -145,15 +145,12 @@ class TorchTransport(Transport):
             self.control.check()
             time.sleep(LAST_WORDS / 20)
         ranks = " and ".join(f"rank {rank}" for rank in gone)
-        closed = (
-            "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
+        how = "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
+        error = TransportError(
+            f"{ranks} {how}, and rank {self.rank} still waits in {self.operation}, {verb}"
         )
-        self.control.fail(
-            TransportError(
-                f"{ranks} {closed}, and rank {self.rank} still waits for it in "
-                f"{self.operation}, {verb}"
-            )
-        )
+        self.control.abort(error)
+        return error
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
         total = array.copy()
