@@ -26,9 +26,6 @@ ROOM = FRAME - START - 1
 MARK = 1  # the last byte of every frame, by which its arrival is seen
 FRAMES, BODIES, NOTES = 0, 1, 2  # gloo's tags
 
-# How often a waiting rank looks for a frame before it goes to sleep.
-GLANCES = 20
-
 # Frames to one peer that may be on their way before a send has to wait for them.
 WINDOW = 64
 
@@ -65,7 +62,7 @@ class Peer:
 
     def _await_frame(self) -> Job:
         frame = np.empty(FRAME, np.uint8)
-        return self._mesh.receive(self._rank, frame, FRAMES, MARK, GLANCES)
+        return self._mesh.receive(self._rank, frame, FRAMES, MARK)
 
     def send(self, message: Message) -> Job | None:
         """What to wait for until the message may be touched again, if anything."""

@@ -38,15 +38,16 @@ OPS = {
 
 
 class Waiters:
-    """Threads that wait for operations, one each; `news` is set when one has ended."""
+    """Threads that wait for operations, one each."""
 
     def __init__(self) -> None:
-        self.news = threading.Event()
+        self.missed: set[Job] = set()  # what was looked for and has not arrived
+        self._news = threading.Event()
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._free = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
 
-    def watch(self, job: Job) -> None:
+    def put(self, job: Job) -> None:
         """Have a thread wait for it."""
         if not self._free.acquire(blocking=False):
             thread = threading.Thread(target=self._body, name="gloo wait", daemon=True)
@@ -59,7 +60,15 @@ class Waiters:
             job.finish()
             del job  # or this thread would hold its buffer until the next one comes
             self._free.release()
-            self.news.set()
+            self._news.set()
+
+    def sleep(self, seconds: float) -> None:
+        """Until one of them has ended, or what was missed has arrived, or time is up."""
+        for job in self.missed:
+            job.watch()
+        self.missed.clear()
+        self._news.wait(seconds)
+        self._news.clear()
 
     def end(self) -> None:
         """End the threads; whatever they wait for has been broken."""
@@ -78,7 +87,6 @@ class Job:
         buffer: What is sent or received.
         arrived: For a receive, a cheap look at the buffer: whether its last byte has
             come. Bytes arrive in order, so a wait is then over at once.
-        glances: How often that is looked for before a thread waits for it.
     """
 
     def __init__(
@@ -87,13 +95,11 @@ class Job:
         work: Any,
         buffer: NDArray[Any],
         arrived: Callable[[], bool] | None = None,
-        glances: int = 0,
     ) -> None:
         self._waiters = waiters
         self._work = work
         self.buffer = buffer
         self._arrived = arrived
-        self._glances = glances
         self._over = False
         self._watched = False
         self._error: RuntimeError | None = None
@@ -114,16 +120,18 @@ class Job:
         return self._over and self._error is None
 
     def _look(self) -> None:
-        if self._arrived is not None:
-            if self._arrived():
-                self.finish()
-                return
-            self._glances -= 1
-            if self._glances >= 0:
-                return
-        # From here on only that thread may wait: a second wait would never return.
-        self._watched = True
-        self._waiters.watch(self)
+        if self._arrived is None:
+            self.watch()
+        elif self._arrived():
+            self.finish()
+        else:
+            self._waiters.missed.add(self)
+
+    def watch(self) -> None:
+        """Have a thread wait for it, and nobody else: a second wait would never return."""
+        if not self._over and not self._watched:
+            self._watched = True
+            self._waiters.put(self)
 
     def finish(self) -> None:
         """Wait for it."""
@@ -148,13 +156,11 @@ class Mesh:
         work = self._group.send([_tensor(array)], peer, tag)
         return Job(self.waiters, work, array)
 
-    def receive(
-        self, peer: int, array: Bytes, tag: int, last: int, glances: int = 0
-    ) -> Job:
+    def receive(self, peer: int, array: Bytes, tag: int, last: int) -> Job:
         """Start receiving as many bytes as the array has, of which `last` ends them."""
         array[-1] = last ^ 0xFF
         work = self._group.recv([_tensor(array)], peer, tag)
-        return Job(self.waiters, work, array, lambda: bool(array[-1] == last), glances)
+        return Job(self.waiters, work, array, lambda: bool(array[-1] == last))
 
     def allreduce(self, array: NDArray[Any], op: str) -> Job:
         """Start gloo's own allreduce, in place."""

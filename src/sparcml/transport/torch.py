@@ -19,7 +19,7 @@ from torch import distributed as dist
 from ..errors import TransportError
 from .base import EMPTY, Message, Pending, Transport
 from .farewell import Farewell
-from .frames import GLANCES, ROOM, START, Board, Peer, length
+from .frames import ROOM, START, Board, Peer, length
 from .gloo import Job, Mesh
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+GLANCES = 20  # looks at what is awaited before going to sleep
 NAP = 0.02  # seconds between two looks at the notes, in a long wait
 LAST_WORDS = 0.2  # seconds to hear why a connection has closed
 
@@ -126,9 +127,7 @@ class TorchTransport(Transport):
         if turn < GLANCES:
             os.sched_yield()
         else:
-            news = self._mesh.waiters.news
-            news.wait(NAP)
-            news.clear()
+            self._mesh.waiters.sleep(NAP)
 
     def done(self, job: Job, peer: int, verb: str) -> bool:
         """Whether it is; raises if the connection is lost."""
