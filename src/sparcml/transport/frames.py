@@ -18,7 +18,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .base import Message
-    from .gloo import Job, Mesh
+    from .gloo import Mesh
+    from .waiting import Job
 
 FRAME, NOTE = 1024, 2048
 START = 16  # where the text begins

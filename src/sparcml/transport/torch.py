@@ -20,12 +20,14 @@ from ..errors import TransportError
 from .base import EMPTY, Message, Pending, Transport
 from .farewell import Farewell
 from .frames import ROOM, START, Board, Peer, length
-from .gloo import Job, Mesh
+from .gloo import Mesh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from .waiting import Job
 
 GLANCES = 20  # looks at what is awaited before going to sleep
 NAP = 0.02  # seconds between two looks at the notes, in a long wait
@@ -180,6 +182,8 @@ class TorchTransport(Transport):
             self.control.leave()
         self._closed = True
         self._mesh.close()
+        self.peers.clear()  # what is awaited still holds on to gloo's threads and sockets
+        del self._board
 
     def _let_messages_leave(self) -> None:
         """The last frames may still wait for a peer that computes."""
