@@ -99,7 +99,7 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
     """
     from .transport.meeting import open_transport
 
-    return Communicator(open_transport(process_group, timeout or default_timeout()))
+    return Communicator(open_transport(process_group, seconds_to_wait(timeout)))
 
 
 def launch(

@@ -9,35 +9,38 @@ from __future__ import annotations
 import atexit
 import sys
 import time
-import weakref
-from typing import TYPE_CHECKING
+import traceback
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
 
     from .base import Transport
 
-MOMENT = 2.0  # seconds
+MOMENT = 3.0  # seconds
 
 
 class Farewell:
-    """The open transports of this process, and what ended it."""
+    """The open transports of this process, and what ended it. One for each engine."""
 
-    _instance: Farewell | None = None
+    _instances: ClassVar[dict[type, Farewell]] = {}
 
     def __init__(self) -> None:
-        self.transports: weakref.WeakSet[Transport] = weakref.WeakSet()
-        self._error: BaseException | None = None
+        self.transports: set[Transport] = set()  # open, or failed
+        self.error: BaseException | None = None
         self._print = sys.excepthook
         sys.excepthook = self._on_error
-        atexit.register(self._on_exit)
+        atexit.register(self.on_exit)
 
     @classmethod
-    def of_this_process(cls) -> Farewell:
+    def of_this_process(cls) -> Self:
         """The only one; the first call makes it."""
-        if cls._instance is None:
-            cls._instance = cls()
-        return cls._instance
+        if cls not in Farewell._instances:
+            Farewell._instances[cls] = cls()
+        found = Farewell._instances[cls]
+        assert isinstance(found, cls)
+        return found
 
     def _on_error(
         self,
@@ -45,23 +48,30 @@ class Farewell:
         error: BaseException,
         trace: TracebackType | None,
     ) -> None:
-        self._error = error
-        self._print(kind, error, trace)
+        self.error = error
+        if self._print is sys.__excepthook__:  # in one piece: ranks print at the same time
+            sys.stderr.write("".join(traceback.format_exception(kind, error, trace)))
+        else:
+            self._print(kind, error, trace)
 
-    def _on_exit(self) -> None:
-        transports = list(self.transports)
-        if self._error is not None:
-            sys.stderr.flush()
-            for transport in transports:
-                transport.control.abort(self._error)
-                transport.control.leave()
-            self._stay(transports)
-        for transport in transports:
+    def on_exit(self) -> None:
+        """Tell the others; after an error, give them a moment."""
+        sys.stderr.flush()
+        if self.error is not None:
+            self.tell_the_others()
+            end = time.monotonic() + MOMENT
+            while not self.alone() and time.monotonic() < end:
+                time.sleep(0.01)
+        for transport in list(self.transports):
             transport.close()
 
-    def _stay(self, transports: list[Transport]) -> None:
-        deadline = time.monotonic() + MOMENT
-        while not all(transport.control.everyone_gone() for transport in transports):
-            if time.monotonic() > deadline:
-                return
-            time.sleep(0.01)
+    def tell_the_others(self) -> None:
+        """That this rank ends, and in what error if it is one."""
+        for transport in self.transports:
+            if self.error is not None:
+                transport.control.abort(self.error)
+            transport.control.leave()
+
+    def alone(self) -> bool:
+        """Whether everybody else has left."""
+        return all(transport.control.everyone_gone() for transport in self.transports)

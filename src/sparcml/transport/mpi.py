@@ -7,11 +7,9 @@ own waits, take the processor from ranks that have work, and never look at the c
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import time
-import traceback
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +17,10 @@ from mpi4py import MPI
 
 from ..errors import TransportError
 from .base import EMPTY, Message, Pending, Transport
+from .farewell import MOMENT, Farewell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from numpy.typing import NDArray
 
@@ -32,8 +30,6 @@ PIECE = 1 << 30
 
 # Between two polls: first spin, then let others run, then sleep longer and longer.
 YIELDS, FIRST_NAP, LONGEST_NAP = 50, 20e-6, 500e-6
-
-FAREWELL = 3.0  # seconds that a failing rank gives its peers to report their own view
 
 OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
@@ -94,7 +90,7 @@ class MpiTransport(Transport):
 
     def __init__(self, comm: MPI.Comm, timeout: float) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size(), timeout)
-        farewell = _Farewell.of_this_process()  # first: opening may fail already
+        farewell = _MpiFarewell.of_this_process()  # first: opening may fail already
         self.comm = _duplicate(comm, timeout)
         self._notes = _duplicate(comm, timeout)
         self._telling: list[tuple[MPI.Request, bytes]] = []
@@ -159,7 +155,7 @@ class MpiTransport(Transport):
             return
         if self.control.failure is not None:
             return  # still to be seen off at the end: the others may not know yet
-        _Farewell.of_this_process().transports.discard(self)
+        _MpiFarewell.of_this_process().transports.discard(self)
         self.comm.Free()
         self._notes.Free()
 
@@ -193,65 +189,27 @@ def _duplicate(comm: MPI.Comm, timeout: float) -> MPI.Comm:
     return copy
 
 
-class _Farewell:
-    """What a process does when it ends with communicators open.
+class _MpiFarewell(Farewell):
+    """MPI_Finalize waits for all ranks, spinning and without an end.
 
-    Ranks that wait for it hear of it at once. If it ends in an error, MPI_Finalize would
-    wait for ranks that never come: then the job is aborted, after a moment in which the
-    others can say what they saw.
+    So the others are waited for before, and after an error the job is aborted if they do
+    not come. Their farewells must be read: MPI complains of messages that are not.
     """
 
-    _instance: _Farewell | None = None
-
-    def __init__(self) -> None:
-        self.transports: set[MpiTransport] = set()  # open, or failed
-        self._error: BaseException | None = None
-        self._print = sys.excepthook
-        sys.excepthook = self._on_error
-        atexit.register(self._on_exit)
-
-    @classmethod
-    def of_this_process(cls) -> _Farewell:
-        if cls._instance is None:
-            cls._instance = cls()
-        return cls._instance
-
-    def _on_error(
-        self,
-        kind: type[BaseException],
-        error: BaseException,
-        trace: TracebackType | None,
-    ) -> None:
-        self._error = error
-        if self._print is sys.__excepthook__:  # in one piece: ranks print at the same time
-            sys.stderr.write("".join(traceback.format_exception(kind, error, trace)))
-        else:
-            self._print(kind, error, trace)
-
-    def _on_exit(self) -> None:
+    def on_exit(self) -> None:
         if MPI.Is_finalized() or MPI.COMM_WORLD.Get_size() == 1:
             return
-        for transport in self.transports:
-            if self._error is not None:
-                transport.control.abort(self._error)
-            transport.control.leave()
         sys.stderr.flush()
-        self._see_the_others_off()
-
-    def _see_the_others_off(self) -> None:
-        """Wait for the peers' farewells: unread notes would make MPI complain.
-
-        MPI_Finalize waits for them too, but it spins, and without an end.
-        """
-        failed = self._error is not None
+        self.tell_the_others()
+        failed = self.error is not None
         start = time.monotonic()
         turn = 0
         # A rank that failed with nothing open cannot know how the others are doing.
         while failed or self.transports:
-            if self.transports and all(t.control.everyone_gone() for t in self.transports):
+            if self.transports and self.alone():
                 return
             waited = time.monotonic() - start
-            if failed and waited > FAREWELL:
+            if failed and waited > MOMENT:
                 MPI.COMM_WORLD.Abort(1)
             if not failed and waited > max(t.timeout for t in self.transports):
                 return

@@ -38,7 +38,7 @@ class _Sending(Pending):
     transport: TorchTransport
 
     def __init__(self, transport: TorchTransport, peer: int, message: Message) -> None:
-        super().__init__(transport, peer, f"send to rank {peer}")
+        super().__init__(transport, peer, f"send to rank {transport.labels[peer]}")
         with suppress(RuntimeError):
             self._job = transport.peers[peer].send(message)
             return
@@ -55,7 +55,7 @@ class _Receiving(Pending):
     transport: TorchTransport
 
     def __init__(self, transport: TorchTransport, peer: int) -> None:
-        super().__init__(transport, peer, f"receive from rank {peer}")
+        super().__init__(transport, peer, f"receive from rank {transport.labels[peer]}")
         self._message: Message | None = None
         self._body: Job | None = None
 
@@ -145,10 +145,11 @@ class TorchTransport(Transport):
         while self.now() < deadline:
             self.control.check()
             time.sleep(LAST_WORDS / 20)
-        ranks = " and ".join(f"rank {rank}" for rank in gone)
+        ranks = " and ".join(f"rank {self.labels[rank]}" for rank in gone)
         how = "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
         error = TransportError(
-            f"{ranks} {how}, and rank {self.rank} still waits in {self.operation}, {verb}"
+            f"{ranks} {how}, and rank {self.labels[self.rank]} still waits in "
+            f"{self.operation}, {verb}"
         )
         self.control.abort(error)
         return error
@@ -166,16 +167,15 @@ class TorchTransport(Transport):
         return self.split(range(self.size))
 
     def split(self, members: Sequence[int]) -> TorchTransport:
-        self.barrier()  # all are here, so that opening ends at once
         self._children += 1
         name = f"{self._children}:{'.'.join(map(str, members))}"
         store = dist.PrefixStore(name, self._store)
         rank = list(members).index(self.rank)
-        return self.adopt(TorchTransport(store, rank, len(members), self.timeout))
+        child = TorchTransport(store, rank, len(members), self.timeout)
+        child.labels = [self.labels[member] for member in members]
+        return self.adopt(child)
 
-    def close(self) -> None:
-        if self._closed:
-            return
+    def release(self) -> None:
         Farewell.of_this_process().transports.discard(self)
         if self.control.failure is None:
             self._let_messages_leave()
