@@ -34,8 +34,12 @@ inline bool has_blocks(std::size_t size, std::size_t count, std::size_t block) {
 // work.
 inline void require_ascending(const In<std::uint32_t>& indices, const char* message,
                               std::uint32_t blocks = UINT32_MAX) {
-  require(sparcml::ascending(indices.data(), indices.size(), blocks) == indices.size(),
-          message);
+  bool fine = false;
+  {
+    nb::gil_scoped_release nogil;
+    fine = sparcml::ascending(indices.data(), indices.size(), blocks) == indices.size();
+  }
+  require(fine, message);
 }
 
 inline sparcml::Op as_op(int op) {

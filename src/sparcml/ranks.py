@@ -9,6 +9,7 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .collectives import ONE_MACHINE
 from .communicator import Communicator
 from .errors import TransportError
 from .transport import ThreadTransport, World
@@ -67,7 +68,8 @@ def world(*, timeout: float | None = None) -> Communicator:
         from mpi4py import MPI
 
         return from_mpi(MPI.COMM_WORLD, timeout=timeout)
-    return Communicator(ThreadTransport(World(1), 0, seconds_to_wait(timeout)))
+    transport = ThreadTransport(World(1), 0, seconds_to_wait(timeout))
+    return Communicator(transport, ONE_MACHINE)
 
 
 def _torch_started_this() -> bool:
@@ -88,7 +90,11 @@ def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:
 
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"from_mpi: expected an mpi4py intracommunicator, got {comm!r}")
-    return Communicator(MpiTransport(comm, seconds_to_wait(timeout)))
+    transport = MpiTransport(comm, seconds_to_wait(timeout))
+    near = transport.comm.Split_type(MPI.COMM_TYPE_SHARED)
+    together = near.Get_size() == transport.size
+    near.Free()
+    return Communicator(transport, ONE_MACHINE if together else None)
 
 
 def from_group(process_group: Any = None, *, timeout: float | None = None) -> Communicator:
@@ -99,7 +105,9 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
     """
     from .transport.meeting import open_transport
 
-    return Communicator(open_transport(process_group, seconds_to_wait(timeout)))
+    transport = open_transport(process_group, seconds_to_wait(timeout))
+    together = os.environ.get("LOCAL_WORLD_SIZE") == str(transport.size)
+    return Communicator(transport, ONE_MACHINE if together else None)
 
 
 def launch(
@@ -122,7 +130,7 @@ def launch(
 
     def body(rank: int) -> None:
         transport = ThreadTransport(team, rank, limit)
-        comm = Communicator(transport)
+        comm = Communicator(transport, ONE_MACHINE)
         try:
             results[rank] = fn(comm)
         except BaseException as error:

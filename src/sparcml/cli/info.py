@@ -17,6 +17,7 @@ Facts = dict[str, dict[str, Any]]
 SETTINGS = {
     "SPARCML_ISA": ("best", "instruction set of the kernels"),
     "SPARCML_TIMEOUT": ("30", "seconds a rank waits for another before it raises"),
+    "SPARCML_DEBUG": ("", "1: check that vectors of requests stay unchanged"),
 }
 
 

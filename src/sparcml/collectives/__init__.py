@@ -19,6 +19,7 @@ from . import (
 )
 from .base import Call as Call
 from .base import Shape as Shape
+from .cost import ONE_MACHINE as ONE_MACHINE
 from .cost import Network as Network
 from .cost import Problem as Problem
 from .cost import Round as Round

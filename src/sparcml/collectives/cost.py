@@ -108,13 +108,13 @@ def union(problem: Problem, ranks: Iterable[int], blocks: int | None = None) -> 
 class Network:
     """What a message, a byte and an entry cost, in seconds.
 
-    The defaults are those of ranks on one machine, until a network has been measured.
+    The defaults are those of machines on 1 Gbit/s, until a network has been measured.
     """
 
-    latency: float = 50e-6
-    byte: float = 1e-9
+    latency: float = 150e-6
+    byte: float = 8.5e-9
     coded: float = 2e-9  # an entry that is coded and decoded
-    merged: float = 4e-9  # a sparse entry that goes through an addition
+    merged: float = 3.5e-9  # a sparse entry that goes through an addition
     written: float = 0.5e-9  # a value of a dense vector
 
     def seconds(self, rounds: Sequence[Round], entry_bytes: int) -> float:
@@ -132,3 +132,9 @@ class Network:
             total += self.byte * max(sent, awaited) + self.coded * max(leaving, arriving)
             total += self.merged * turn.merged + self.written * turn.written
         return total
+
+
+# Ranks that share one machine's memory and cores: bytes are cheap, and whoever waits for a
+# message waits for a core. Fitted to 4 and 8 ranks on 2 cores (docs/benchmarks.md); only
+# the ratios between the algorithms matter.
+ONE_MACHINE = Network(latency=300e-6, byte=0.3e-9, coded=4.5e-9)

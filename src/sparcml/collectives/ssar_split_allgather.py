@@ -56,4 +56,5 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     def reduced(owner: int) -> Load:
         return sum_of(edges[owner + 1] - edges[owner])
 
-    return split_reduce.cost(rank, problem) + allgather.cost(rank, problem.ranks, reduced)
+    rounds = split_reduce.cost(rank, problem) + allgather.cost(rank, problem.ranks, reduced)
+    return [*rounds, Round(written=2 * sum_of(problem.blocks).likely)]  # joining them
