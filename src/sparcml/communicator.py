@@ -31,10 +31,11 @@ from .request import Progress, unchanged
 from .session import Session
 from .stream import Stream, bounds, join, switch
 from .stream.convert import KINDS, as_kind, kind_of, opened
-from .transport import Stats, Transport
+from .transport import Stats, Trace, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
@@ -260,11 +261,29 @@ class Communicator:
         with self._session.call("barrier", "sum", None) as call:
             barrier(call)
 
+    def trace(self, path: str | Path | None, *, add: bool = False) -> None:
+        """Keep what every rank does from here on in one file, for Perfetto.
+
+        A collective call: all ranks make it. Communicators made from this one later are
+        in the trace too. Each rank adds its events when it closes, or with a path of
+        None, which ends the trace (each rank by itself).
+
+        Args:
+            path: The file, on a disk that all ranks share; otherwise one a machine.
+            add: Whether to keep what this program has traced to the same file before.
+        """
+        if self.stats.trace is not None:
+            self.stats.trace.close(self._transport)
+            self.stats.trace = None
+        if path is not None:
+            with self._session.operation("trace"):
+                self.stats.trace = Trace(self._transport, path, add=add)
+
     def duplicate(self) -> Communicator:
         """The same ranks with channels of their own, for another part of a program."""
         self.barrier()
         with self._session.operation("duplicate"):
-            return Communicator(self._transport.duplicate(), self._network)
+            return self._child(self._transport.duplicate())
 
     def split(self, color: int, key: int = 0) -> Communicator:
         """A communicator of the ranks with the same color, ordered by key, then rank."""
@@ -274,7 +293,10 @@ class Communicator:
         same = [r for r in range(self.size) if everyone[r][0] == color]
         members = sorted(same, key=lambda r: (everyone[r][1], r))
         with self._session.operation("split"):
-            return Communicator(self._transport.split(members), self._network)
+            return self._child(self._transport.split(members))
+
+    def _child(self, transport: Transport) -> Communicator:
+        return Communicator(transport, self._network, Stats(trace=self.stats.trace))
 
     def close(self) -> None:
         """Give the engine's resources back; a second time does nothing."""
@@ -282,7 +304,11 @@ class Communicator:
             helper, progress = self._background
             progress.close()
             helper.close()
-        self._session.close()
+        try:
+            if self.stats.trace is not None:
+                self.stats.trace.close(self._transport)
+        finally:
+            self._session.close()
 
     def __enter__(self) -> Self:
         return self

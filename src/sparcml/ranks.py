@@ -69,7 +69,7 @@ def world(*, timeout: float | None = None) -> Communicator:
 
         return from_mpi(MPI.COMM_WORLD, timeout=timeout)
     transport = ThreadTransport(World(1), 0, seconds_to_wait(timeout))
-    return Communicator(transport, ONE_MACHINE)
+    return _traced(Communicator(transport, ONE_MACHINE))
 
 
 def _torch_started_this() -> bool:
@@ -94,7 +94,7 @@ def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:
     near = transport.comm.Split_type(MPI.COMM_TYPE_SHARED)
     together = near.Get_size() == transport.size
     near.Free()
-    return Communicator(transport, ONE_MACHINE if together else None)
+    return _traced(Communicator(transport, ONE_MACHINE if together else None))
 
 
 def from_group(process_group: Any = None, *, timeout: float | None = None) -> Communicator:
@@ -107,7 +107,14 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
 
     transport = open_transport(process_group, seconds_to_wait(timeout))
     together = os.environ.get("LOCAL_WORLD_SIZE") == str(transport.size)
-    return Communicator(transport, ONE_MACHINE if together else None)
+    return _traced(Communicator(transport, ONE_MACHINE if together else None))
+
+
+def _traced(comm: Communicator) -> Communicator:
+    """With SPARCML_TRACE set, all communicators of a program go to one file."""
+    if path := os.environ.get("SPARCML_TRACE"):
+        comm.trace(path, add=True)
+    return comm
 
 
 def launch(
@@ -132,7 +139,7 @@ def launch(
         transport = ThreadTransport(team, rank, limit)
         comm = Communicator(transport, ONE_MACHINE)
         try:
-            results[rank] = fn(comm)
+            results[rank] = fn(_traced(comm))
         except BaseException as error:
             transport.abort(error)
             failures.append((rank, error, transport.control.began))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .collectives import Call, Shape
 from .errors import TransportError
-from .transport import Counting, Stats, Transport
+from .transport import Counting, Span, Stats, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,14 +43,16 @@ class Session:
         quantizer: Quantizer | None = None,
     ) -> Iterator[Call]:
         """A collective in which all ranks bring a vector like x, if one is given."""
-        with self.operation(collective):
+        with self.operation(collective) as span:
+            if span is not None and x is not None:
+                span.about.update(op=op, size=x.size, nnz=x.nnz)
             shape = None if x is None else Shape.of(x)
             call = Call(self._link, collective, op, self._sequence, shape, quantizer)
             yield call
             call.finish()
 
     @contextmanager
-    def operation(self, name: str) -> Iterator[None]:
+    def operation(self, name: str) -> Iterator[Span | None]:
         """One call at a time; whatever goes wrong in it, all ranks hear of it."""
         failure = self.transport.control.failure
         if self._closed or failure is not None:
@@ -63,12 +65,18 @@ class Session:
             )
         self._sequence += 1
         self.transport.operation = f"{name} #{self._sequence}"
+        trace = self.stats.trace
+        span = None if trace is None else trace.begin(name, self.transport)
         try:
             self.transport.control.check()
-            yield
+            yield span
             self.transport.operation = f"after {name} #{self._sequence}"
         except BaseException as error:
+            if span is not None:
+                span.about["error"] = f"{type(error).__name__}: {error}"
             self.transport.abort(error)
             raise
         finally:
+            if trace is not None and span is not None:
+                trace.end(span)
             self._busy.release()

@@ -38,17 +38,18 @@ def allgather(call: Call, x: Stream) -> list[Stream]:
     ]
 
 
-def allgather_messages(call: Call, mine: Message) -> list[Message]:
-    """Every rank's message, in the order of ranks, still coded."""
+def allgather_messages(call: Call, mine: Message, turn: int = 0) -> list[Message]:
+    """Every rank's message, in the order of ranks, still coded; rounds begin at `turn`."""
     P, me = call.size, call.rank
     held = [mine]  # of ranks me, me + 1, me + 2, ...
     while len(held) < P:
         distance = len(held)
         share = held[: P - distance]
         bundle = share[0] if len(share) == 1 else np.concatenate(share)
-        call.send_message((me - distance) % P, bundle)
+        call.send_message((me - distance) % P, bundle, turn)
         source = (me + distance) % P
-        bundle = call.receive_message(source)
+        bundle = call.receive_message(source, turn)
+        turn += 1
         with call.reading(source):
             held += _unbundle(call, bundle, source, len(share))
     return held[P - me :] + held[: P - me]

@@ -101,33 +101,33 @@ class Call:
 
     def add(self, a: Stream, b: Stream) -> Stream:
         """A op b."""
-        with self._link.stats.phase("add"):
+        with self._link.stats.phase("add", nnz=a.nnz + b.nnz):
             return add(a, b, self.op)
 
     def add_many(self, streams: Sequence[Stream]) -> Stream:
         """All of them, in this order."""
-        with self._link.stats.phase("add"):
+        with self._link.stats.phase("add", nnz=sum(s.nnz for s in streams)):
             return add_many(streams, self.op)
 
     def send(self, peer: int, stream: Stream, turn: int) -> Stream:
         """Start sending; what the peer will see comes back."""
         message, seen = self.encode(stream, turn)
-        self.send_message(peer, message)
+        self.send_message(peer, message, turn)
         return seen
 
     def receive(self, peer: int, turn: int, blocks: int | None = None) -> Stream:
         """The peer's stream of this round: the whole vector, or a range of `blocks`."""
-        return self.decode(self.receive_message(peer), peer, turn, blocks)
+        return self.decode(self.receive_message(peer, turn), peer, turn, blocks)
 
     def exchange(self, peer: int, stream: Stream, turn: int) -> tuple[Stream, Stream]:
         """Both send, both receive: (what the peer saw of mine, the peer's)."""
         arriving = self._link.irecv(peer)
         seen = self.send(peer, stream, turn)
-        return seen, self.decode(self._link.finish(arriving), peer, turn)
+        return seen, self.decode(self._link.finish(arriving, turn), peer, turn)
 
     def encode(self, stream: Stream, turn: int) -> tuple[Message, Stream]:
         """A message of this call and round, and what its readers will see."""
-        with self._link.stats.phase("encode"):
+        with self._link.stats.phase("encode", round=turn, nnz=stream.nnz):
             tag = wire.Tag(self._code, self._sequence, turn)
             whole = None if self._shape is None else self._shape.blocks
             # Other calls, ranks and rounds draw other random numbers; a repeat the same.
@@ -144,7 +144,8 @@ class Call:
         as_held: bool = True,
     ) -> Stream:
         """The stream in a message, after checking that it belongs here."""
-        with self._link.stats.phase("decode"), self.reading(source):
+        about = {"round": turn, "peer": source, "bytes": len(message)}
+        with self._link.stats.phase("decode", **about), self.reading(source):
             header = wire.Header.read(message)
             self.check(header, source)
             self._check_shape(header, source, turn)
@@ -181,19 +182,21 @@ class Call:
         with self._link.stats.phase("wait"):
             return self._link.transport.native_allreduce(array, self.op)
 
-    def send_message(self, peer: int, message: Message) -> None:
+    def send_message(self, peer: int, message: Message, turn: int | None = None) -> None:
         """Start sending bytes that are coded already."""
         # What has left gives its memory back, which the next message can use.
         self._leaving = [pending for pending in self._leaving if not pending.poll()]
-        self._leaving.append(self._link.isend(peer, message))
+        self._leaving.append(self._link.isend(peer, message, turn))
 
-    def receive_message(self, peer: int) -> Message:
+    def receive_message(self, peer: int, turn: int | None = None) -> Message:
         """The next bytes of that peer, still coded."""
-        return self._link.finish(self._link.irecv(peer))
+        return self._link.finish(self._link.irecv(peer), turn)
 
-    def receive_messages(self, peers: Sequence[int]) -> list[Message]:
+    def receive_messages(
+        self, peers: Sequence[int], turn: int | None = None
+    ) -> list[Message]:
         """The next bytes of each of these peers, whoever is first; one may come twice."""
-        return self._link.finish_all([self._link.irecv(peer) for peer in peers])
+        return self._link.finish_all([self._link.irecv(peer) for peer in peers], turn)
 
     def finish(self) -> None:
         """Wait until everything sent has left."""

@@ -20,12 +20,12 @@ def broadcast_message(call: Call, message: Message | None, root: int) -> Message
     """The root's message, on every rank."""
     P = call.size
     me = (call.rank - root) % P
-    distance = 1 << max(0, P - 1).bit_length()
-    while distance > 1:
-        distance //= 2
+    rounds = max(0, P - 1).bit_length()
+    for turn in range(rounds):
+        distance = 1 << (rounds - 1 - turn)
         if message is not None and me % (2 * distance) == 0 and me + distance < P:
-            call.send_message((me + distance + root) % P, message)
+            call.send_message((me + distance + root) % P, message, turn)
         elif message is None and me % (2 * distance) == distance:
-            message = call.receive_message((me - distance + root) % P)
+            message = call.receive_message((me - distance + root) % P, turn)
     assert message is not None
     return message

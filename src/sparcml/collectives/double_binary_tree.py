@@ -36,12 +36,13 @@ def double_binary_tree(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     progress = _Progress(call, densify(x))
     due: list[Step] = []
-    for steps in (*schedule(call.rank, call.size, progress.chunks), []):
+    rounds = (*schedule(call.rank, call.size, progress.chunks), [])
+    for turn, steps in enumerate(rounds):
         for step in steps:
             if step.source == call.rank:
-                progress.send(step)
+                progress.send(step, turn)
         # Of the round before: so the link has work while this rank waits and adds.
-        messages = call.receive_messages([step.source for step in due])
+        messages = call.receive_messages([step.source for step in due], turn - 1)
         for step, message in zip(due, messages, strict=True):
             progress.receive(step, message)
         due = [step for step in steps if step.target == call.rank]
@@ -67,14 +68,15 @@ class _Progress:
         self._complete: dict[tuple[int, int], Message] = {}
         self.total = blank(x, x.blocks)
 
-    def send(self, step: Step) -> None:
+    def send(self, step: Step, turn: int) -> None:
         here = step.half, step.chunk
         if step.way == UP:
-            self._call.send(step.target, self._sums.pop(here), step.turn)
+            message, _ = self._call.encode(self._sums.pop(here), step.turn)
+            self._call.send_message(step.target, message, turn)
             return
         if here in self._sums:  # the root: nobody sends it down to here
             self._keep(step, *self._call.encode(self._sums.pop(here), step.turn))
-        self._call.send_message(step.target, self._complete[here])
+        self._call.send_message(step.target, self._complete[here], turn)
         if step.target == self._children[step.half][-1]:
             del self._complete[here]
 

@@ -35,7 +35,7 @@ def master(call: Call, x: Stream) -> Stream:
         total = call.add(total, call.receive(rank, 0))
     message, total = call.encode(total, 1)
     for rank in others:
-        call.send_message(rank, message)
+        call.send_message(rank, message, 1)
     return total
 
 

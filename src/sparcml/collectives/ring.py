@@ -36,7 +36,7 @@ def ring(call: Call, x: Stream) -> Stream:
     edges = bounds(x.blocks, call.size)
     reduced = reduce_around(call, split(densify(x), edges))
     message, reduced = call.encode(reduced, call.size - 1)
-    call.send_message((call.rank + 1) % call.size, message)
+    call.send_message((call.rank + 1) % call.size, message, call.size - 1)
     total = blank(x, x.blocks)
     put(total, edges[(call.rank + 1) % call.size], reduced)
     for j, arrived in pass_around(call):
@@ -59,9 +59,9 @@ def pass_around(call: Call) -> Iterator[tuple[int, Message]]:
     """The other ranges, still coded: sent on first, so that they travel while read."""
     P, me = call.size, call.rank
     for turn in range(P - 1):
-        message = call.receive_message((me - 1) % P)
+        message = call.receive_message((me - 1) % P, P - 1 + turn)
         if turn < P - 2:  # the next rank has sent the last one itself
-            call.send_message((me + 1) % P, message)
+            call.send_message((me + 1) % P, message, P + turn)
         yield (me - turn) % P, message
 
 

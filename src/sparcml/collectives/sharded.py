@@ -34,7 +34,7 @@ def sharded(call: Call, x: Stream) -> Stream:
     reduced = call.add_many(split_reduce.collect(call, densify(x)))
     message, reduced = call.encode(reduced, 1)
     for step in range(1, P):
-        call.send_message((me + step) % P, message)
+        call.send_message((me + step) % P, message, 1)
     total = blank(x, x.blocks)
     put(total, edges[me], reduced)
     for step in range(1, P):

@@ -30,7 +30,7 @@ def ssar_ring(call: Call, x: Stream) -> Stream:
     edges = bounds(x.blocks, call.size)
     reduced = ring.reduce_around(call, split(x, edges))
     message, _ = call.encode(reduced, call.size - 1)
-    call.send_message((call.rank + 1) % call.size, message)
+    call.send_message((call.rank + 1) % call.size, message, call.size - 1)
     # All ranks, the owner too, decode the same bytes: parts in the same form.
     ranges = {(call.rank + 1) % call.size: message, **dict(ring.pass_around(call))}
     parts = [

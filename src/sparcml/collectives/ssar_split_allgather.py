@@ -41,7 +41,7 @@ def gather(call: Call, x: Stream, reduced: Stream) -> list[Stream]:
     spans = [b - a for a, b in pairwise(edges)]
     return [
         call.decode(m, rank, 1, spans[rank], as_held=False)
-        for rank, m in enumerate(allgather.allgather_messages(call, message))
+        for rank, m in enumerate(allgather.allgather_messages(call, message, 1))
     ]
 
 

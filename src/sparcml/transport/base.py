@@ -60,6 +60,8 @@ class Transport(ABC):
         self.control = Control(self)
         self.family: list[Transport] = [self]  # this rank's ends made from one another
         self.labels = list(range(size))  # what ranks are called in messages: the world's
+        self.channel = "0"  # the same name on all ranks, another for each duplicate
+        self._adopted = 0
 
     @abstractmethod
     def isend(self, peer: int, message: Message) -> Pending:
@@ -102,6 +104,8 @@ class Transport(ABC):
 
     def adopt(self, child: _T) -> _T:
         """Take a duplicate or a group into the family: they fail together."""
+        self._adopted += 1
+        child.channel = f"{self.channel}.{self._adopted}"
         child.family = self.family
         self.family.append(child)
         return child

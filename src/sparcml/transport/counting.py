@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .base import Message, Pending, Transport
+    from .trace import About, Trace
 
-PHASES = ("encode", "send", "wait", "decode", "add")
+PHASES = ("select", "encode", "send", "wait", "decode", "add")
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Stats:
     received_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     sent: list[tuple[int, int]] | None = None  # (peer, bytes) of each message, if kept
+    trace: Trace | None = field(default=None, repr=False)  # where events go, if anywhere
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def count_sent(self, peer: int, nbytes: int) -> None:
@@ -51,14 +53,18 @@ class Stats:
             self.sent = []
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Time what is done inside."""
+    def phase(self, name: str, **about: int | None) -> Iterator[About]:
+        """Time what is done inside; what is known about it can be added to the result."""
         start = time.perf_counter()
         try:
-            yield
+            yield about
         finally:
+            end = time.perf_counter()
             with self._lock:
-                self.seconds[name] += time.perf_counter() - start
+                self.seconds[name] += end - start
+            trace = self.trace  # another thread may end it
+            if trace is not None:
+                trace.add(name, start, end, about)
 
 
 class Counting:
@@ -68,25 +74,28 @@ class Counting:
         self.transport = transport
         self.stats = stats
 
-    def isend(self, peer: int, message: Message) -> Pending:
+    def isend(self, peer: int, message: Message, turn: int | None = None) -> Pending:
         """As the transport's."""
         self.stats.count_sent(peer, len(message))
-        with self.stats.phase("send"):
+        with self.stats.phase("send", peer=peer, bytes=len(message), round=turn):
             return self.transport.isend(peer, message)
 
     def irecv(self, peer: int) -> Pending:
         """As the transport's."""
         return self.transport.irecv(peer)
 
-    def finish(self, pending: Pending) -> Message:
+    def finish(self, pending: Pending, turn: int | None = None) -> Message:
         """Wait for a message that was started with `irecv` or `isend`."""
-        with self.stats.phase("wait"):
+        with self.stats.phase("wait", peer=pending.peer, round=turn) as about:
             message = pending.wait()
+            about["bytes"] = len(message) or None
         if len(message):
             self.stats.count_received(len(message))
         return message
 
-    def finish_all(self, pendings: Sequence[Pending]) -> list[Message]:
+    def finish_all(
+        self, pendings: Sequence[Pending], turn: int | None = None
+    ) -> list[Message]:
         """Wait for all of them, while each moves along."""
 
         def poll(awaited: Pending) -> bool:
@@ -96,11 +105,12 @@ class Counting:
                     behind.add(pending.peer)
             return awaited.peer not in behind
 
-        with self.stats.phase("wait"):
-            for pending in pendings:
+        messages = []
+        for pending in pendings:
+            with self.stats.phase("wait", peer=pending.peer, round=turn) as about:
                 self.transport.wait_for(partial(poll, pending), pending.peer, pending.verb)
-        messages = [pending.result() for pending in pendings]
-        for message in messages:
-            if len(message):
-                self.stats.count_received(len(message))
+                messages.append(pending.result())
+                about["bytes"] = len(messages[-1]) or None
+            if len(messages[-1]):
+                self.stats.count_received(len(messages[-1]))
         return messages
