@@ -40,9 +40,11 @@ bench: $(VENV)/.dev
 	  $(BIN)/sparcml bench allreduce -n $$n $(SUMS) --json $(RESULTS)-allreduce-$$n.json \
 	  || exit 1; done
 
-# The generated pages: algorithms from the docstrings, tables from the newest results.
+# The generated pages: algorithms from the docstrings, figures from traces, tables from the
+# newest results.
 docs: $(VENV)/.dev
 	$(BIN)/python docs/collect.py
+	$(BIN)/python docs/diagrams.py
 	$(BIN)/python benchmarks/tables.py
 
 clean:
@@ -58,8 +60,8 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 
 # What tests and linters need on top.
 $(VENV)/.dev: $(VENV)/.demo
-	@echo "setting up $(VENV): tests, linters and torch (CPU build, some 200 MB)"
-	$(PIP) torch
+	@echo "setting up $(VENV): tests, linters, matplotlib and torch (CPU build, some 200 MB)"
+	$(PIP) torch matplotlib
 	$(PIP) --group lint --group test
 	@touch $@
 

@@ -32,6 +32,9 @@ entries x time an entry. Until the network has been measured, these constants ar
 
 Entries at uniformly random places fill up as E[K] = N (1 - (1 - k/N)^P): at 1 % a rank, the sum of 8
 ranks has 7.7 %, that of 64 ranks 47 %.
+
+The figures are drawn by `docs/diagrams.py` from traces of real runs (see [tour.md](tour.md)): a column is
+a rank, time goes down by rounds, an arrow is a message in the colour of its sender, as wide as it is large.
 """
 
 
@@ -50,13 +53,14 @@ def page() -> str:
 
 
 def section(name: str) -> str:
-    """One file's docstring: costs become a list, the rest stays prose."""
+    """One file's docstring: costs become a list, the rest stays prose; a figure."""
     text = import_module(f"sparcml.collectives.{name}").__doc__ or ""
     text = re.sub(
         r"^(Steps|Bytes sent per rank|Reference):", r"\n**\1:**", text, flags=re.MULTILINE
     )
     text = re.sub(r"\n{3,}", "\n\n", text)
-    return f"## {name}\n\n{text.strip()}\n"
+    figure = f"![who sends to whom in {name}](figures/{name}.svg)"
+    return f"## {name}\n\n{text.strip()}\n\n{figure}\n"
 
 
 if __name__ == "__main__":

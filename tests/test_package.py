@@ -107,6 +107,16 @@ def test_the_index_of_algorithms_is_up_to_date():
         assert f"## {name}\n" in shown
 
 
+def test_the_figures_are_up_to_date():
+    """Drawn anew from new traces, they come out the same to the last byte."""
+    pytest.importorskip("matplotlib")
+    diagrams = runpy.run_path(str(ROOT / "docs/diagrams.py"))
+    shown = (ROOT / "docs/algorithms.md").read_text()
+    assert re.findall(r"\(figures/(.*)\.svg\)", shown) == diagrams["names"]()
+    for name in diagrams["names"]():
+        assert diagrams["figure"](name) == (ROOT / f"docs/figures/{name}.svg").read_text()
+
+
 def test_the_version_is_the_same_everywhere():
     assert f'version = "{sparcml.__version__}"' in (ROOT / "pyproject.toml").read_text()
     assert f"## {sparcml.__version__}" in (ROOT / "CHANGELOG.md").read_text()

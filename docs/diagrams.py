@@ -1,0 +1,200 @@
+"""Draw who sends what to whom, one figure a collective, from real traces: `make docs`.
+
+Each collective runs once on threads; its trace has every message with its round and its
+bytes. Time goes down, but by rounds and not by the clock, so the figures come out the same on
+every machine. Lines are as wide as messages are large.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+import sparcml
+from sparcml.collectives import ALLREDUCES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FIGURES = Path(__file__).with_name("figures")
+RANKS, SIZE, DENSITY = 8, 20_000, 0.05
+FULLER = {name: 1.0 for name, a in ALLREDUCES.items() if a.dense or name == "native"}
+FULLER["dsar_split_allgather"] = 0.3
+
+# The method in which a building block is seen at work.
+METHODS = {
+    "agree": "explain",
+    "split_reduce": "reduce_scatter",
+    "allgather": "allgather",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+}
+FOLDED = "ssar_recursive_double"  # on a number of ranks that is no power of two
+
+STYLE = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "sparcml"}
+COLOURS = [f"C{i}" for i in (0, 1, 2, 3, 4, 5, 6, 8)]
+INCH, WIDTH, LEFT, RIGHT = 0.3, 7.0, 0.85, 1.45  # a unit of height; widths
+SLOPE, STEP, GAP = 2.0, 1.2, 0.7  # height of a lone step, of one of many; between rounds
+HEAD = 2.2  # above the first round
+
+
+class Message(NamedTuple):
+    """One arrow."""
+
+    step: int  # how many the sender has sent before in the same round
+    sender: int
+    receiver: int
+    nbytes: int
+
+
+class Band(NamedTuple):
+    """One round of one call."""
+
+    title: str
+    messages: list[Message]
+
+    @property
+    def steps(self) -> int:
+        """Messages that a rank sends one after the other."""
+        return 1 + max((m.step for m in self.messages), default=0)
+
+    @property
+    def height(self) -> float:
+        """Room for them."""
+        return SLOPE if self.steps == 1 else STEP * self.steps
+
+
+def main() -> None:
+    """Write all figures."""
+    for name in names():
+        FIGURES.joinpath(f"{name}.svg").write_text(figure(name))
+
+
+def names() -> list[str]:
+    """What there is a figure of: the sections of algorithms.md."""
+    return [*ALLREDUCES, *METHODS, "folding"]
+
+
+def _vector(rank: int, density: float) -> sparcml.Stream:
+    rng = np.random.default_rng(rank)
+    places = np.sort(rng.choice(SIZE, int(density * SIZE), replace=False))
+    return sparcml.Stream(SIZE, places, np.ones(len(places), np.float32))
+
+
+def _work(comm: sparcml.Communicator, name: str) -> None:
+    x = _vector(comm.rank, FULLER.get(name, DENSITY))
+    if name in METHODS:
+        getattr(comm, METHODS[name])(x)
+    else:
+        comm.allreduce(x, algorithm=FOLDED if name == "folding" else name)
+
+
+def bands(name: str) -> tuple[int, list[Band]]:
+    """The rounds of a collective, from a trace of it: (ranks, rounds)."""
+    ranks = 6 if name == "folding" else RANKS
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+
+        def traced(comm: sparcml.Communicator) -> None:
+            comm.trace(path)
+            _work(comm, name)
+
+        sparcml.launch(traced, ranks)
+        events = json.loads(path.read_text())["traceEvents"]
+    return ranks, _rounds([e for e in events if e["ph"] == "X"])
+
+
+def _rounds(events: list[dict[str, Any]]) -> list[Band]:
+    found: dict[tuple[int, int], Band] = {}
+    sent: Counter[tuple[int, int, int]] = Counter()
+    for event in events:
+        about, rank = event["args"], event["pid"]
+        name, _, sequence = about["call"].partition(" #")
+        if event["name"] == "send":
+            turn = about.get("round", 0)
+            key = int(sequence), turn
+            band = found.setdefault(key, Band(f"{name}\nround {turn}", []))
+            step = sent[*key, rank]
+            sent[*key, rank] += 1
+            band.messages.append(Message(step, rank, about["peer"], about["bytes"]))
+        elif name == "native":
+            found.setdefault((int(sequence), 0), Band(name, []))
+    several = len({sequence for sequence, _ in found}) > 1
+    return [
+        # Ranks write to the trace in the order in which they end: sort.
+        Band(title if several else title.split("\n")[1], sorted(messages))
+        for _, (title, messages) in sorted(found.items())
+    ]
+
+
+def figure(name: str) -> str:
+    """The picture, as SVG."""
+    ranks, rounds = bands(name)
+    density = FULLER.get(name, DENSITY)
+    heading = f"{name}: {ranks} ranks, {SIZE} float32 values each, {density:.0%} stored"
+    height = sum(band.height + GAP for band in rounds)
+    inch = INCH if len(rounds) < 10 else 0.6 * INCH
+    with mpl.rc_context(STYLE):
+        canvas = Figure(figsize=(WIDTH, (height + HEAD) * inch), facecolor="white")
+        ax = canvas.add_axes(
+            (LEFT / WIDTH, 0, 1 - (LEFT + RIGHT) / WIDTH, 1),
+            xlim=(-0.5, ranks - 0.5),
+            ylim=(height, -HEAD),
+        )
+        ax.axis("off")
+        ax.text((ranks - 1) / 2, -1.75, heading, ha="center", va="center")
+        for rank in range(ranks):
+            ax.plot([rank] * 2, [-0.3, height - 0.2], color="0.8", lw=1, zorder=0)
+            ax.text(rank, -0.75, f"rank {rank}", ha="center", va="center", weight="bold")
+        largest = max(m.nbytes * b.steps for b in rounds for m in b.messages)
+        top = 0.0
+        for band in rounds:
+            _draw(ax, band, top, ranks, largest)
+            top += band.height + GAP
+        file = io.StringIO()
+        canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+
+
+def _draw(ax: Axes, band: Band, top: float, ranks: int, largest: int) -> None:
+    middle = top + band.height / 2
+    reach = SLOPE if band.steps == 1 else 0.9 * STEP
+    ax.axhspan(top - 0.15, top + band.height + 0.15, color="0.96", zorder=-1)
+    ax.text(-0.6, middle, band.title, ha="right", va="center")
+    if band.messages:
+        ax.text(ranks - 0.4, middle, _size(band), ha="left", va="center")
+    else:
+        text = "messages of the engine's own, which are not ours to see"
+        ax.text((ranks - 1) / 2, middle, text, ha="center", va="center", style="italic")
+    for m in band.messages:
+        start = (m.sender, y := top + m.step * STEP)
+        end = (m.receiver, y + reach)
+        colour = COLOURS[m.sender % len(COLOURS)]
+        width = 0.6 + 2.4 * m.nbytes / largest
+        arrow = {"arrowstyle": "-|>", "color": colour, "lw": width, "joinstyle": "miter"}
+        arrow |= {"shrinkA": 0, "shrinkB": 0, "mutation_scale": 7 + width}
+        ax.annotate("", end, start, arrowprops=arrow)
+        ax.plot(*start, "o", color=colour, ms=4)
+
+
+def _size(band: Band) -> str:
+    sizes = [m.nbytes for m in band.messages]
+    least, most = _bytes(min(sizes)), _bytes(max(sizes))
+    count = "1 message" if len(sizes) == 1 else f"{len(sizes)} messages"
+    return f"{count} of\n{least if least == most else f'{least} to {most}'}"
+
+
+def _bytes(nbytes: int) -> str:
+    return f"{nbytes} B" if nbytes < 1000 else f"{nbytes / 1000:.1f} kB"
+
+
+if __name__ == "__main__":
+    main()
