@@ -63,12 +63,14 @@ class Round:
         written: Values of dense vectors that are written, likely.
         waits: Messages that must pass before it goes on, where they are more than it
             sends: to a rank that all others send to, or further up in a tree.
+        coded: Whether entries pass through our wire format.
     """
 
     sends: tuple[tuple[int, tuple[Load, ...]], ...] = ()
     merged: float = 0.0
     written: float = 0.0
     waits: tuple[Load, ...] = ()
+    coded: bool = True
 
     def messages(self) -> int:
         """How many messages."""
@@ -129,7 +131,8 @@ class Network:
             leaving = sum(load.likely for load in turn.loads())
             arriving = sum(load.likely for load in turn.waits)
             total += self.latency * max(turn.messages(), len(turn.waits))
-            total += self.byte * max(sent, awaited) + self.coded * max(leaving, arriving)
+            total += self.byte * max(sent, awaited)
+            total += self.coded * max(leaving, arriving) * turn.coded
             total += self.merged * turn.merged + self.written * turn.written
         return total
 

@@ -28,13 +28,13 @@ def native(call: Call, x: Stream) -> Stream:
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:
-    """An estimate: halving, then doubling."""
+    """An estimate: halving, then doubling, of values as they are."""
+    P = problem.ranks
+    steps = (P - 1).bit_length()
+    shares = [0.5 ** (step + 1) for step in range(steps)]
     halves = []
-    span, distance = problem.blocks, 1
-    while distance < problem.ranks:
-        span = (span + 1) // 2
-        peer = (rank + distance) % problem.ranks
-        load = Load(span, span, span, span)
-        halves.append(Round(((peer, (load,)),), written=span))
-        distance *= 2
+    for step, share in enumerate(shares):
+        span = int(problem.blocks * share / sum(shares) * (P - 1) / P)
+        send = ((rank + (1 << step)) % P, (Load(span, span, span, span),))
+        halves.append(Round((send,), written=span, coded=False))
     return halves + halves[::-1]
