@@ -56,6 +56,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 	$(PIP) --upgrade pip
 	$(PIP) --group build
 	$(PIP) --no-build-isolation --editable '.[mpich]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 # What tests and linters need on top.

@@ -31,7 +31,7 @@ from .request import Progress, unchanged
 from .session import Session
 from .stream import Stream, bounds, join, switch
 from .stream.convert import KINDS, as_kind, kind_of, opened
-from .transport import Stats, Trace, Transport
+from .transport import Stats, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -276,6 +276,8 @@ class Communicator:
             self.stats.trace.close(self._transport)
             self.stats.trace = None
         if path is not None:
+            from .transport.trace import Trace  # JSON, locks and the like: when wanted
+
             with self._session.operation("trace"):
                 self.stats.trace = Trace(self._transport, path, add=add)
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from .collectives import Call, Shape
 from .errors import TransportError
-from .transport import Counting, Span, Stats, Transport
+from .transport import Counting, Stats, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .quantize import Quantizer
     from .stream import Stream
+    from .transport.trace import Span
 
 
 class Session:

@@ -7,5 +7,3 @@ from .counting import Counting as Counting
 from .counting import Stats as Stats
 from .threads import ThreadTransport as ThreadTransport
 from .threads import World as World
-from .trace import Span as Span
-from .trace import Trace as Trace
