@@ -112,7 +112,10 @@ time.sleep(60)
 """
     code, _, err = finish(start(tmp_path, body))
     assert code == 7
-    assert err.endswith("sparcml run: rank 1 called MPI_Abort with code 7\n")
+    # Hydra at times ends the job before it has passed MPI's own words on.
+    named = err.endswith("sparcml run: rank 1 called MPI_Abort with code 7\n")
+    assert named == ("Abort(7) on node 1" in err)
+    assert named or err.endswith("no rank said why: did one call MPI_Abort?\n")
 
 
 @needs_mpiexec

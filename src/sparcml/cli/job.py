@@ -16,6 +16,7 @@ from sparcml.cli.reports import GONE, Reports
 
 QUIET = 0.2  # seconds without output after which nothing more is on its way
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_KILLED = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
 
 
 class Job:
@@ -125,14 +126,17 @@ class Job:
         self._reports.receive()
         failure = self._reports.first_failure()
         code = 0 if failure else self._process.wait(GONE)
-        aborted = next((pump.aborted for pump in self._pumps if pump.aborted), "")
-        if code and aborted:
-            self.verdict = f"rank {aborted} called MPI_Abort with code {code}"
-            return code
+        for pump in self._pumps:
+            # The launcher kills the others then, and one of them may have been heard first.
+            if pump.aborted and (code or (failure and int(failure["code"]) in _KILLED)):
+                code = pump.code or code or 1
+                self.verdict = f"rank {pump.aborted} called MPI_Abort with code {code}"
+                return code
         failure = failure or (self._reports.vanished() if code else None)
         if failure:
             self.verdict = f"rank {failure['rank']} {failure['how']}"
             return int(failure["code"])
         if code:
-            self.verdict = f"mpiexec {rank.describe(code)}, and no rank said why"
+            how = rank.describe(code)
+            self.verdict = f"mpiexec {how}, and no rank said why: did one call MPI_Abort?"
         return code if code >= 0 else 128 - code

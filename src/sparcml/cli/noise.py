@@ -14,7 +14,9 @@ _REMARKS = (
 _CONTROL_C = re.compile(rb"\[mpiexec@.*(Ctrl-C|abort all ranks|requested)")
 _BEGINNINGS = (_RULE, _BANNER, *_REMARKS, b"[mpiexec@")
 # MPICH and Open MPI each name the rank that called MPI_Abort.
-_ABORT = re.compile(rb"Abort\(\d+\) on node (\d+) |MPI_ABORT was invoked on rank (\d+) ")
+_ABORT = re.compile(
+    rb"Abort\((?P<code>\d+)\) on node (?P<node>\d+) |MPI_ABORT was invoked on rank (?P<rank>\d+) "
+)
 
 
 class Pump:
@@ -24,6 +26,7 @@ class Pump:
         self.source = source
         self.open = True
         self.aborted = ""  # the rank that called MPI_Abort
+        self.code = 0  # and with what, if it is said
         self._sink = sink
         self._rest = b""  # the beginning of a line that may be a remark
         self._rule = b""  # what precedes a banner, if a banner follows
@@ -54,7 +57,8 @@ class Pump:
     def _kept(self, line: bytes) -> bytes:
         """What is passed on of a whole line, and of the rule before it."""
         if found := _ABORT.search(line):
-            self.aborted = (found[1] or found[2]).decode()
+            self.aborted = (found["node"] or found["rank"]).decode()
+            self.code = int(found["code"] or 0)
         if self._in_banner:
             self._in_banner = line != _RULE
             return b""
