@@ -16,7 +16,8 @@ from sparcml.cli.reports import GONE, Reports
 
 QUIET = 0.2  # seconds without output after which nothing more is on its way
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_KILLED = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
+_SIGNALS = (signal.SIGKILL, signal.SIGTERM)  # what hydra exits with if a rank is killed
+_KILLED = tuple(128 + number for number in _SIGNALS)
 
 
 class Job:
@@ -125,14 +126,15 @@ class Job:
     def _judge(self) -> int:
         self._reports.receive()
         failure = self._reports.first_failure()
+        if failure and int(failure["code"]) in _KILLED and self._aborted():
+            failure = None  # killed by the launcher, after what it reports itself
         code = 0 if failure else self._process.wait(GONE)
         for pump in self._pumps:
-            # The launcher kills the others then, and one of them may have been heard first.
-            if pump.aborted and (code or (failure and int(failure["code"]) in _KILLED)):
-                code = pump.code or code or 1
+            if pump.aborted and code:
                 self.verdict = f"rank {pump.aborted} called MPI_Abort with code {code}"
                 return code
-        failure = failure or (self._reports.vanished() if code else None)
+        if not self._aborted():
+            failure = failure or (self._reports.vanished() if code else None)
         if failure:
             self.verdict = f"rank {failure['rank']} {failure['how']}"
             return int(failure["code"])
@@ -140,3 +142,10 @@ class Job:
             how = rank.describe(code)
             self.verdict = f"mpiexec {how}, and no rank said why: did one call MPI_Abort?"
         return code if code >= 0 else 128 - code
+
+    def _aborted(self) -> bool:
+        """Whether the launcher has ended with a code that no killed rank gives it."""
+        code = self._process.poll()
+        return any(pump.aborted for pump in self._pumps) or (
+            code is not None and code > 0 and code not in (*_KILLED, *_SIGNALS)
+        )

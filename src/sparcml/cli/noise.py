@@ -15,7 +15,7 @@ _CONTROL_C = re.compile(rb"\[mpiexec@.*(Ctrl-C|abort all ranks|requested)")
 _BEGINNINGS = (_RULE, _BANNER, *_REMARKS, b"[mpiexec@")
 # MPICH and Open MPI each name the rank that called MPI_Abort.
 _ABORT = re.compile(
-    rb"Abort\((?P<code>\d+)\) on node (?P<node>\d+) |MPI_ABORT was invoked on rank (?P<rank>\d+) "
+    rb"Abort\(\d+\) on node (?P<node>\d+) |MPI_ABORT was invoked on rank (?P<rank>\d+) "
 )
 
 
@@ -26,7 +26,6 @@ class Pump:
         self.source = source
         self.open = True
         self.aborted = ""  # the rank that called MPI_Abort
-        self.code = 0  # and with what, if it is said
         self._sink = sink
         self._rest = b""  # the beginning of a line that may be a remark
         self._rule = b""  # what precedes a banner, if a banner follows
@@ -58,7 +57,6 @@ class Pump:
         """What is passed on of a whole line, and of the rule before it."""
         if found := _ABORT.search(line):
             self.aborted = (found["node"] or found["rank"]).decode()
-            self.code = int(found["code"] or 0)
         if self._in_banner:
             self._in_banner = line != _RULE
             return b""
