@@ -26,7 +26,7 @@ from .collectives.barrier import barrier
 from .collectives.broadcast import broadcast_message
 from .collectives.reduce import reduce
 from .collectives.split_reduce import collect
-from .errors import MismatchError
+from .errors import MismatchError, WireError
 from .request import Progress, unchanged
 from .session import Session
 from .stream import Stream, bounds, join, switch
@@ -121,13 +121,12 @@ class Communicator:
             TransportError: If a rank has raised, stalled or gone.
         """
         check_reduction(op, algorithm, quantize, return_seen=return_seen)
-        stream, back = opened_for(x, plain(op))
-        if out is not None:
-            back = into(out, stream)
+        stream, seen_back = opened_for(x, plain(op))
+        back = seen_back if out is None else into(out, stream)  # out takes the result alone
         if self.size == 1:
             with self._session.operation("allreduce"):
                 total = copied_if_alone(stream, 1)
-            return (back(total), back(total)) if return_seen else back(total)
+            return (back(total), seen_back(total)) if return_seen else back(total)
         algorithm = self._chosen(algorithm, stream, op, quantize)
         with self._session.call(algorithm, plain(op), stream, quantize) as call:
             total = ALLREDUCES[algorithm].run(call, stream)
@@ -136,7 +135,9 @@ class Communicator:
         seen = stream
         if quantize is not None:
             seen = join(call.seen, bounds(stream.blocks, self.size))
-        return back(finished(total, op, self.size)), back(finished(seen, op, self.size))
+        # Before the result goes to `out`, which may be x itself.
+        part = seen_back(copied_if_alone(finished(seen, op, self.size), 1))
+        return back(finished(total, op, self.size)), part
 
     def _chosen(
         self, algorithm: str, stream: Stream, op: str, quantize: Quantizer | None
@@ -253,8 +254,10 @@ class Communicator:
                 mine, _ = call.encode(switch(stream), KINDS.index(kind_of(x)))
             message = broadcast_message(call, mine, root)
             kind = call.verify(message, root).tag.round
+            if kind >= len(KINDS):
+                raise WireError(f"broadcast: rank {root} sent an unknown kind, {kind}")
             result = call.decode(message, root, kind)
-        return back(result) if back else as_kind(result, KINDS[kind % len(KINDS)])
+        return back(result) if back else as_kind(result, KINDS[kind])
 
     def barrier(self) -> None:
         """No rank goes on before all have come."""

@@ -96,6 +96,10 @@ def test_results_into_an_array_of_the_caller():
         out = np.empty_like(mine)
         assert comm.allreduce(mine, out=out) is out
         assert comm.allreduce(mine, out=mine) is mine
+        part = np.ones(3, np.float32)
+        total, seen = comm.allreduce(part, out=part, return_seen=True)
+        assert total is part
+        assert (total[0], seen[0]) == (comm.size, 1)
         tensor = torch.ones(4)
         comm.allreduce(tensor, out=tensor)
         for bad, why in (
