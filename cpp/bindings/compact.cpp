@@ -1,6 +1,7 @@
 #include "kernels/compact/compact.h"
 
 #include "bindings/arrays.h"
+#include "kernels/bitmap/bitmap.h"
 
 template <class T>
 static sparcml::Dense<T> checked(In<T> dense, double fill, std::size_t block, bool bitwise) {
@@ -37,7 +38,26 @@ static void bind(nb::module_& m) {
       "The number of blocks that differ from fill");
 }
 
+template <class T>
+static void bind_squeeze(nb::module_& m) {
+  m.def(
+      "squeeze",
+      [](In<T> dense, double fill, std::size_t limit, Out<std::uint8_t> plane, Out<T> ov) {
+        const sparcml::Dense<T> d = checked<T>(dense, fill, 1, true);
+        require(plane.size() == sparcml::bitmap_nbytes(static_cast<std::uint32_t>(d.size)),
+                "squeeze: plane must have 8 bytes per 64 values");
+        require(ov.size() >= limit, "squeeze: the output must have room for limit values");
+        nb::gil_scoped_release nogil;
+        return sparcml::squeeze<T>(d, limit, plane.data(), ov.data());
+      },
+      "dense"_a.noconvert(), "fill"_a, "limit"_a, "plane"_a.noconvert(), "ov"_a.noconvert(),
+      "Writes a bit plane and the values that differ from fill, bit for bit; returns their "
+      "number, at most limit + 1");
+}
+
 void register_compact(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
+  bind_squeeze<float>(m);
+  bind_squeeze<double>(m);
 }

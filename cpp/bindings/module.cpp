@@ -9,6 +9,7 @@ void register_crc(nb::module_& m);
 void register_ascending(nb::module_& m);
 void register_compact(nb::module_& m);
 void register_dense(nb::module_& m);
+void register_expand(nb::module_& m);
 void register_gap(nb::module_& m);
 void register_half(nb::module_& m);
 void register_merge(nb::module_& m);
@@ -24,6 +25,7 @@ NB_MODULE(_core, m) {
   register_ascending(m);
   register_compact(m);
   register_dense(m);
+  register_expand(m);
   register_gap(m);
   register_half(m);
   register_merge(m);

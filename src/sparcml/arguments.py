@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import memory
 from .collectives import ALLREDUCES, Problem
 from .quantize import Quantizer
 from .stream import MEAN, OPS, Stream, neutral, switch
@@ -115,7 +116,8 @@ def finished(x: Stream, op: str, ranks: int) -> Stream:
     """The result, divided if a mean was asked for."""
     if op != MEAN:
         return x
-    values = x.raw_values / x.dtype.type(ranks)
+    values = memory.empty(len(x.raw_values), x.dtype)
+    np.divide(x.raw_values, x.dtype.type(ranks), out=values)
     return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill)
 
 

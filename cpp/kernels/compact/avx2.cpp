@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "kernels/compact/generic.h"
+#include "kernels/ones.h"
 
 namespace sparcml::avx2 {
 namespace {
@@ -13,6 +14,20 @@ struct Vector {
     for (int k = 0; k < 64; k += lanes)
       all |= static_cast<std::uint64_t>(some<bitwise>(values + k, fill)) << k;
     return all;
+  }
+
+  static void pack(const float* values, std::uint64_t found, float* out) {
+    for (int k = 0; k < 64; k += 8, found >>= 8) {
+      const auto* lanes = reinterpret_cast<const __m128i*>(byte_ones[found & 0xff].data());
+      const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(lanes));
+      const __m256 kept = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values + k), order);
+      _mm256_storeu_ps(out, kept);
+      out += __builtin_popcountll(found & 0xff);
+    }
+  }
+
+  static void pack(const double* values, std::uint64_t found, double* out) {
+    pack_exactly(values, found, out);
   }
 
  private:
@@ -45,9 +60,16 @@ std::size_t count(Dense<T> dense) {
   return count_any<Vector>(dense);
 }
 
+template <class T>
+std::size_t squeeze(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov) {
+  return squeeze_any<Vector>(dense, limit, plane, ov);
+}
+
 template std::size_t compact(Dense<float>, std::size_t, std::uint32_t*, float*);
 template std::size_t compact(Dense<double>, std::size_t, std::uint32_t*, double*);
 template std::size_t count(Dense<float>);
 template std::size_t count(Dense<double>);
+template std::size_t squeeze(Dense<float>, std::size_t, std::uint8_t*, float*);
+template std::size_t squeeze(Dense<double>, std::size_t, std::uint8_t*, double*);
 
 }  // namespace sparcml::avx2

@@ -1,6 +1,8 @@
 // A scan of 64 values at a time, for any instruction set.
 //
 // Isa::differs<bitwise> compares 64 values with the fill and returns one bit for each.
+// Isa::pack writes those of 64 values that have a bit, and may write anything to the next 8.
+#include "kernels/bits.h"
 #include "kernels/compact/compact.h"
 
 namespace sparcml {
@@ -108,6 +110,29 @@ std::size_t compact_blocks(const Dense<T>& d, std::size_t limit, std::uint32_t* 
   return o;
 }
 
+template <class T>
+inline void pack_exactly(const T* values, std::uint64_t found, T* out) {
+  for (; found; found &= found - 1) *out++ = values[__builtin_ctzll(found)];
+}
+
+template <class Isa, bool bitwise, class T>
+std::size_t squeeze_values(const Dense<T>& d, std::size_t limit, std::uint8_t* plane, T* ov) {
+  std::size_t o = 0;
+  for (std::size_t start = 0; start < d.size; start += kWord) {
+    const std::uint64_t found = word<Isa, bitwise>(d, start);
+    const std::size_t more = __builtin_popcountll(found);
+    const T* values = d.values + start;
+    store64(plane + start / 8, found);
+    if (o + more > limit) return limit + 1;
+    if (o + more + 8 > limit || start + kWord > d.size)
+      pack_exactly(values, found, ov + o);
+    else
+      Isa::pack(values, found, ov + o);
+    o += more;
+  }
+  return o;
+}
+
 template <class Isa, bool bitwise, class T>
 std::size_t count_all(const Dense<T>& d) {
   std::size_t n = 0;
@@ -126,6 +151,12 @@ std::size_t compact_any(const Dense<T>& d, std::size_t limit, std::uint32_t* oi,
                      : compact_values<Isa, false>(d, limit, oi, ov);
   return d.bitwise ? compact_blocks<Isa, true>(d, limit, oi, ov)
                    : compact_blocks<Isa, false>(d, limit, oi, ov);
+}
+
+template <class Isa, class T>
+std::size_t squeeze_any(const Dense<T>& d, std::size_t limit, std::uint8_t* plane, T* ov) {
+  return d.bitwise ? squeeze_values<Isa, true>(d, limit, plane, ov)
+                   : squeeze_values<Isa, false>(d, limit, plane, ov);
 }
 
 template <class Isa, class T>

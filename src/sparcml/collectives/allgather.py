@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from .. import wire
+from .. import memory, wire
 from ..errors import WireError
 from .cost import Load, Round
 
@@ -45,7 +43,7 @@ def allgather_messages(call: Call, mine: Message, turn: int = 0) -> list[Message
     while len(held) < P:
         distance = len(held)
         share = held[: P - distance]
-        bundle = share[0] if len(share) == 1 else np.concatenate(share)
+        bundle = share[0] if len(share) == 1 else memory.concatenate(share)
         call.send_message((me - distance) % P, bundle, turn)
         source = (me + distance) % P
         bundle = call.receive_message(source, turn)

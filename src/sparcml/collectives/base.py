@@ -144,13 +144,26 @@ class Call:
         as_held: bool = True,
     ) -> Stream:
         """The stream in a message, after checking that it belongs here."""
+        with self._opening(message, source, turn):
+            fill = neutral(self.op)
+            return wire.decode(message, fill, blocks=blocks, as_held=as_held)[1]
+
+    def decode_into(
+        self, whole: Stream, edges: Sequence[int], message: Message, source: int, turn: int
+    ) -> None:
+        """The same, straight into the range of a dense stream that the source owns."""
+        with self._opening(message, source, turn):
+            start, end = edges[source], edges[source + 1]
+            wire.decode_into(whole, start, message, end - start)
+
+    @contextmanager
+    def _opening(self, message: Message, source: int, turn: int) -> Iterator[None]:
         about = {"round": turn, "peer": source, "bytes": len(message)}
         with self._link.stats.phase("decode", **about), self.reading(source):
             header = wire.Header.read(message)
             self.check(header, source)
             self._check_shape(header, source, turn)
-            fill = neutral(self.op)
-            return wire.decode(message, fill, blocks=blocks, as_held=as_held)[1]
+            yield
 
     @contextmanager
     def reading(self, source: int) -> Iterator[None]:
@@ -192,11 +205,12 @@ class Call:
         """The next bytes of that peer, still coded."""
         return self._link.finish(self._link.irecv(peer), turn)
 
-    def receive_messages(
+    def arrivals(
         self, peers: Sequence[int], turn: int | None = None
-    ) -> list[Message]:
-        """The next bytes of each of these peers, whoever is first; one may come twice."""
-        return self._link.finish_all([self._link.irecv(peer) for peer in peers], turn)
+    ) -> Iterator[tuple[int, Message]]:
+        """(peer, its next bytes) in this order, while all arrive; one may come twice."""
+        pendings = [self._link.irecv(peer) for peer in peers]
+        return zip(peers, self._link.finish_each(pendings, turn), strict=True)
 
     def finish(self) -> None:
         """Wait until everything sent has left."""

@@ -42,8 +42,8 @@ def double_binary_tree(call: Call, x: Stream) -> Stream:
             if step.source == call.rank:
                 progress.send(step, turn)
         # Of the round before: so the link has work while this rank waits and adds.
-        messages = call.receive_messages([step.source for step in due], turn - 1)
-        for step, message in zip(due, messages, strict=True):
+        arrivals = call.arrivals([step.source for step in due], turn - 1)
+        for step, (_, message) in zip(due, arrivals, strict=True):
             progress.receive(step, message)
         due = [step for step in steps if step.target == call.rank]
     return progress.total

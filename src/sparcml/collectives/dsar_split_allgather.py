@@ -1,6 +1,6 @@
 """Sparse allreduce by split and allgather, for a sum that becomes dense.
 
-Steps: 1 (P - 1 messages), then ceil(log2(P)).
+Steps: 2 (P - 1 messages each).
 Bytes sent per rank: its stream outside its range, then P - 1 dense ranges of N / P.
 
 Like ssar_split_allgather, but the owner sums into a dense range from the start, so each
@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from .. import memory
 from ..stream import Stream, bounds, neutral
-from ..stream.parts import join_dense
+from ..stream.parts import blank
 from . import split_reduce
 from . import ssar_split_allgather as ssar
 from .cost import Problem, Round
+from .split_gather import spread
 
 if TYPE_CHECKING:
     from .base import Call
@@ -32,12 +32,16 @@ def dsar_split_allgather(call: Call, x: Stream) -> Stream:
     reduced = empty_like(parts[0], neutral(call.op))
     for part in parts:
         reduced = call.add(reduced, part)
-    return join_dense(ssar.gather(call, x, reduced), bounds(x.blocks, call.size))
+    edges = bounds(x.blocks, call.size)
+    whole = blank(reduced, x.blocks)
+    for rank, message in spread(call, ssar.encode(call, reduced), 1):
+        call.decode_into(whole, edges, message, rank, 1)
+    return whole
 
 
 def empty_like(part: Stream, fill: float) -> Stream:
     """A dense stream with nothing in it yet."""
-    values = np.full(part.size, fill, part.dtype)
+    values = memory.full(part.size, fill, part.dtype)
     return Stream.trusted(part.size, None, values, part.block, fill, scratch=True)
 
 

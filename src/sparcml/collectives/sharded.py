@@ -17,10 +17,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..stream import bounds
-from ..stream.parts import blank, put
+from ..stream.parts import blank
 from ..stream.switch import densify
-from . import split_reduce
+from . import split_gather, split_reduce
 from .cost import Problem, Round, union
+from .split_gather import spread
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -29,18 +30,12 @@ if TYPE_CHECKING:
 
 def sharded(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
-    P, me = call.size, call.rank
-    edges = bounds(x.blocks, P)
+    edges = bounds(x.blocks, call.size)
     reduced = call.add_many(split_reduce.collect(call, densify(x)))
-    message, reduced = call.encode(reduced, 1)
-    for step in range(1, P):
-        call.send_message((me + step) % P, message, 1)
+    message, _ = call.encode(reduced, 1)
     total = blank(x, x.blocks)
-    put(total, edges[me], reduced)
-    for step in range(1, P):
-        owner = (me - step) % P
-        span = edges[owner + 1] - edges[owner]
-        put(total, edges[owner], call.receive(owner, 1, span))
+    for owner, arrived in spread(call, message, 1):
+        call.decode_into(total, edges, arrived, owner, 1)
     return total
 
 
@@ -49,6 +44,5 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     P, N = problem.ranks, problem.blocks
     edges = bounds(N, P)
     load = union(problem, range(P), edges[rank + 1] - edges[rank])
-    sends = [((rank + step) % P, (load,)) for step in range(1, P)]
-    parts = [turn.sends for turn in split_reduce.cost(rank, problem)]
-    return [Round(s, written=N * (P - 1) / P) for s in [*parts, tuple(sends)] if s]
+    turns = split_reduce.cost(rank, problem) + split_gather.cost(rank, P, load)
+    return [Round(turn.sends, written=N * (P - 1) / P) for turn in turns]

@@ -29,9 +29,9 @@ def collect(call: Call, x: Stream) -> list[Stream]:
         owner = (call.rank + step) % call.size
         call.seen[owner] = call.send(owner, parts[owner], 0)
     received = {call.rank: mine}
-    for step in range(1, call.size):
-        source = (call.rank - step) % call.size
-        received[source] = call.receive(source, 0, mine.blocks)
+    sources = [(call.rank - step) % call.size for step in range(1, call.size)]
+    for source, message in call.arrivals(sources, 0):
+        received[source] = call.decode(message, source, 0, mine.blocks)
     return [received[rank] for rank in range(call.size)]
 
 

@@ -1,6 +1,6 @@
 """Sparse allreduce by split and allgather: for large data with a sparse result.
 
-Steps: 1 (P - 1 messages), then ceil(log2(P)).
+Steps: 2 (P - 1 messages each).
 Bytes sent per rank: its stream outside its range, then P - 1 reduced ranges; between
 2 (P - 1) / P and P times those of one rank's stream if indices are spread evenly.
 
@@ -13,48 +13,46 @@ Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..stream import add, bounds, difference, join
-from . import allgather, split_reduce
-from .cost import Load, Problem, Round, union
+from . import split_gather, split_reduce
+from .cost import Problem, Round, union
+from .split_gather import spread
 
 if TYPE_CHECKING:
     from ..stream import Stream
+    from ..transport import Message
     from .base import Call
 
 
 def ssar_split_allgather(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks."""
     reduced = call.add_many(split_reduce.collect(call, x))
-    return join(gather(call, x, reduced), bounds(x.blocks, call.size))
-
-
-def gather(call: Call, x: Stream, reduced: Stream) -> list[Stream]:
-    """Every rank's reduced range; all ranks, the owner too, decode the same bytes."""
     edges = bounds(x.blocks, call.size)
+    spans = [b - a for a, b in pairwise(edges)]
+    ranges = [reduced] * call.size
+    for rank, message in spread(call, encode(call, reduced), 1):
+        ranges[rank] = call.decode(message, rank, 1, spans[rank], as_held=False)
+    call.finish()  # what is still leaving would stand still while the ranges are joined
+    return join(ranges, edges)
+
+
+def encode(call: Call, reduced: Stream) -> Message:
+    """This rank's range for all; they, and the owner too, will decode the same bytes."""
     message, coded = call.encode(reduced, 1)
     if call.quantizer is not None:  # the owner answers for what its coding changed
         call.seen[call.rank] = add(call.seen[call.rank], difference(coded, reduced))
-    spans = [b - a for a, b in pairwise(edges)]
-    return [
-        call.decode(m, rank, 1, spans[rank], as_held=False)
-        for rank, m in enumerate(allgather.allgather_messages(call, message, 1))
-    ]
+    return message
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends, round by round."""
     edges = bounds(problem.blocks, problem.ranks)
 
-    @cache  # ranges have one of two sizes
-    def sum_of(span: int) -> Load:
-        return union(problem, range(problem.ranks), span)
-
-    def reduced(owner: int) -> Load:
-        return sum_of(edges[owner + 1] - edges[owner])
-
-    rounds = split_reduce.cost(rank, problem) + allgather.cost(rank, problem.ranks, reduced)
-    return [*rounds, Round(written=2 * sum_of(problem.blocks).likely)]  # joining them
+    everyone = range(problem.ranks)
+    reduced = union(problem, everyone, edges[rank + 1] - edges[rank])
+    rounds = split_reduce.cost(rank, problem)
+    rounds += split_gather.cost(rank, problem.ranks, reduced)
+    return [*rounds, Round(written=2 * union(problem, everyone).likely)]  # joining them

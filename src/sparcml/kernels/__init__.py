@@ -15,9 +15,11 @@ from .sums import ascending as ascending
 from .sums import combine_dense as combine_dense
 from .sums import compact as compact
 from .sums import count as count
+from .sums import expand as expand
 from .sums import merge as merge
 from .sums import merge_many as merge_many
 from .sums import place as place
 from .sums import scatter as scatter
+from .sums import squeeze as squeeze
 
 isa, isas, use_isa = _core.isa, _core.isas, _core.use_isa

@@ -7,6 +7,7 @@ The layouts of the sections are drawn in `cpp/kernels/gap/gap.h` and
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import memory
 from . import _core
 
 Bytes = NDArray[np.uint8]
@@ -32,7 +33,7 @@ def gap_encode(indices: Indices, r: int | None = None, out: Bytes | None = None)
     elif out is None:
         nbytes = _core.gap_nbytes(indices, r)
     if out is None:
-        out = np.empty(nbytes, np.uint8)
+        out = memory.empty(nbytes, np.uint8)
     _core.gap_encode(indices, r, out)
     return out
 
@@ -41,7 +42,7 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
     """The nnz indices below blocks; ValueError if data is no section of such."""
     if nnz > 8 * data.size:  # before anything is allocated for them
         raise ValueError(f"gap_decode: {data.size} bytes cannot hold {nnz} entries")
-    out = np.empty(nnz, np.uint32)
+    out = memory.empty(nnz, np.uint32)
     _core.gap_decode(data, nnz, blocks, out)
     return out
 
@@ -49,7 +50,7 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
 def bitmap_encode(indices: Indices, blocks: int, out: Bytes | None = None) -> Bytes:
     """One bit per block, set for those in indices, in words of 8 bytes."""
     if out is None:
-        out = np.empty(-(-blocks // 64) * 8, np.uint8)
+        out = memory.empty(-(-blocks // 64) * 8, np.uint8)
     _core.bitmap_encode(indices, blocks, out)
     return out
 
@@ -58,7 +59,7 @@ def bitmap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
     """The nnz indices below blocks; ValueError if data is no section of such."""
     if nnz > 8 * data.size:  # before anything is allocated for them
         raise ValueError(f"bitmap_decode: {data.size} bytes cannot hold {nnz} entries")
-    out = np.empty(nnz, np.uint32)
+    out = memory.empty(nnz, np.uint32)
     _core.bitmap_decode(data, nnz, blocks, out)
     return out
 
@@ -75,7 +76,7 @@ def to_half(
 ) -> NDArray[np.uint16]:
     """The bits of values as float16 or bfloat16, to nearest, ties to even."""
     if out is None:
-        out = np.empty(values.size, np.uint16)
+        out = memory.empty(values.size, np.uint16)
     _core.to_half(values, out, bfloat)
     return out
 
@@ -87,7 +88,7 @@ def from_half(
 ) -> NDArray[np.float32]:
     """The values that have these bits as float16 or bfloat16."""
     if out is None:
-        out = np.empty(bits.size, np.float32)
+        out = memory.empty(bits.size, np.float32)
     _core.from_half(bits, out, bfloat)
     return out
 
@@ -96,8 +97,8 @@ def to_bytes(
     values: NDArray[np.float32], bucket: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     """A scale for each bucket, and each value as a signed byte of it."""
-    scales = np.empty(-(-values.size // bucket), np.float32)
-    codes = np.empty(values.size, np.int8)
+    scales = memory.empty(-(-values.size // bucket), np.float32)
+    codes = memory.empty(values.size, np.int8)
     _core.to_bytes(values, bucket, scales, codes)
     return scales, codes
 
@@ -106,6 +107,6 @@ def from_bytes(
     scales: NDArray[np.float32], codes: NDArray[np.int8], bucket: int
 ) -> NDArray[np.float32]:
     """The values that bytes and scales stand for."""
-    values = np.empty(codes.size, np.float32)
+    values = memory.empty(codes.size, np.float32)
     _core.from_bytes(scales, codes, bucket, values)
     return values

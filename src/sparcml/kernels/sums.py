@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import memory
 from . import _core
 
 Float = TypeVar("Float", np.float32, np.float64)
@@ -25,7 +26,7 @@ def combine_dense(
 ) -> Values[Float]:
     """Return a op b, into `out` if given (which may be a or b)."""
     if out is None:
-        out = np.empty_like(a)
+        out = memory.empty(a.size, a.dtype)
     _core.combine_dense(OPS[op], a, b, out)
     return out
 
@@ -39,8 +40,8 @@ def merge(
     block: int = 1,
 ) -> Entries[Float]:
     """The entries of a and b together; where both have one, a's op b's."""
-    indices = np.empty(ai.size + bi.size, np.uint32)
-    values = np.empty(av.size + bv.size, av.dtype)
+    indices = memory.empty(ai.size + bi.size, np.uint32)
+    values = memory.empty(av.size + bv.size, av.dtype)
     nnz = _core.merge(OPS[op], ai, av, bi, bv, block, indices, values)
     return indices[:nnz], values[: nnz * block]
 
@@ -51,8 +52,8 @@ def merge_many(op: str, parts: list[Entries[Float]], block: int = 1) -> Entries[
         raise ValueError("merge_many: parts must not be empty")
     indices = [i for i, _ in parts]
     values = [v for _, v in parts]
-    oi = np.empty(sum(i.size for i in indices), np.uint32)
-    ov = np.empty(oi.size * block, values[0].dtype)
+    oi = memory.empty(sum(i.size for i in indices), np.uint32)
+    ov = memory.empty(oi.size * block, values[0].dtype)
     nnz = _core.merge_many(OPS[op], indices, values, block, oi, ov)
     return oi[:nnz], ov[: nnz * block]
 
@@ -109,3 +110,24 @@ def count(
 def ascending(indices: Indices, blocks: int) -> int:
     """The first position that breaks i[0] < i[1] < ... < blocks; the size if none."""
     return _core.ascending(indices, blocks)
+
+
+def squeeze(
+    dense: Values[Float],
+    fill: float,
+    plane: NDArray[np.uint8],
+    values: Values[Float],
+) -> int:
+    """A bit plane and the values that differ from fill, bit for bit; returns how many.
+
+    As `compact(..., bitwise=True)` and `bitmap_encode`, in one pass. If there are more
+    than `values` has room for, it says so by a larger number.
+    """
+    return _core.squeeze(dense, fill, values.size, plane, values)
+
+
+def expand(
+    plane: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
+) -> None:
+    """The values where the plane has ones, fill elsewhere; ValueError if they disagree."""
+    _core.expand(plane, values, fill, out)

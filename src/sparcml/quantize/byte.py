@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from .. import kernels
+from .. import kernels, memory
 from .base import Code, Quantizer
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Byte(Quantizer):
         """Scales, then bytes."""
         del seed
         scales, codes = kernels.to_bytes(values, self.bucket)
-        data = np.concatenate((scales.view(np.uint8), codes.view(np.uint8)))
+        data = memory.concatenate((scales.view(np.uint8), codes.view(np.uint8)))
         return Code(len(values), data)
 
     def decode(self, code: Code) -> NDArray[np.float32]:

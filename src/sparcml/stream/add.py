@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import kernels
+from .. import kernels, memory
 from .ops import neutral
 from .stream import Stream
 from .switch import dense_is_smaller, densify, switch
@@ -74,7 +74,7 @@ def _dense_dense(a: Stream, b: Stream, op: str) -> Stream:
 
 
 def _dense_sparse(dense: Stream, sparse: Stream, op: str) -> Stream:
-    values = dense.raw_values if dense.is_scratch else dense.raw_values.copy()
+    values = dense.raw_values if dense.is_scratch else memory.copy(dense.raw_values)
     kernels.scatter(op, values, *sparse.pairs(), dense.block)
     return Stream.trusted(dense.size, None, values, dense.block, neutral(op), scratch=True)
 

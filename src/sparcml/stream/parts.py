@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import kernels
+from .. import kernels, memory
 from .stream import Stream
 from .switch import dense_is_smaller, switch
 
@@ -34,7 +34,7 @@ def split(x: Stream, edges: Sequence[int]) -> list[Stream]:
             )
             for a, b in itertools.pairwise(edges)
         ]
-    cuts = np.searchsorted(x.raw_indices, np.asarray(edges, np.uint64))
+    cuts = np.searchsorted(x.raw_indices, np.asarray(edges, np.uint32))
     parts = []
     for j, (a, b) in enumerate(itertools.pairwise(edges)):
         inside = slice(cuts[j], cuts[j + 1])
@@ -52,8 +52,8 @@ def join(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
     nnz = sum(p.nnz for p in parts)
     if dense_is_smaller(nnz, blocks, first.entry_bytes):
         return join_dense(parts, edges)
-    indices = np.empty(nnz, np.uint32)
-    values = np.empty(nnz * first.block, first.dtype)
+    indices = memory.empty(nnz, np.uint32)
+    values = memory.empty(nnz * first.block, first.dtype)
     at = 0
     for part, start in zip(parts, edges, strict=False):
         end = at + part.nnz
@@ -74,7 +74,7 @@ def join_dense(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
 
 def blank(x: Stream, blocks: int) -> Stream:
     """A dense stream like x, with so many blocks, whose values are still to be `put`."""
-    values = np.empty(blocks * x.block, x.dtype)
+    values = memory.empty(blocks * x.block, x.dtype)
     return Stream.trusted(len(values), None, values, x.block, x.fill, scratch=True)
 
 

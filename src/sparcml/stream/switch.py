@@ -6,9 +6,7 @@ cost nnz (c + v) bytes sparse and N v dense: they break even at delta = N v / (c
 
 from __future__ import annotations
 
-import numpy as np
-
-from .. import kernels
+from .. import kernels, memory
 from .stream import Stream
 
 INDEX_BYTES = 4
@@ -30,6 +28,6 @@ def densify(x: Stream) -> Stream:
     """The dense form, with the fill where nothing is stored; ours to overwrite."""
     if x.is_dense:
         return x
-    values = np.full(x.size, x.fill, x.dtype)
+    values = memory.full(x.size, x.fill, x.dtype)
     kernels.place(values, *x.pairs(), x.block)
     return Stream.trusted(x.size, None, values, x.block, x.fill, scratch=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)
+MOMENT = 50e-6  # seconds
 _T = TypeVar("_T", bound="Transport")
 
 
@@ -36,6 +37,10 @@ class Pending(ABC):
     @abstractmethod
     def poll(self) -> bool:
         """Move it along without waiting; true once it is done."""
+
+    def begin(self) -> bool:
+        """Let it move along while another is waited for; true if it needs that no more."""
+        return self.poll()
 
     @abstractmethod
     def result(self) -> Message:
@@ -80,8 +85,8 @@ class Transport(ABC):
         """The notes that have arrived on the control channel, with their senders."""
 
     @abstractmethod
-    def idle(self, turn: int) -> None:
-        """Give the processor away between two polls; `turn` counts from 0."""
+    def idle(self, waited: float) -> None:
+        """Give the processor away between two polls, `waited` seconds after the first."""
 
     @abstractmethod
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
@@ -170,13 +175,14 @@ class Transport(ABC):
         if poll():
             return
         self.control.waiting_for(peer, verb)
-        deadline = self.now() + self.timeout
-        turn = 0
+        start = self.now()
+        waited = 0.0
         while not poll():
-            self.control.check()
-            if self.now() > deadline:
+            if waited > MOMENT:  # whoever waits only a moment has no time for news
+                self.control.check()
+            if waited > self.timeout:
                 self.control.give_up(poll)
                 break
-            self.idle(turn)
-            turn += 1
+            self.idle(waited)
+            waited = self.now() - start
         self.control.done_waiting()

@@ -105,14 +105,12 @@ class Control:
         assert self._mine is not None
         self._theirs.clear()
         self._tell_all(self._whom_i_wait_for(ASKING))
-        end = transport.now() + min(1.0, max(0.2, transport.timeout / 10))
-        turn = 0
-        while transport.now() < end:
+        start, limit = transport.now(), min(1.0, max(0.2, transport.timeout / 10))
+        while (waited := transport.now() - start) < limit:
             if poll():
                 return
             self.check()
-            transport.idle(turn)
-            turn += 1
+            transport.idle(waited)
         self.fail(self._divergence() or TransportError(self._verdict()))
 
     def _divergence(self) -> MismatchError | None:

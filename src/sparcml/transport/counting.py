@@ -93,24 +93,24 @@ class Counting:
             self.stats.count_received(len(message))
         return message
 
-    def finish_all(
+    def finish_each(
         self, pendings: Sequence[Pending], turn: int | None = None
-    ) -> list[Message]:
-        """Wait for all of them, while each moves along."""
+    ) -> Iterator[Message]:
+        """Wait for one after the other, in this order, while all of them move along."""
+
+        first_of = {p.peer: p for p in reversed(pendings)}  # a peer's come in their order
+        idle = [p for p in pendings if first_of[p.peer] is p]
 
         def poll(awaited: Pending) -> bool:
-            behind: set[int] = set()  # of one peer, messages come in their order
-            for pending in pendings:
-                if pending.peer not in behind and not pending.poll():
-                    behind.add(pending.peer)
-            return awaited.peer not in behind
+            idle[:] = [p for p in idle if not p.begin()]
+            return awaited.poll()
 
-        messages = []
         for pending in pendings:
             with self.stats.phase("wait", peer=pending.peer, round=turn) as about:
-                self.transport.wait_for(partial(poll, pending), pending.peer, pending.verb)
-                messages.append(pending.result())
-                about["bytes"] = len(messages[-1]) or None
-            if len(messages[-1]):
-                self.stats.count_received(len(messages[-1]))
-        return messages
+                poll_it = partial(poll, pending)
+                self.transport.wait_for(poll_it, pending.peer, pending.verb)
+                message = pending.result()
+                about["bytes"] = len(message) or None
+            if len(message):
+                self.stats.count_received(len(message))
+            yield message

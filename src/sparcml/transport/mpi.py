@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mpi4py import MPI
 
+from .. import memory
 from ..errors import TransportError
 from .base import EMPTY, Message, Pending, Transport
 from .farewell import MOMENT, Farewell
@@ -28,8 +29,13 @@ if TYPE_CHECKING:
 # ends with an empty piece. MPI counts are 32 bits wide in most libraries.
 PIECE = 1 << 30
 
-# Between two polls: first spin, then let others run, then sleep longer and longer.
-YIELDS, FIRST_NAP, LONGEST_NAP = 50, 20e-6, 500e-6
+# Between two polls, let others run at first, then sleep an eighth of the time waited so
+# far: nobody oversleeps by more. A yield that took long shows that others had work.
+SPIN, SHARE, LONGEST_NAP = (
+    float(os.environ.get("SPIN", "50e-6")),
+    1 / 8,
+    float(os.environ.get("NAP", "1e-3")),
+)
 
 OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
@@ -45,7 +51,7 @@ class _Sending(Pending):
         ]
 
     def poll(self) -> bool:
-        while self._requests and self._requests[0].Test():
+        while self._requests and _done(self._requests[0]):
             del self._requests[0]
         return not self._requests
 
@@ -61,26 +67,33 @@ class _Receiving(Pending):
         self._pieces: list[Message] = []
         self._request: MPI.Request | None = None
 
+    def begin(self) -> bool:
+        """Give it a place to arrive at: from then on MPI needs no further word."""
+        if self._request is not None or self._is_complete():
+            return True
+        status = MPI.Status()
+        found = self.transport.comm.Improbe(self.peer, status=status)
+        if found is None:
+            return False
+        piece = memory.empty(status.Get_count(MPI.BYTE), np.uint8)
+        self._pieces.append(piece)
+        self._request = found.Irecv(piece)
+        return True
+
+    def _is_complete(self) -> bool:
+        return bool(self._pieces) and len(self._pieces[-1]) < PIECE
+
     def poll(self) -> bool:
-        while True:
-            if self._request is None:
-                if self._pieces and len(self._pieces[-1]) < PIECE:
-                    return True
-                status = MPI.Status()
-                found = self.transport.comm.Improbe(self.peer, status=status)
-                if found is None:
-                    return False
-                piece = np.empty(status.Get_count(MPI.BYTE), np.uint8)
-                self._pieces.append(piece)
-                self._request = found.Irecv(piece)
-            if not self._request.Test():
+        while not (self._request is None and self._is_complete()):
+            if not self.begin() or not _done(self._request):
                 return False
             self._request = None
+        return True
 
     def result(self) -> Message:
         if len(self._pieces) == 1:
             return self._pieces[0]
-        return np.concatenate(self._pieces)
+        return memory.concatenate(self._pieces)
 
 
 class MpiTransport(Transport):
@@ -121,12 +134,12 @@ class MpiTransport(Transport):
             notes.append((sender, bytes(note)))
         return notes
 
-    def idle(self, turn: int) -> None:
-        _idle(turn)
+    def idle(self, waited: float) -> None:
+        _idle(waited)
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
-        total = np.empty_like(array)
-        flat, out = array.reshape(-1), total.reshape(-1)
+        flat = array.reshape(-1)
+        out = memory.empty(array.size, array.dtype)
         step = PIECE // array.itemsize
         for start in range(0, array.size, step):
             part = slice(start, start + step)
@@ -134,7 +147,7 @@ class MpiTransport(Transport):
             # Nobody in particular is waited for; the next rank stands for all.
             peer = (self.rank + 1) % self.size
             self.wait_for(request.Test, peer, "native allreduce")
-        return total
+        return out.reshape(array.shape)
 
     def duplicate(self) -> MpiTransport:
         copy = MpiTransport(self.comm, self.timeout)
@@ -160,11 +173,17 @@ class MpiTransport(Transport):
         self._notes.Free()
 
 
-def _idle(turn: int) -> None:
-    if turn < YIELDS:
+def _done(request: MPI.Request) -> bool:
+    """MPI moves a bounded piece of a message each time: asked once, the link runs dry."""
+    test = request.Test
+    return test() or test() or test() or test()
+
+
+def _idle(waited: float) -> None:
+    if waited < SPIN:
         os.sched_yield()
     else:
-        time.sleep(min(LONGEST_NAP, FIRST_NAP * 2 ** min(16, (turn - YIELDS) // 8)))
+        time.sleep(min(LONGEST_NAP, waited * SHARE))
 
 
 def _duplicate(comm: MPI.Comm, timeout: float) -> MPI.Comm:
@@ -176,16 +195,15 @@ def _duplicate(comm: MPI.Comm, timeout: float) -> MPI.Comm:
             f"rank {comm.Get_rank()}: MPI cannot open another communicator ({error}); "
             f"close those that are no longer needed"
         ) from None
-    deadline = time.monotonic() + timeout
-    turn = 0
+    start = time.monotonic()
     while not request.Test():
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - start
+        if waited > timeout:
             raise TransportError(
                 f"rank {comm.Get_rank()}: not all {comm.Get_size()} ranks have come to "
                 f"open the communicator within {timeout:g} s"
             )
-        _idle(turn)
-        turn += 1
+        _idle(waited)
     return copy
 
 
@@ -203,7 +221,6 @@ class _MpiFarewell(Farewell):
         self.tell_the_others()
         failed = self.error is not None
         start = time.monotonic()
-        turn = 0
         # A rank that failed with nothing open cannot know how the others are doing.
         while failed or self.transports:
             if self.transports and self.alone():
@@ -213,5 +230,4 @@ class _MpiFarewell(Farewell):
                 MPI.COMM_WORLD.Abort(1)
             if not failed and waited > max(t.timeout for t in self.transports):
                 return
-            _idle(turn)
-            turn += 1
+            _idle(waited)

@@ -121,8 +121,8 @@ class ThreadTransport(Transport):
             notes.append(box.notes.popleft())
         return notes
 
-    def idle(self, turn: int) -> None:
-        del turn
+    def idle(self, waited: float) -> None:
+        del waited
         box = self.mailbox
         with box.changed:
             if box.arrivals == self._seen:  # no news since before the last poll

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import distributed as dist
 
+from .. import memory
 from ..errors import TransportError
 from .base import EMPTY, Message, Pending, Transport
 from .farewell import Farewell
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from .waiting import Job
 
-GLANCES = 20  # looks at what is awaited before going to sleep
+GLANCE = 50e-6  # seconds of looking at what is awaited before going to sleep
 NAP = 0.02  # seconds between two looks at the notes, in a long wait
 LAST_WORDS = 0.2  # seconds to hear why a connection has closed
 
@@ -75,7 +76,7 @@ class _Receiving(Pending):
         if size <= ROOM:
             self._message = frame[START : START + size]
         else:
-            self._message = np.empty(size, np.uint8)
+            self._message = memory.empty(size, np.uint8)
             self._body = peer.body(frame, self._message)
 
     def result(self) -> Message:
@@ -125,8 +126,8 @@ class TorchTransport(Transport):
     def heard(self) -> Sequence[tuple[int, bytes]]:
         return [] if self._closed else self._board.heard()
 
-    def idle(self, turn: int) -> None:
-        if turn < GLANCES:
+    def idle(self, waited: float) -> None:
+        if waited < GLANCE:
             os.sched_yield()
         else:
             self._mesh.waiters.sleep(NAP)
@@ -187,10 +188,11 @@ class TorchTransport(Transport):
 
     def _let_messages_leave(self) -> None:
         """The last frames may still wait for a peer that computes."""
-        deadline = self.now() + self.timeout
+        start = self.now()
         for peer in self.peers.values():
             with suppress(RuntimeError):  # it is gone: no use in waiting
-                turn = 0
-                while not peer.all_left() and self.now() < deadline:
-                    self.idle(turn)
-                    turn += 1
+                while not peer.all_left():
+                    waited = self.now() - start
+                    if waited > self.timeout:
+                        return
+                    self.idle(waited)

@@ -1,10 +1,11 @@
 """Stream <-> bytes. The format is specified in docs/wire-format.md."""
 
-from .codec import bare_header as bare_header
-from .codec import decode as decode
-from .codec import encode as encode
-from .codec import message_length as message_length
-from .codec import verify as verify
+from .decoding import decode as decode
+from .decoding import decode_into as decode_into
+from .decoding import message_length as message_length
+from .decoding import verify as verify
+from .encoding import bare_header as bare_header
+from .encoding import encode as encode
 from .header import Header as Header
 from .header import Tag as Tag
 from .sizes import least_nbytes as least_nbytes

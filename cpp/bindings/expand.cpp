@@ -1,0 +1,26 @@
+#include "kernels/expand/expand.h"
+
+#include "bindings/arrays.h"
+
+template <class T>
+static void bind(nb::module_& m) {
+  m.def(
+      "expand",
+      [](Bytes bits, In<T> values, double fill, Out<T> out) {
+        require(out.size() <= UINT32_MAX, "expand: out must have fewer than 2**32 values");
+        const sparcml::Plane<T> plane{bits.data(), bits.size(), values.data(), values.size()};
+        const char* error;
+        {
+          nb::gil_scoped_release nogil;
+          error = sparcml::expand<T>(plane, static_cast<T>(fill), out.data(), out.size());
+        }
+        require(!error, error);
+      },
+      "bits"_a.noconvert(), "values"_a.noconvert(), "fill"_a, "out"_a.noconvert(),
+      "The values where bits has ones, fill elsewhere");
+}
+
+void register_expand(nb::module_& m) {
+  bind<float>(m);
+  bind<double>(m);
+}

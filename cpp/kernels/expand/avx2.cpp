@@ -1,0 +1,50 @@
+#include <immintrin.h>
+
+#include "kernels/expand/generic.h"
+
+namespace sparcml::avx2 {
+namespace {
+
+// Row b: how many ones byte b has below each of its bits.
+constexpr auto ones_below = [] {
+  std::array<std::array<std::uint8_t, 8>, 256> rows{};
+  for (unsigned b = 0; b < 256; ++b)
+    for (unsigned bit = 0, count = 0; bit < 8; ++bit) {
+      rows[b][bit] = static_cast<std::uint8_t>(count);
+      count += b >> bit & 1;
+    }
+  return rows;
+}();
+
+struct Vector {
+  static void unpack(std::uint64_t word, const float* values, float fill, float* out) {
+    const __m256 absent = _mm256_set1_ps(fill);
+    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    for (int k = 0; k < 64; k += 8, word >>= 8) {
+      const auto byte = static_cast<std::uint8_t>(word);
+      const auto* row = reinterpret_cast<const __m128i*>(ones_below[byte].data());
+      const __m256i from = _mm256_cvtepu8_epi32(_mm_loadl_epi64(row));
+      const __m256 spread = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values), from);
+      const __m256i there = _mm256_and_si256(_mm256_set1_epi32(byte), bit);
+      const __m256 mask = _mm256_castsi256_ps(_mm256_cmpeq_epi32(there, bit));
+      _mm256_storeu_ps(out + k, _mm256_blendv_ps(absent, spread, mask));
+      values += _mm_popcnt_u32(byte);
+    }
+  }
+
+  static void unpack(std::uint64_t word, const double* values, double fill, double* out) {
+    unpack_exactly(word, values, fill, out, 64);
+  }
+};
+
+}  // namespace
+
+template <class T>
+const char* expand(Plane<T> plane, T fill, T* out, std::size_t size) {
+  return expand_any<Vector>(plane, fill, out, size);
+}
+
+template const char* expand(Plane<float>, float, float*, std::size_t);
+template const char* expand(Plane<double>, double, double*, std::size_t);
+
+}  // namespace sparcml::avx2

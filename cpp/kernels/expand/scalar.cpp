@@ -1,0 +1,23 @@
+#include "kernels/expand/generic.h"
+
+namespace sparcml::scalar {
+namespace {
+
+struct Plain {
+  template <class T>
+  static void unpack(std::uint64_t word, const T* values, T fill, T* out) {
+    unpack_exactly(word, values, fill, out, 64);
+  }
+};
+
+}  // namespace
+
+template <class T>
+const char* expand(Plane<T> plane, T fill, T* out, std::size_t size) {
+  return expand_any<Plain>(plane, fill, out, size);
+}
+
+template const char* expand(Plane<float>, float, float*, std::size_t);
+template const char* expand(Plane<double>, double, double*, std::size_t);
+
+}  // namespace sparcml::scalar
