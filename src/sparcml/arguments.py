@@ -44,6 +44,10 @@ def check_reduction(
             f"quantize works with {', '.join(able)} or auto, got algorithm={algorithm!r}, "
             f"which is lossless"
         )
+    if algorithm in ALLREDUCES and ALLREDUCES[algorithm].lossy and op not in ("sum", MEAN):
+        raise ValueError(
+            f"{algorithm} keeps the largest sums and goes with sum and mean, got {op!r}"
+        )
     if return_seen and op not in ("sum", MEAN):
         raise ValueError(
             f"return_seen goes with sum and mean, got {op!r}: parts must add up"
@@ -55,11 +59,11 @@ def candidates(op: str, quantize: Quantizer | None) -> tuple[str, ...]:
 
     Engines may lose a NaN in min and max; ours do not.
     """
-    lossy = quantize is not None
+    coded = quantize is not None
     return tuple(
         name
         for name, a in ALLREDUCES.items()
-        if (a.quantizes or not lossy) and (name != "native" or op not in ("min", "max"))
+        if (a.quantizes or not coded) and (name != "native" or op not in ("min", "max"))
     )
 
 

@@ -29,7 +29,7 @@ from .collectives.split_reduce import collect
 from .errors import MismatchError, WireError
 from .request import Progress, unchanged
 from .session import Session
-from .stream import Stream, bounds, join, switch
+from .stream import Stream, join, switch
 from .stream.convert import KINDS, as_kind, kind_of, opened
 from .transport import Stats, Transport
 
@@ -103,7 +103,8 @@ class Communicator:
                 element of the operation.
             op: sum, mean, min, max or prod.
             algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by their
-                declared costs, after a small exchange that also finds mismatches.
+                declared costs, after a small exchange that also finds mismatches. All
+                but oktopk, which auto never takes, lose nothing.
             quantize: Codes values on the wire, in the split algorithms only: each value
                 at most twice, by its sender and by the owner of its range.
             return_seen: Also return this rank's part of the result, as the others saw it:
@@ -129,12 +130,13 @@ class Communicator:
             return (back(total), seen_back(total)) if return_seen else back(total)
         algorithm = self._chosen(algorithm, stream, op, quantize)
         with self._session.call(algorithm, plain(op), stream, quantize) as call:
+            call.wants_seen = return_seen
             total = ALLREDUCES[algorithm].run(call, stream)
         if not return_seen:
             return back(finished(total, op, self.size))
         seen = stream
-        if quantize is not None:
-            seen = join(call.seen, bounds(stream.blocks, self.size))
+        if quantize is not None or ALLREDUCES[algorithm].lossy:
+            seen = join(call.seen, call.edges)
         # Before the result goes to `out`, which may be x itself.
         part = seen_back(copied_if_alone(finished(seen, op, self.size), 1))
         return back(finished(total, op, self.size)), part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .collectives import Call, Shape
 from .errors import TransportError
@@ -26,6 +26,7 @@ class Session:
         self.stats = stats or Stats()
         self._link = Counting(transport, self.stats)
         self._sequence = 0
+        self._kept: dict[str, Any] = {}  # what collectives keep from call to call
         self._busy = threading.Lock()
         self._closed = False
 
@@ -48,7 +49,9 @@ class Session:
             if span is not None and x is not None:
                 span.about.update(op=op, size=x.size, nnz=x.nnz)
             shape = None if x is None else Shape.of(x)
-            call = Call(self._link, collective, op, self._sequence, shape, quantizer)
+            call = Call(
+                self._link, collective, op, self._sequence, shape, quantizer, self._kept
+            )
             yield call
             call.finish()
 

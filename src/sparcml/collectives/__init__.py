@@ -10,6 +10,7 @@ from . import (
     halving_doubling,
     master,
     native,
+    oktopk,
     recursive_double,
     ring,
     sharded,
@@ -31,15 +32,19 @@ class Algorithm:
 
     Attributes:
         run: The collective.
-        cost: What a rank sends and computes.
+        cost: What a rank sends and computes; in the first call, if `again` differs.
         dense: One of those that engines have too.
         quantizes: Codes each value at most twice: its sender, and the owner of its range.
+        lossy: Leaves entries out, and `auto` leaves it out; sum and mean only.
+        again: The cost of most later calls, where they reuse what the first one found.
     """
 
     run: Callable[[Call, Stream], Stream]
     cost: Callable[[int, Problem], list[Round]]
     dense: bool = False
     quantizes: bool = False
+    lossy: bool = False
+    again: Callable[[int, Problem], list[Round]] | None = None
 
 
 ALLREDUCES = {
@@ -70,4 +75,7 @@ ALLREDUCES = {
         double_binary_tree.double_binary_tree, double_binary_tree.cost, dense=True
     ),
     "ssar_ring": Algorithm(ssar_ring.ssar_ring, ssar_ring.cost),
+    "oktopk": Algorithm(
+        oktopk.oktopk, oktopk.cost, quantizes=True, lossy=True, again=oktopk.again
+    ),
 }

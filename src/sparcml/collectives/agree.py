@@ -18,15 +18,18 @@ from .cost import Problem
 
 if TYPE_CHECKING:
     from ..stream import Stream
+    from ..transport import Message
     from .base import Call
 
 
 def agree(call: Call, x: Stream) -> Problem | MismatchError:
     """The sum to be formed, or in what the ranks differ: the same on every rank."""
-    headers = [
-        call.verify(message, rank)
-        for rank, message in enumerate(allgather_messages(call, call.bare_header(x)))
-    ]
+    return compare(call, x, allgather_messages(call, call.bare_header(x)))
+
+
+def compare(call: Call, x: Stream, messages: list[Message]) -> Problem | MismatchError:
+    """What the ranks' headers say."""
+    headers = [call.verify(message, rank) for rank, message in enumerate(messages)]
     shapes = [Shape.of(header) for header in headers]
     for rank, shape in enumerate(shapes):
         if shape != shapes[0]:

@@ -21,6 +21,7 @@ class Estimate:
     messages: int
     nbytes: float
     seconds: float
+    lossy: bool = False  # not a sum, but its largest entries: never chosen
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,16 @@ class Explanation:
             f"{'algorithm':24} {'messages':>8} {'bytes':>13} {'ms':>10}",
         ]
         lines += [
-            f"{e.algorithm:24} {e.messages:8d} {e.nbytes:13.0f} {e.seconds * 1e3:10.3f}"
+            f"{e.algorithm + ' (lossy)' * e.lossy:24} {e.messages:8d} {e.nbytes:13.0f} "
+            f"{e.seconds * 1e3:10.3f}"
             for e in self.estimates
         ]
         return "\n".join([*lines, self._why()])
 
     def _why(self) -> str:
         (taken,) = [e for e in self.estimates if e.algorithm == self.choice]
-        other = next(e for e in self.estimates if e.algorithm != self.choice)
+        sums = [e for e in self.estimates if not e.lossy]
+        other = next(e for e in sums if e.algorithm != self.choice)
         if other.seconds < taken.seconds:
             return (
                 f"auto takes {self.choice}: the engine has the dense algorithms above it "
@@ -81,12 +84,14 @@ def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
 
     The dense algorithms of ours are left out. Engines have them too, use each where it is
     best, and code nothing: `native` stands for all, and no small difference between the
-    guess at it and our own counts can displace it.
+    guess at it and our own counts can displace it. What loses entries is for the caller
+    to ask for.
     """
     from . import ALLREDUCES
 
-    sparse = {name: ALLREDUCES[name] for name in names if not ALLREDUCES[name].dense}
-    estimates = [_estimate(name, a, problem, network) for name, a in sparse.items()]
+    able = [(name, ALLREDUCES[name]) for name in names]
+    able = [(name, a) for name, a in able if not (a.dense or a.lossy)]
+    estimates = [_estimate(name, a, problem, network) for name, a in able]
     return min(estimates, key=_seconds).algorithm
 
 
@@ -104,10 +109,12 @@ def _estimate(
     some = {0, 1, P // 2, P - 1, busiest, min(busiest ^ 1, P - 1)}
     ranks = range(P) if P <= 16 else sorted(some)
     entry = problem.entry_bytes
-    costs = [algorithm.cost(rank, problem) for rank in ranks]
+    cost = algorithm.again or algorithm.cost
+    costs = [cost(rank, problem) for rank in ranks]
     return Estimate(
         name,
         max(sum(r.messages() for r in rounds) for rounds in costs),
         max(sum(r.likely_nbytes(entry) for r in rounds) for rounds in costs),
         max(network.seconds(rounds, entry) for rounds in costs),
+        algorithm.lossy,
     )

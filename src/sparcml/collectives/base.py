@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import wire
 from ..errors import MismatchError, WireError
@@ -17,6 +17,9 @@ from ..stream import OPS, Stream, add, add_many, neutral
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from numpy.typing import NDArray
 
     from ..quantize import Quantizer
     from ..stream.stream import Values
@@ -42,6 +45,7 @@ COLLECTIVES = (
     "double_binary_tree",
     "ssar_ring",
     "barrier",
+    "oktopk",
 )
 
 
@@ -87,6 +91,7 @@ class Call:
         sequence: int,
         shape: Shape | None,
         quantizer: Quantizer | None = None,
+        kept: dict[str, Any] | None = None,
     ) -> None:
         self._link = link
         self.rank, self.size = link.transport.rank, link.transport.size
@@ -95,7 +100,10 @@ class Call:
         self._sequence = sequence
         self._shape = shape  # of the whole vector; None where ranks may differ
         self.quantizer = quantizer
-        self.seen: list[Stream] = []  # what each owner of a range saw of this rank's part
+        self.kept = {} if kept is None else kept  # outlives the call
+        self.wants_seen = False  # whether the caller will ask for what follows
+        self.seen: list[Stream] = []  # what each owner of a range used of this rank's part
+        self.edges: Sequence[int] = ()  # of these ranges
         self._leaving: list[Pending] = []
         self._name = f"{collective} #{sequence}"
 
@@ -108,6 +116,10 @@ class Call:
         """All of them, in this order."""
         with self._link.stats.phase("add", nnz=sum(s.nnz for s in streams)):
             return add_many(streams, self.op)
+
+    def selecting(self, x: Stream) -> AbstractContextManager[object]:
+        """Time what is spent on choosing among the entries of x."""
+        return self._link.stats.phase("select", nnz=x.nnz)
 
     def send(self, peer: int, stream: Stream, turn: int) -> Stream:
         """Start sending; what the peer will see comes back."""
@@ -148,12 +160,10 @@ class Call:
             fill = neutral(self.op)
             return wire.decode(message, fill, blocks=blocks, as_held=as_held)[1]
 
-    def decode_into(
-        self, whole: Stream, edges: Sequence[int], message: Message, source: int, turn: int
-    ) -> None:
+    def decode_into(self, whole: Stream, message: Message, source: int, turn: int) -> None:
         """The same, straight into the range of a dense stream that the source owns."""
         with self._opening(message, source, turn):
-            start, end = edges[source], edges[source + 1]
+            start, end = self.edges[source], self.edges[source + 1]
             wire.decode_into(whole, start, message, end - start)
 
     @contextmanager
@@ -186,9 +196,11 @@ class Call:
         """What to call a rank, this one by default."""
         return f"rank {self._link.transport.labels[self.rank if rank is None else rank]}"
 
-    def bare_header(self, x: Stream) -> Message:
-        """A message that says what x is, without its entries."""
-        return wire.bare_header(x, wire.Tag(self._code, self._sequence))
+    def bare_header(
+        self, x: Stream, numbers: NDArray[Any] | None = None, turn: int = 0
+    ) -> Message:
+        """A message that says what x is, with some numbers instead of its entries."""
+        return wire.bare_header(x, wire.Tag(self._code, self._sequence, turn), numbers)
 
     def native(self, array: Values) -> Values:
         """The engine's own dense allreduce."""

@@ -54,6 +54,22 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Numbers(Load):
+    """A header and numbers of `each` bytes that are no entries; `blocks` means nothing."""
+
+    each: int
+
+    def nbytes(self, entry_bytes: int) -> tuple[int, int]:  # noqa: ARG002
+        """Bytes on the wire, at least and at most."""
+        least, most = (wire.numbers_nbytes(n, self.each) for n in (self.least, self.most))
+        return least, most
+
+    def likely_nbytes(self, entry_bytes: int) -> float:  # noqa: ARG002
+        """Bytes on the wire, likely."""
+        return wire.numbers_nbytes(round(self.likely), self.each)
+
+
+@dataclass(frozen=True)
 class Round:
     """What one rank sends before it waits, and what it computes after.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import memory
-from ..stream import Stream, bounds, neutral
+from ..stream import Stream, neutral
 from ..stream.parts import blank
 from . import split_reduce
 from . import ssar_split_allgather as ssar
@@ -32,10 +32,9 @@ def dsar_split_allgather(call: Call, x: Stream) -> Stream:
     reduced = empty_like(parts[0], neutral(call.op))
     for part in parts:
         reduced = call.add(reduced, part)
-    edges = bounds(x.blocks, call.size)
     whole = blank(reduced, x.blocks)
-    for rank, message in spread(call, ssar.encode(call, reduced), 1):
-        call.decode_into(whole, edges, message, rank, 1)
+    for rank, message in spread(call, ssar.encode(call, reduced, 1), 1):
+        call.decode_into(whole, message, rank, 1)
     return whole
 
 

@@ -16,22 +16,30 @@ from ..stream import bounds, split
 from .cost import Load, Problem, Round
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..stream import Stream
     from .base import Call
 
 
-def collect(call: Call, x: Stream) -> list[Stream]:
-    """All ranks' parts of this rank's range, in the order of ranks."""
-    parts = split(x, bounds(x.blocks, call.size))
-    mine = parts[call.rank]
+def collect(
+    call: Call, x: Stream, edges: Sequence[int] | None = None, turn: int = 0
+) -> list[Stream]:
+    """All ranks' parts of this rank's range, in the order of ranks.
+
+    Ranges are of nearly equal size unless `edges` says where they begin.
+    """
+    call.edges = bounds(x.blocks, call.size) if edges is None else edges
+    parts = split(x, call.edges)
+    mine = parts[call.rank].sealed()  # a sum must not overwrite what `seen` will tell
     call.seen = list(parts)
     for step in range(1, call.size):
         owner = (call.rank + step) % call.size
-        call.seen[owner] = call.send(owner, parts[owner], 0)
+        call.seen[owner] = call.send(owner, parts[owner], turn)
     received = {call.rank: mine}
     sources = [(call.rank - step) % call.size for step in range(1, call.size)]
-    for source, message in call.arrivals(sources, 0):
-        received[source] = call.decode(message, source, 0, mine.blocks)
+    for source, message in call.arrivals(sources, turn):
+        received[source] = call.decode(message, source, turn, mine.blocks)
     return [received[rank] for rank in range(call.size)]
 
 

@@ -30,19 +30,24 @@ if TYPE_CHECKING:
 def ssar_split_allgather(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks."""
     reduced = call.add_many(split_reduce.collect(call, x))
-    edges = bounds(x.blocks, call.size)
-    spans = [b - a for a, b in pairwise(edges)]
+    return join(gather(call, reduced), call.edges)
+
+
+def gather(call: Call, reduced: Stream, turn: int = 1) -> list[Stream]:
+    """Every rank's reduced range; all ranks, the owner too, decode the same bytes."""
+    spans = [b - a for a, b in pairwise(call.edges)]
     ranges = [reduced] * call.size
-    for rank, message in spread(call, encode(call, reduced), 1):
-        ranges[rank] = call.decode(message, rank, 1, spans[rank], as_held=False)
-    call.finish()  # what is still leaving would stand still while the ranges are joined
-    return join(ranges, edges)
+    for rank, message in spread(call, encode(call, reduced, turn), turn):
+        ranges[rank] = call.decode(message, rank, turn, spans[rank], as_held=False)
+    call.finish()  # what is still leaving would stand still while the caller computes
+    return ranges
 
 
-def encode(call: Call, reduced: Stream) -> Message:
-    """This rank's range for all; they, and the owner too, will decode the same bytes."""
-    message, coded = call.encode(reduced, 1)
-    if call.quantizer is not None:  # the owner answers for what its coding changed
+def encode(call: Call, reduced: Stream, turn: int) -> Message:
+    """This rank's range for all."""
+    message, coded = call.encode(reduced, turn)
+    if call.quantizer is not None and call.wants_seen:
+        # The owner answers for what its coding changed.
         call.seen[call.rank] = add(call.seen[call.rank], difference(coded, reduced))
     return message
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import kernels, memory
-from .stream import Stream
+from .stream import Indices, Stream
 from .switch import dense_is_smaller, switch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 
 def bounds(blocks: int, parts: int) -> list[int]:
@@ -43,6 +45,32 @@ def split(x: Stream, edges: Sequence[int]) -> list[Stream]:
         part = Stream.trusted((b - a) * block, indices, values, block, x.fill)
         parts.append(switch(part))
     return parts
+
+
+def pick(x: Stream, places: NDArray[np.intp]) -> Stream:
+    """Some of the entries that x stores, by their places among them, ascending."""
+    indices = places.astype(np.uint32) if x.is_dense else x.indices[places]
+    values = x.raw_values.reshape(-1, x.block)[places].reshape(-1)
+    return switch(Stream.trusted(x.size, indices, values, x.block, x.fill, scratch=True))
+
+
+def without_fill(x: Stream, nnz: int | None = None) -> Stream:
+    """A dense stream as its pairs (nnz, if known) that are not bit for bit the fill."""
+    if x.raw_indices is not None:
+        return x
+    pairs = kernels.compact(x.raw_values, x.fill, x.block, bitwise=True, limit=nnz)
+    assert pairs is not None
+    return Stream.trusted(x.size, *pairs, x.block, x.fill)
+
+
+def only(x: Stream, indices: Indices) -> Stream:
+    """What x has at these indices, which ascend."""
+    if x.raw_indices is None:
+        return pick(x, indices.astype(np.intp))
+    at = np.searchsorted(indices, x.raw_indices)
+    at[at == len(indices)] = 0
+    found = indices[at] == x.raw_indices if len(indices) else np.zeros(x.nnz, bool)
+    return pick(x, np.flatnonzero(found))
 
 
 def join(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:

@@ -97,7 +97,6 @@ class Counting:
         self, pendings: Sequence[Pending], turn: int | None = None
     ) -> Iterator[Message]:
         """Wait for one after the other, in this order, while all of them move along."""
-
         first_of = {p.peer: p for p in reversed(pendings)}  # a peer's come in their order
         idle = [p for p in pendings if first_of[p.peer] is p]
 

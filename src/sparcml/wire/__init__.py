@@ -3,6 +3,7 @@
 from .decoding import decode as decode
 from .decoding import decode_into as decode_into
 from .decoding import message_length as message_length
+from .decoding import numbers as numbers
 from .decoding import verify as verify
 from .encoding import bare_header as bare_header
 from .encoding import encode as encode

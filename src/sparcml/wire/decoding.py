@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import kernels, memory
 from ..errors import WireError
 from ..stream import Stream
@@ -11,7 +13,6 @@ from . import indices, values
 from .header import SIZE, Header, checksum
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -133,3 +134,11 @@ def _aligned(message: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def address(array: NDArray[Any]) -> int:
     """Where it begins in memory."""
     return int(array.__array_interface__["data"][0])
+
+
+def numbers(message: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """What a bare header that has been verified carries; padding comes as zeros."""
+    header = Header.read(message)
+    if header.value_format != values.ABSENT or header.index_bytes % 8:
+        raise WireError("numbers were due, but this message has none")
+    return np.frombuffer(message[SIZE:].tobytes(), dtype)

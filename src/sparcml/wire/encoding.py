@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import kernels, memory
-from ..stream import Stream
+from ..stream.parts import without_fill
 from ..stream.switch import densify
 from . import indices, values
 from .decoding import address, decode
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..quantize import Quantizer
+    from ..stream import Stream
 
 # From this density on, the Golomb-Rice code has r = 0 (see `_is_crowded`).
 CROWDED = 0.4
@@ -115,13 +116,14 @@ def _cheapest(
     dense_bytes = value_bytes(stream.blocks)
     sparse = stream
     if stream.is_dense:
-        # Counting first is one fast pass; most dense vectors are really dense.
+        # Counting first is one fast pass; most dense vectors are really dense. What is
+        # left out must be bit for bit what the receiver fills in.
         nnz = kernels.count(stream.raw_values, stream.fill, stream.block, bitwise=True)
         bitmap = indices.bitmap_nbytes(stream.blocks) if nnz else 0
         if value_bytes(nnz) + bitmap < dense_bytes:
             if _is_crowded(stream, nnz):
                 return stream, nnz, (indices.BITMAP, bitmap, 0)
-            sparse = _without_fill(stream, nnz)
+            sparse = without_fill(stream, nnz)
     if sparse.raw_indices is not None:
         index_format = indices.cheapest(sparse.raw_indices, stream.blocks)
         if index_format[1] + value_bytes(sparse.nnz) < dense_bytes:
@@ -141,20 +143,17 @@ def _is_crowded(stream: Stream, nnz: int) -> bool:
     return kernels.count(last_word, stream.fill, bitwise=True) > 0
 
 
-def _without_fill(stream: Stream, nnz: int) -> Stream:
-    """A dense stream as its nnz pairs that are not fill.
+def bare_header(
+    stream: Stream, tag: Tag, numbers: NDArray[Any] | None = None
+) -> NDArray[np.uint8]:
+    """A message that only says what the stream is: no indices, no values.
 
-    What is left out must be bit for bit what the receiver fills in.
+    In their place a collective may send numbers of its own.
     """
-    raw, fill, block = stream.raw_values, stream.fill, stream.block
-    pairs = kernels.compact(raw, fill, block, bitwise=True, limit=nnz)
-    assert pairs is not None
-    return Stream.trusted(stream.size, *pairs, block, fill)
-
-
-def bare_header(stream: Stream, tag: Tag) -> NDArray[np.uint8]:
-    """A message that only says what the stream is: no indices, no values."""
-    message = np.empty(SIZE, np.uint8)
+    carried = 0 if numbers is None else numbers.nbytes
+    message = np.zeros(SIZE + indices.padded(carried), np.uint8)
+    if numbers is not None:
+        message[SIZE : SIZE + carried] = numbers.view(np.uint8)
     Header(
         tag,
         stream.dtype,
@@ -163,6 +162,6 @@ def bare_header(stream: Stream, tag: Tag) -> NDArray[np.uint8]:
         stream.blocks,
         stream.block,
         stream.nnz,
-        0,
+        len(message) - SIZE,
     ).write(message)
     return message

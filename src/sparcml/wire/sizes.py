@@ -35,3 +35,8 @@ def likely_nbytes(nnz: float, blocks: int, entry_bytes: int) -> float:
     )
     index = min(nnz * bits / 8 + 16, 4 * nnz, bitmap_nbytes(blocks))
     return SIZE + min(nnz * entry_bytes + index, blocks * entry_bytes)
+
+
+def numbers_nbytes(count: int, each: int) -> int:
+    """A bare header that carries so many numbers of `each` bytes."""
+    return SIZE + padded(count * each)
