@@ -17,6 +17,18 @@ def test_same_sum(algorithm, ranks):
     sparcml.launch(body, ranks)
 
 
+@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("algorithm", laws.LOSSY)
+def test_same_sum_of_those_that_choose(algorithm, ranks):
+    def body(comm):
+        for case in laws.ROOM_FOR_ALL:
+            laws.same_sum(comm, algorithm, case)
+        for case in laws.CASES:
+            laws.largest_sums(comm, algorithm, case)
+
+    sparcml.launch(body, ranks)
+
+
 @pytest.mark.parametrize("op", ["min", "max", "prod"])
 @pytest.mark.parametrize("ranks", laws.RANKS)
 @pytest.mark.parametrize("algorithm", ["auto", *laws.LOSSLESS])
@@ -28,16 +40,16 @@ def test_same_reduction(algorithm, ranks, op):
     sparcml.launch(body, ranks)
 
 
-@pytest.mark.parametrize("op", ["sum", "min", "max", "prod"])
 @pytest.mark.parametrize("ranks", [1, 4])
-@pytest.mark.parametrize("algorithm", ["auto", *laws.OURS])
+@pytest.mark.parametrize(
+    ("algorithm", "op"), [*(("auto", op) for op in laws.OPS), *laws.REDUCTIONS]
+)
 def test_nan_stays(algorithm, ranks, op):
     sparcml.launch(lambda comm: laws.nan_stays(comm, algorithm, op), ranks)
 
 
-@pytest.mark.parametrize("op", ["sum", "min", "max", "prod"])
 @pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize("algorithm", laws.OURS)
+@pytest.mark.parametrize(("algorithm", "op"), laws.REDUCTIONS)
 def test_same_bits(algorithm, ranks, op):
     sparcml.launch(lambda comm: laws.same_bits(comm, algorithm, op), ranks)
 

@@ -19,9 +19,14 @@ def roster(comm):
                 laws.same_sum(comm, algorithm, case, op)
     for op in ("sum", "min", "max", "prod"):
         laws.nan_stays(comm, "auto", op)
+    for algorithm in laws.LOSSY:
+        for case in laws.ROOM_FOR_ALL:
+            laws.same_sum(comm, algorithm, case)
+        for case in laws.CASES:
+            laws.largest_sums(comm, algorithm, case)
+    for algorithm, op in laws.REDUCTIONS:
+        laws.same_bits(comm, algorithm, op)
     for algorithm in laws.OURS:
-        for op in ("sum", "min", "max", "prod"):
-            laws.same_bits(comm, algorithm, op)
         for case in laws.CASES:
             laws.declared_cost(comm, algorithm, case)
 
