@@ -30,7 +30,8 @@ def test_example(made, dump):
     stream = eval(made, {"Stream": Stream, "np": np})
     message, _ = wire.encode(stream, TAG)
     assert bytes(message) == bytes(unhex(dump))
-    header, back = wire.decode(unhex(dump))
+    message = unhex(dump)
+    header, back = wire.verify(message), wire.decode(message)
     assert header.tag == TAG
     assert back.is_dense == stream.is_dense
     np.testing.assert_array_equal(back.indices, stream.indices)

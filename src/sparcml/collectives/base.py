@@ -7,7 +7,7 @@ a call, so that two ranks that are not at the same point notice.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from ..stream import OPS, Stream, add, add_many, neutral
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -121,9 +120,9 @@ class Call:
         """Time what is spent on choosing among the entries of x."""
         return self._link.stats.phase("select", nnz=x.nnz)
 
-    def send(self, peer: int, stream: Stream, turn: int) -> Stream:
+    def send(self, peer: int, stream: Stream, turn: int, *, see: bool = True) -> Stream:
         """Start sending; what the peer will see comes back."""
-        message, seen = self.encode(stream, turn)
+        message, seen = self.encode(stream, turn, see=see)
         self.send_message(peer, message, turn)
         return seen
 
@@ -137,14 +136,20 @@ class Call:
         seen = self.send(peer, stream, turn)
         return seen, self.decode(self._link.finish(arriving, turn), peer, turn)
 
-    def encode(self, stream: Stream, turn: int) -> tuple[Message, Stream]:
-        """A message of this call and round, and what its readers will see."""
+    def encode(
+        self, stream: Stream, turn: int, *, see: bool = True
+    ) -> tuple[Message, Stream]:
+        """A message of this call and round, and what its readers will see.
+
+        Finding that out means decoding what a quantizer has coded; without `see`, the
+        stream itself comes back.
+        """
         with self._link.stats.phase("encode", round=turn, nnz=stream.nnz):
             tag = wire.Tag(self._code, self._sequence, turn)
             whole = None if self._shape is None else self._shape.blocks
             # Other calls, ranks and rounds draw other random numbers; a repeat the same.
             seed = (self._sequence << 32) + (self.rank << 8) + turn
-            return wire.encode(stream, tag, self.quantizer, whole=whole, seed=seed)
+            return wire.encode(stream, tag, self.quantizer, whole=whole, seed=seed, see=see)
 
     def decode(
         self,
@@ -156,35 +161,40 @@ class Call:
         as_held: bool = True,
     ) -> Stream:
         """The stream in a message, after checking that it belongs here."""
-        with self._opening(message, source, turn):
+        with self._decoding(message, source, turn), self.reading(source):
+            header = self._opened(message, source, turn)
             fill = neutral(self.op)
-            return wire.decode(message, fill, blocks=blocks, as_held=as_held)[1]
+            return wire.decode(message, fill, header=header, blocks=blocks, as_held=as_held)
 
     def decode_into(self, whole: Stream, message: Message, source: int, turn: int) -> None:
         """The same, straight into the range of a dense stream that the source owns."""
-        with self._opening(message, source, turn):
+        with self._decoding(message, source, turn), self.reading(source):
+            header = self._opened(message, source, turn)
             start, end = self.edges[source], self.edges[source + 1]
-            wire.decode_into(whole, start, message, end - start)
+            wire.decode_into(whole, start, message, header, end - start)
 
-    @contextmanager
-    def _opening(self, message: Message, source: int, turn: int) -> Iterator[None]:
+    def _decoding(
+        self, message: Message, source: int, turn: int
+    ) -> AbstractContextManager[object]:
         about = {"round": turn, "peer": source, "bytes": len(message)}
-        with self._link.stats.phase("decode", **about), self.reading(source):
-            header = wire.Header.read(message)
-            self.check(header, source)
-            self._check_shape(header, source, turn)
-            yield
+        return self._link.stats.phase("decode", **about)
 
-    @contextmanager
-    def reading(self, source: int) -> Iterator[None]:
+    def _opened(self, message: Message, source: int, turn: int) -> wire.Header:
+        header = wire.Header.read(message)
+        self.check(header, source)
+        self._check_shape(header, source, turn)
+        return header
+
+    def reading(self, source: int) -> AbstractContextManager[None]:
         """Whoever finds bytes that are no stream says whose they are."""
-        try:
-            yield
-        except WireError as error:
-            raise WireError(
-                f"{self.name()} got bytes from {self.name(source)} that are no stream, in "
-                f"{self._name}: {error}"
-            ) from None
+        return _Reading(self, source)
+
+    def no_stream(self, source: int, error: WireError) -> WireError:
+        """What to say of such bytes."""
+        return WireError(
+            f"{self.name()} got bytes from {self.name(source)} that are no stream, in "
+            f"{self._name}: {error}"
+        )
 
     def verify(self, message: Message, source: int) -> wire.Header:
         """The header of a whole message of this call, checksum and all."""
@@ -255,3 +265,14 @@ class Call:
                 f"{Shape.of(got)}, in {self._name}: all ranks must reduce vectors of the "
                 f"same size, block and dtype"
             )
+
+
+class _Reading(AbstractContextManager[None]):
+    """Not a generator: every message has one, and they are slow."""
+
+    def __init__(self, call: Call, source: int) -> None:
+        self._call, self._source = call, source
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, WireError):
+            raise self._call.no_stream(self._source, error) from None

@@ -4,10 +4,10 @@ Steps: 1 (P - 1 messages).
 Bytes sent per rank: its reduced range, P - 1 times.
 
 Every rank sends its own message to each of the others, beginning with the next rank, and
-receives from the previous ones in the same order. Two messages are on their way at a
-time, so that one can be decoded while the link is busy with the other. Nobody waits for a
-neighbour to pass something on: in a tree a rank that is late, or has to share its
-processor, holds up all behind it.
+receives from the previous ones in the same order. Only a few messages are on their way at
+a time, so that the first can be decoded while the link is busy with the others. Nobody
+waits for a neighbour to pass something on: in a tree a rank that is late, or has to share
+its processor, holds up all behind it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ if TYPE_CHECKING:
     from .base import Call
 
 
-import os
-
-WINDOW = int(os.environ.get("WINDOW", 2))
+WINDOW = 4  # messages on their way at a time
 
 
 def spread(call: Call, mine: Message, turn: int) -> Iterator[tuple[int, Message]]:
     """(rank, its message), still coded: this rank's own first, then as they arrive."""
     P, me = call.size, call.rank
-    yield me, mine
-    arriving = call.arrivals([(me - step) % P for step in range(1, P)], turn)
     for step in range(1, min(P, WINDOW)):
         call.send_message((me + step) % P, mine, turn)
+    yield me, mine
+    arriving = call.arrivals([(me - step) % P for step in range(1, P)], turn)
     for step in range(WINDOW, P + WINDOW - 1):
         if step < P:
             call.send_message((me + step) % P, mine, turn)

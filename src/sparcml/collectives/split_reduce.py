@@ -35,7 +35,7 @@ def collect(
     call.seen = list(parts)
     for step in range(1, call.size):
         owner = (call.rank + step) % call.size
-        call.seen[owner] = call.send(owner, parts[owner], turn)
+        call.seen[owner] = call.send(owner, parts[owner], turn, see=call.wants_seen)
     received = {call.rank: mine}
     sources = [(call.rank - step) % call.size for step in range(1, call.size)]
     for source, message in call.arrivals(sources, turn):

@@ -31,11 +31,7 @@ PIECE = 1 << 30
 
 # Between two polls, let others run at first, then sleep an eighth of the time waited so
 # far: nobody oversleeps by more. A yield that took long shows that others had work.
-SPIN, SHARE, LONGEST_NAP = (
-    float(os.environ.get("SPIN", "50e-6")),
-    1 / 8,
-    float(os.environ.get("NAP", "1e-3")),
-)
+SPIN, SHARE, LONGEST_NAP = 20e-6, 1 / 8, 1e-3
 
 OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
@@ -85,7 +81,8 @@ class _Receiving(Pending):
 
     def poll(self) -> bool:
         while not (self._request is None and self._is_complete()):
-            if not self.begin() or not _done(self._request):
+            self.begin()
+            if self._request is None or not _done(self._request):
                 return False
             self._request = None
         return True

@@ -12,3 +12,4 @@ from .header import Tag as Tag
 from .sizes import least_nbytes as least_nbytes
 from .sizes import likely_nbytes as likely_nbytes
 from .sizes import most_nbytes as most_nbytes
+from .sizes import numbers_nbytes as numbers_nbytes

@@ -29,9 +29,9 @@ def _length(header: Header, message: NDArray[np.uint8]) -> int:
     return values_at + values.nbytes(header.nnz * header.block, header.dtype, quantizer)
 
 
-def verify(message: NDArray[np.uint8]) -> Header:
+def verify(message: NDArray[np.uint8], header: Header | None = None) -> Header:
     """The header of one whole message, after checking its length and its checksum."""
-    header = Header.read(message)
+    header = header or Header.read(message)
     due = _length(header, message)
     if len(message) != due:
         raise WireError(f"message has {len(message)} bytes, its header says {due}")
@@ -45,14 +45,16 @@ def decode(
     message: NDArray[np.uint8],
     fill: float = 0.0,
     *,
+    header: Header | None = None,
     blocks: int | None = None,
     as_held: bool = True,
-) -> tuple[Header, Stream]:
-    """The header and the stream of one whole message.
+) -> Stream:
+    """The stream of one whole message.
 
     Args:
         message: All its bytes.
         fill: What an entry that was not sent stands for.
+        header: What its header says, if it has been read already.
         blocks: How many the message covers; the whole vector unless said.
         as_held: Dense where the sender held it dense; otherwise as it was sent.
 
@@ -60,19 +62,21 @@ def decode(
         WireError: If the bytes are no stream. Nothing of them has been used then.
     """
     message = _aligned(message)
-    header = verify(message)
+    header = verify(message, header)
     covered = header.blocks if blocks is None else blocks
     if header.index_format == indices.DENSE or not (as_held and header.held_dense):
-        return header, _stream(header, message, fill, covered)
+        return _stream(header, message, fill, covered)
     try:
         dense = memory.empty(covered * header.block, header.dtype)
     except (MemoryError, ValueError) as error:
         raise WireError(f"no room for the vector that was sent: {error}") from None
     _write(header, message, fill, dense)
-    return header, Stream.trusted(len(dense), None, dense, header.block, fill, scratch=True)
+    return Stream.trusted(len(dense), None, dense, header.block, fill, scratch=True)
 
 
-def decode_into(out: Stream, start: int, message: NDArray[np.uint8], blocks: int) -> None:
+def decode_into(
+    out: Stream, start: int, message: NDArray[np.uint8], header: Header, blocks: int
+) -> None:
     """Write what a message holds into `blocks` of a dense stream, from `start` on.
 
     Raises:
@@ -80,7 +84,7 @@ def decode_into(out: Stream, start: int, message: NDArray[np.uint8], blocks: int
     """
     message = _aligned(message)
     window = out.raw_values[start * out.block : (start + blocks) * out.block]
-    _write(verify(message), message, out.fill, window)
+    _write(verify(message, header), message, out.fill, window)
 
 
 def _write(

@@ -30,6 +30,7 @@ def encode(
     *,
     whole: int | None = None,
     seed: int = 0,
+    see: bool = True,
 ) -> tuple[NDArray[np.uint8], Stream]:
     """One message, in the format that makes it smallest, and what its readers will see.
 
@@ -42,6 +43,7 @@ def encode(
         quantizer: How values are coded; as they are by default.
         whole: If the stream is one range of a vector, that vector's number of blocks.
         seed: What is random in the quantizer.
+        see: Whether to find out what readers will see of values that are coded.
     """
     sent, nnz, (index_format, index_bytes, parameter) = _cheapest(stream, quantizer)
     values_at = SIZE + index_bytes
@@ -68,8 +70,8 @@ def encode(
         index_bytes,
         stream.is_dense,
     ).write(message)
-    if quantizer is not None:
-        return message, decode(message, stream.fill, blocks=stream.blocks)[1]
+    if quantizer is not None and see:
+        return message, decode(message, stream.fill, blocks=stream.blocks)
     return message, sent if sent.is_dense else stream
 
 
