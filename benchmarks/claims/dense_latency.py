@@ -1,0 +1,159 @@
+"""How long 8 bytes take in the dense family: a part of claim 24.
+
+There are two answers of the model: the rounds that a collective declares, and the longest
+chain of messages that wait for each other. What is measured between threads is a third.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import sparcml
+from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives.trees import two_trees
+from sparcml.wire.sizes import likely_nbytes
+
+from .base import Row, markdown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sparcml import Communicator
+
+SHORT = 2  # values of float32: 8 bytes
+MODELLED = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+TIMED = (2, 4, 8, 16)
+NAMES = ("ring", "double_binary_tree", "recursive_double")
+REPEATS, SUMS = 11, 4  # sums are timed together, and that many times over
+
+
+def hops(algorithm: str, ranks: int) -> int:
+    """Messages that follow each other in the longest chain."""
+    return {
+        "master": 2,
+        "sharded": 2,
+        "ring": 2 * (ranks - 1),
+        "double_binary_tree": 2 * two_trees(ranks)[0].height,  # up, then down
+        "recursive_double": ranks.bit_length() - 1,
+    }[algorithm]
+
+
+def costs(algorithm: str, ranks: int, size: int) -> list[Any]:
+    """The declared rounds of some ranks: ends, middle, and places inside of a tree."""
+    problem = Problem(size, 4, (size,) * ranks)
+    some = {0, 1, 2, ranks // 2, ranks - 1}
+    cost = ALLREDUCES[algorithm].cost
+    return [cost(rank, problem) for rank in sorted(some & set(range(ranks)))]
+
+
+def model(algorithm: str, ranks: int) -> Row:
+    """Time of 8 bytes on the default network: declared rounds, and the chain."""
+    network = Network()
+    message = network.latency + network.byte * likely_nbytes(1, 1, 4)
+    rounds = costs(algorithm, ranks, SHORT)
+    return {
+        "latency_us": 1e6 * network.latency,
+        "byte_ns": 1e9 * network.byte,
+        "rounds": max(map(len, rounds)),
+        "declared_us": 1e6 * max(network.seconds(of_rank, 4) for of_rank in rounds),
+        "hops": hops(algorithm, ranks),
+        "chain_us": 1e6 * hops(algorithm, ranks) * message,
+    }
+
+
+def timed(algorithm: str, ranks: int) -> Row:
+    """Microseconds of a sum of 8 bytes between threads, by the slowest rank."""
+
+    def body(comm: Communicator) -> list[float]:
+        x, times = np.ones(SHORT, np.float32), []
+        for _ in range(REPEATS):
+            comm.barrier()
+            start = time.perf_counter()
+            for _ in range(SUMS):
+                comm.allreduce(x, algorithm=algorithm)
+            times.append((time.perf_counter() - start) / SUMS)
+        return times
+
+    slowest = [1e6 * max(times) for times in zip(*sparcml.launch(body, ranks), strict=True)]
+    low, middle, high = statistics.quantiles(slowest, n=4)
+    return {"runs": REPEATS, "p25_us": low, "p50_us": middle, "p75_us": high}
+
+
+def details(at: dict[tuple[str, str, int], Row]) -> str:
+    """Both tables."""
+    return f"{_modelled(at)}\n{_timed(at)}"
+
+
+def _modelled(at: dict[tuple[str, str, int], Row]) -> str:
+    head = ["P", "ring (ms)", "tree, chain (ms)", "tree, declared (ms)"]
+    head += ["recursive doubling (ms)", "ring / tree"]
+    lines = []
+    for ranks in MODELLED:
+        ring, tree, doubling = (at["model", name, ranks] for name in NAMES)
+        times = [ring["declared_us"], tree["chain_us"], tree["declared_us"]]
+        times.append(doubling["declared_us"])
+        best, worst = times[0] / times[1], times[0] / times[2]
+        ratio = (
+            f"{worst:.2g}x to {best:.2g}x" if best < 10 else f"{worst:.0f}x to {best:.0f}x"
+        )
+        lines.append([f"{ranks:,}", *(f"{t / 1e3:.4g}" for t in times), ratio])
+    return (
+        f"Modelled, with {ring['latency_us']:.0f} us a message and {ring['byte_ns']:.1f} ns "
+        f"a byte (machines on 1 Gbit/s). *Chain*: the longest chain of messages. "
+        f"*Declared*: the tree's schedule has two rounds a link, so that chunks of a long "
+        f"vector follow each other closely; the declared cost pays each of these 4 log2 P "
+        f"- 1 rounds and every message in it, which is too much for a single chunk. For "
+        f"the ring and recursive doubling both are the same.\n\n{markdown(head, lines)}"
+    )
+
+
+def _timed(at: dict[tuple[str, str, int], Row]) -> str:
+    head = ["P", *(f"{name} (us)" for name in NAMES)]
+    lines = [
+        [
+            str(ranks),
+            *(
+                f"{row['p50_us']:.0f} ({row['p25_us']:.0f} to {row['p75_us']:.0f})"
+                for row in (at["timed", name, ranks] for name in NAMES)
+            ),
+        ]
+        for ranks in TIMED
+    ]
+    return (
+        f"Measured between threads of one process, median and quartiles of "
+        f"{at['timed', 'ring', TIMED[0]]['runs']} runs. They share the cores of one machine "
+        f"and one interpreter, so the number of all messages counts, 2 P (P-1), 4 (P-1) and "
+        f"P log2 P, and not the chain: this says nothing about a network.\n\n"
+        f"{markdown(head, lines)}"
+    )
+
+
+def figure(rows: list[Row]) -> Figure:
+    """Latency against ranks."""
+    from .drawing import BLUE, GREEN, ORANGE, axes
+
+    canvas, (ax,) = axes(1, (6.0, 3.6))
+    tree = "double_binary_tree"
+    series = (
+        ("ring", "declared_us", "ring", ORANGE, "-o"),
+        (tree, "declared_us", "double binary tree, as declared", BLUE, "-s"),
+        (tree, "chain_us", "double binary tree, longest chain", BLUE, "--s"),
+        ("recursive_double", "declared_us", "recursive doubling", GREEN, "-^"),
+    )
+    for name, key, label, colour, style in series:
+        found = [r for r in rows if r["part"] == "model" and r["algorithm"] == name]
+        ranks = [row["ranks"] for row in found]
+        times = [row[key] / 1e3 for row in found]
+        ax.plot(ranks, times, style, color=colour, ms=4, label=label)
+    ax.set(xlabel="ranks", ylabel="latency of 8 bytes (ms)", xscale="log", yscale="log")
+    ax.set_xticks(MODELLED, [f"{ranks:,}" for ranks in MODELLED])
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.set_title(
+        f"Allreduce of 8 bytes, modelled: {found[0]['latency_us']:.0f} us a message"
+    )
+    ax.legend(frameon=False)
+    return canvas

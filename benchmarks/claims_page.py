@@ -1,0 +1,108 @@
+"""Write docs/claims.md and its figures from the rows in benchmarks/results.
+
+With --check nothing is written, and the page must be up to date already.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from claims import CLAIMS, Claim
+from claims.base import markdown
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS, RESULTS = ROOT / "docs", ROOT / "benchmarks" / "results"
+
+INTRODUCTION = """\
+# Claims
+
+What talks, lectures and the paper say about these methods, and what we find. Each claim has a file
+in `benchmarks/claims` with its experiment; `make claims` runs them and keeps the rows in
+`benchmarks/results`, and `make docs` writes this page from the newest ones. Nobody types the
+numbers.
+
+How an answer was obtained:
+
+- **measured**: seconds or errors of real runs;
+- **counted**: messages, entries and bytes of real runs, where they leave a rank;
+- **modelled**: from the costs that the collectives declare and a network of given latency and rate;
+- **emulated**, **simulated**: real runs on a slowed network, and runs on a virtual clock; none yet.
+
+A *hit* means that the claim holds here; a *miss* says why it does not.
+"""
+
+Kept = dict[str, Any]
+
+
+def kept(claim: Claim, results: Path) -> Kept | None:
+    """The newest rows of a claim, with where they come from."""
+    dated = re.compile(rf"\d{{4}}-\d\d-\d\d-{claim.file}\.json")
+    files = [path for path in results.glob("*.json") if dated.fullmatch(path.name)]
+    if not files:
+        return None
+    found: Kept = json.loads(max(files).read_text())
+    return found
+
+
+def page(results: Path) -> str:
+    """The whole page."""
+    found = [(claim, kept(claim, results)) for claim in CLAIMS]
+    head = ["#", "claim", "source", "ours", "how", "verdict", "command"]
+    table = markdown(head, [line(*each) for each in found]).replace("--:", ":--")
+    return "\n".join([INTRODUCTION, table, *(section(*each) for each in found)])
+
+
+def line(claim: Claim, data: Kept | None) -> list[str]:
+    """One row of the table that opens the page."""
+    cells = [str(claim.number), claim.text, claim.source]
+    command = f"`{claim.command}`"
+    if data is None:
+        return [*cells, f"no data kept; run {command}", claim.how, "open", command]
+    found = claim.answer(data["rows"])
+    verdict = f"{'hit' if found.hit else 'miss'}: {found.why}"
+    return [*cells, found.ours, claim.how, verdict, command]
+
+
+def section(claim: Claim, data: Kept | None) -> str:
+    """What is behind a row."""
+    title = f"## {claim.number}. {claim.title}\n"
+    if data is None:
+        return f"{title}\nNo data kept; run `{claim.command}`.\n"
+    images = [f"![{claim.title}](figures/{name}.svg)\n" for name in claim.figures]
+    facts = data["environment"]
+    keys = ("date", "commit", "cpu", "isa", "numpy", "python", "seed")
+    origin = ", ".join(f"{key} {facts[key]}" for key in keys)
+    command = f"`{claim.command}`: {origin}.\n"
+    details = claim.answer(data["rows"]).details
+    return "\n".join([title, details, *images, command])
+
+
+def figures(results: Path) -> dict[str, str]:
+    """The pictures of all claims with rows, as SVG."""
+    from claims.drawing import svg
+
+    return {
+        name: svg(draw, data["rows"])
+        for claim in CLAIMS
+        if (data := kept(claim, results)) is not None
+        for name, draw in claim.figures.items()
+    }
+
+
+def main() -> None:
+    """Write the page and the figures, or check them."""
+    pages = {DOCS / "claims.md": page(RESULTS)}
+    pages |= {DOCS / f"figures/{name}.svg": text for name, text in figures(RESULTS).items()}
+    for path, text in pages.items():
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            raise SystemExit(f"claims_page: {path.name} is out of date; run: make docs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Run the experiments behind docs/claims.md, all or those with the numbers given.
+
+Each writes its rows to benchmarks/results; `make docs` then writes the page.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from claims import CLAIMS, Claim
+from rich.console import Console
+from rich.progress import track
+
+from sparcml.cli.bench.common import environment, write_json
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def chosen(words: list[str]) -> list[Claim]:
+    """The claims with these numbers; all if there are none."""
+    known = {str(claim.number): claim for claim in CLAIMS}
+    if wrong := [word for word in words if word not in known]:
+        raise SystemExit(f"run_claims: no claim {wrong[0]!r}; there are {', '.join(known)}")
+    return [known[word] for word in words] or list(CLAIMS)
+
+
+def run(claim: Claim, results: Path, console: Console) -> Path:
+    """Measure and keep the rows."""
+    facts = environment(f"{claim.number}", claim.seed)
+    title = f"claim {claim.number}: {claim.title}"
+    cases = track(claim.cases, title, console=console)
+    rows = [row for case in cases for row in claim.measure(*case)]
+    path = results / f"{facts['date']}-{claim.file}.json"
+    write_json(path, facts, rows)
+    found = claim.answer(rows)
+    console.print(f"  {'hit' if found.hit else 'miss'}: {found.ours}", highlight=False)
+    return path
+
+
+def main() -> None:
+    """Run what was asked for."""
+    console = Console()
+    for claim in chosen(sys.argv[1:]):
+        run(claim, RESULTS, console)
+
+
+if __name__ == "__main__":
+    main()
