@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
-.PHONY: demo test lint format unit stub bench docs clean
+.PHONY: demo test lint format unit stub bench claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
@@ -40,12 +40,17 @@ bench: $(VENV)/.dev
 	  $(BIN)/sparcml bench allreduce -n $$n $(SUMS) --json $(RESULTS)-allreduce-$$n.json \
 	  || exit 1; done
 
+# Run the experiments behind docs/claims.md and keep their rows: half a minute.
+claims: $(VENV)/.dev
+	$(BIN)/python benchmarks/run_claims.py
+
 # The generated pages: algorithms from the docstrings, figures from traces, tables from the
-# newest results.
+# newest results, and what these say to the claims of others.
 docs: $(VENV)/.dev
 	$(BIN)/python docs/collect.py
 	$(BIN)/python docs/diagrams.py
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/claims_page.py
 
 clean:
 	rm -rf $(VENV) build
