@@ -1,0 +1,74 @@
+"""The page of claims shows what was kept last, and says so where nothing was."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import claims_page
+import pytest
+from claims import CLAIMS
+from rich.console import Console
+from run_claims import chosen, run
+
+from sparcml.cli.bench.common import write_json
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks/results"
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="no results kept here")
+def test_page_and_figures_are_up_to_date():
+    pytest.importorskip("matplotlib")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks/claims_page.py"), "--check"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_results_every_row_says_how_to_get_them(tmp_path):
+    pytest.importorskip("matplotlib")
+    text = claims_page.page(tmp_path)
+    for claim in CLAIMS:
+        assert f"no data kept; run `python benchmarks/run_claims.py {claim.number}`" in text
+        assert f"## {claim.number}. {claim.title}\n\nNo data kept" in text
+    assert "figures/" not in text
+    assert claims_page.figures(tmp_path) == {}
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="no results kept here")
+def test_a_row_that_is_off_makes_a_miss():
+    """The verdict comes from the rows, not from the text around them."""
+    changes = {10: {"entries": 1}, 24: {"total": 1.0}, 27: {"error": 0.5}}
+    for claim in CLAIMS:
+        kept = claims_page.kept(claim, RESULTS)
+        assert kept is not None
+        assert claim.answer(kept["rows"]).hit
+        rows = [row | changes[claim.number] for row in kept["rows"]]
+        assert not claim.answer(rows).hit
+
+
+def test_the_newest_file_is_shown(tmp_path):
+    (claim,) = chosen(["10"])
+    for date, k in (("2026-01-02", 2), ("2025-12-31", 1)):
+        write_json(tmp_path / f"{date}-{claim.file}.json", {"date": date}, [{"k": k}])
+    kept = claims_page.kept(claim, tmp_path)
+    assert kept is not None
+    assert kept["rows"] == [{"k": 2}]
+
+
+def test_a_run_keeps_its_rows(tmp_path, capsys):
+    (claim,) = chosen(["10"])
+    path = run(claim, tmp_path, Console(quiet=True))
+    assert path.name.endswith("-claim-10.json")
+    kept = claims_page.kept(claim, tmp_path)
+    assert kept is not None
+    assert len(kept["rows"]) == len(claim.cases)
+    assert claim.answer(kept["rows"]).hit
+    assert str(tmp_path) not in path.read_text()
+
+
+def test_a_claim_that_is_not_there():
+    with pytest.raises(SystemExit, match="no claim '99'; there are 10, 24, 27"):
+        chosen(["10", "99"])
