@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from claims import CLAIMS, Claim
-from claims.base import markdown
+from tables import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "benchmarks" / "results"

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tables import markdown
 
 from sparcml import Communicator
 
 from . import dense_latency, watched
-from .base import Answer, Claim, Row, markdown
+from .base import Answer, Claim, Row
 from .dense_latency import costs, details, figure, hops, model, timed
 
 if TYPE_CHECKING:

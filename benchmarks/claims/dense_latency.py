@@ -11,18 +11,19 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tables import markdown
 
 import sparcml
 from sparcml.collectives import ALLREDUCES, Network, Problem
 from sparcml.collectives.trees import two_trees
 from sparcml.wire.sizes import likely_nbytes
 
-from .base import Row, markdown
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sparcml import Communicator
+
+    from .base import Row
 
 SHORT = 2  # values of float32: 8 bytes
 MODELLED = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

@@ -12,13 +12,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tables import markdown
 
 from sparcml import Byte, Communicator, Half, Stream
 from sparcml.collectives.ring import ring
 from sparcml.session import Session
 
 from . import watched
-from .base import Answer, Claim, Row, markdown
+from .base import Answer, Claim, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

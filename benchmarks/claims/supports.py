@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tables import markdown
 
 from sparcml import Communicator, Stream
 
 from . import watched
-from .base import Answer, Claim, Row, markdown
+from .base import Answer, Claim, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
