@@ -196,15 +196,21 @@ class Communicator:
         helper, progress = self._background
         return progress.submit(name, unchanged(name, x, lambda: work(helper)))
 
-    def explain(self, x: Any, op: str = "sum") -> Explanation:
+    def explain(
+        self, x: Any, op: str = "sum", quantize: Quantizer | None = None
+    ) -> Explanation:
         """What `auto` would choose for x, and what each algorithm would cost.
 
         A collective call: all ranks make it.
         """
-        check_reduction(op)
+        check_reduction(op, quantize=quantize)
         stream, _ = opened_for(x, plain(op))
         problem = self._agree(stream, plain(op))
-        return explain(problem, self._network, ALLREDUCES)
+        if quantize is None:
+            return explain(problem, self._network, ALLREDUCES)
+        problem = coded(problem, stream.block, quantize)
+        able = {name: ALLREDUCES[name] for name in candidates(op, quantize)}
+        return explain(problem, self._network, able)
 
     def _agree(self, stream: Stream, op: str) -> Problem:
         with self._session.call("agree", op, stream) as call:

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,13 +10,16 @@ import typer
 
 import sparcml
 from sparcml.cli.bench.common import check_json, environment, parse_sizes
+from sparcml.cli.bench.peers import PEERS, available, close
 from sparcml.cli.bench.report import Progress, Report
-from sparcml.cli.bench.sums import BASELINE, EVERY, Trial
+from sparcml.cli.bench.sums import EVERY, OURS, Trial, quantizes
 from sparcml.cli.bench.vectors import Problem
 from sparcml.cli.start import start_self, under_launcher
+from sparcml.quantize import Byte, Half, Quantizer
 
 COMMAND = "sparcml bench allreduce"
 DTYPES = ("float32", "float64")
+CODINGS = {"none": None, "byte": Byte(), "half": Half()}
 
 
 def allreduce(
@@ -29,24 +33,40 @@ def allreduce(
     algorithms: Annotated[
         str, typer.Option(help=f"all, or some of: {', '.join(EVERY)}.")
     ] = "all",
+    quantize: Annotated[
+        str, typer.Option(help=f"Codings of values: some of {', '.join(CODINGS)}.")
+    ] = "none",
     dtype: Annotated[str, typer.Option(help=" or ".join(DTYPES) + ".")] = "float32",
     block: Annotated[int, typer.Option(help="Values in a block.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the random vectors.")] = 1,
+    runs: Annotated[int, typer.Option(help="Timed runs of each, at least.")] = 5,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE", help="What a rank can send, such as 1gbit: for a bound."
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the rows there, too.")
     ] = None,
     progress: Annotated[bool, typer.Option("--progress", hidden=True)] = False,
 ) -> None:
-    """Time each algorithm beside MPI's own dense allreduce, and check every sum.
+    """Time each algorithm beside the dense allreduces of MPI and gloo; check every sum.
 
     Starts its ranks itself; under mpiexec it uses those that are there.
     """
-    names, problems = _names(algorithms), _problems(sizes, density, dtype, block, seed)
+    pairs, problems = (
+        _pairs(algorithms, quantize),
+        _problems(sizes, density, dtype, block, seed),
+    )
     check_json(json)
     options = f"--sizes {sizes} --density {density} --algorithms {algorithms} "
-    options += f"--dtype {dtype} --block {block}"
+    options += f"--quantize {quantize} --dtype {dtype} --block {block} --runs {runs}"
+    options += f" --link {link}" if link else ""
+    rate = None if link is None else _rate(link)
     if under_launcher():
-        raise typer.Exit(_run(names, problems, options, json, progress))
+        plan = Plan(pairs, problems, max(1, runs), rate)
+        raise typer.Exit(_run(plan, options, json, progress))
     if ranks < 2:
         raise typer.BadParameter(f"ranks must be at least 2, got {ranks}")
     arguments = [*options.split(), "--seed", str(seed)]
@@ -55,14 +75,19 @@ def allreduce(
     raise typer.Exit(start_self(COMMAND, ranks, arguments))
 
 
-def _run(
-    names: list[str],
-    problems: list[Problem],
-    options: str,
-    json: Path | None,
-    progress: bool,
-) -> int:
+@dataclass(frozen=True)
+class Plan:
+    """What to measure."""
+
+    pairs: list[tuple[str, Quantizer | None]]
+    problems: list[Problem]
+    runs: int
+    link: float | None
+
+
+def _run(plan: Plan, options: str, json: Path | None, progress: bool) -> int:
     """On each rank; the first one reports."""
+    problems = plan.problems
     with sparcml.world() as comm:
         report = Report(comm)
         doing = Progress(progress and comm.rank == 0)
@@ -72,11 +97,12 @@ def _run(
         report.start(facts)
         for problem in problems:
             doing.show("making vectors")
-            trial = Trial(comm, problem)
-            for name in names:
+            trial = Trial(comm, problem, plan.runs, plan.link)
+            for name, quantizer in plan.pairs:
                 doing.show(name)
-                report.add(trial.measure(name))
+                report.add(trial.measure(name, quantizer))
         report.end(facts, json)
+        close()
         return report.code
 
 
@@ -87,15 +113,40 @@ def _mpi_library() -> str:
     return " ".join(str(first).rstrip("\0").split())
 
 
-def _names(text: str) -> list[str]:
-    names = list(EVERY) if text == "all" else text.split(",")
+def _pairs(algorithms: str, codings: str) -> list[tuple[str, Quantizer | None]]:
+    """What is timed, in which coding: first those that all are compared with."""
+    known = [*available(), *OURS]
+    names = known if algorithms == "all" else algorithms.split(",")
     for name in names:
         if name not in EVERY:
             raise typer.BadParameter(
                 f"algorithms must be all or some of {', '.join(EVERY)}, got {name!r}"
             )
-    # Nothing is fast or slow but against it.
-    return [BASELINE, *(name for name in names if name != BASELINE)]
+        if name not in known:
+            raise typer.BadParameter(f"torch is not installed, which {name!r} needs")
+    peers = [name for name in PEERS if name in {*names, "mpi_allreduce"}]
+    pairs: list[tuple[str, Quantizer | None]] = [(name, None) for name in peers]
+    for coding in codings.split(","):
+        if coding not in CODINGS:
+            raise typer.BadParameter(
+                f"quantize must be some of {', '.join(CODINGS)}, got {coding!r}"
+            )
+        ours = [name for name in names if name not in PEERS]
+        able = [name for name in ours if coding == "none" or quantizes(name)]
+        pairs += [(name, CODINGS[coding]) for name in able]
+    return pairs
+
+
+def _rate(text: str) -> float:
+    """Bytes a second of a link, said in bits."""
+    units = {"gbit": 1e9, "mbit": 1e6, "kbit": 1e3}
+    digits, unit = text[:-4], text[-4:]
+    try:
+        return float(digits) * units[unit] / 8
+    except (ValueError, KeyError):
+        raise typer.BadParameter(
+            f"link must be a rate such as 1gbit or 100mbit, got {text!r}"
+        ) from None
 
 
 def _problems(sizes: str, density: str, dtype: str, block: int, seed: int) -> list[Problem]:

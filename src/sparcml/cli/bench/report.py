@@ -22,20 +22,23 @@ COLUMNS = (
     Column("nnz", "nnz", "", 8, "d"),
     Column("wire", "wire", "(B)", 9, "d"),
     Column("ratio", "ratio", "", 6, ".1f"),
-    Column("min", "min", "(us)", 8, ".0f"),
+    Column("p25", "p25", "(us)", 8, ".0f"),
     Column("p50", "p50", "(us)", 8, ".0f"),
+    Column("p75", "p75", "(us)", 8, ".0f"),
     Column("p99", "p99", "(us)", 8, ".0f"),
     Column("algbw", "algbw", "(GB/s)", 7, ".3f"),
     Column("busbw", "busbw", "(GB/s)", 7, ".3f"),
-    Column("speedup", "vs MPI", "", 6, ".2f"),
+    Column("of_bound", "link", "(%)", 4, ".0f"),
+    Column("speedup", "vs dense", "", 8, ".2f"),
     Column("wrong", "#wrong", "", 6, "d"),
 )
 
 
 def label(row: Row) -> str:
-    """The algorithm; of `auto`, what it chose."""
-    name, choice = row["algorithm"], row["choice"]
-    return str(name) if name == choice else f"{name}: {choice}"
+    """The algorithm; of `auto`, what it chose; and how values were coded."""
+    name, choice, coding = row["algorithm"], row["choice"], row["quantize"]
+    text = str(name) if name == choice else f"{name}: {choice}"
+    return text if coding is None else f"{text}, {coding}"
 
 
 class Progress:
@@ -81,7 +84,7 @@ class Report:
         if wrong:
             self._say(f"# FAILED: wrong sums in {wrong} of {len(self.rows)} rows")
         else:
-            self._say(f"# passed: all {len(self.rows)} rows have the exact sum")
+            self._say(f"# passed: all {len(self.rows)} rows have the sum that is due")
         if self._speaks and path is not None:
             write_json(path, facts, self.rows)
 

@@ -36,10 +36,11 @@ def whole_numbers(
     return numbers.astype(dtype)
 
 
-def different(got: NDArray[Any], want: NDArray[Any]) -> int:
-    """How many entries differ; a missing or surplus one counts too."""
+def different(got: NDArray[Any], want: NDArray[Any], allowed: float = 0.0) -> int:
+    """How many entries differ by more than that; a missing or surplus one counts too."""
     common = min(got.size, want.size)
-    differing = np.count_nonzero(got[:common] != want[:common])
+    near = np.abs(got[:common] - want[:common]) <= allowed
+    differing = common - np.count_nonzero(near)
     return int(differing) + max(got.size, want.size) - common
 
 
@@ -62,6 +63,13 @@ class Problem:
     def nnz(self) -> int:
         """Blocks that each rank stores."""
         return max(1, round(self.size // self.block * self.density))
+
+    def coding_error(self, ranks: int) -> float:
+        """What `Byte` or `Half` may add to an entry of the sum: each rank's and the owner's.
+
+        Half a step of 127 in the largest value, which is 8 on a rank and 8 P in the sum.
+        """
+        return (ranks * 8 + 8 * ranks + 8) / 254
 
     def vector(self, rank: int) -> Stream:
         """What this rank brings."""
