@@ -18,12 +18,13 @@ from .arguments import (
     plain,
     whole,
 )
-from .collectives import ALLREDUCES, Network, Problem
+from .collectives import ALLREDUCES, Network, Problem, Shape
 from .collectives.agree import agree
 from .collectives.allgather import allgather
 from .collectives.auto import Explanation, choose, explain
 from .collectives.barrier import barrier
 from .collectives.broadcast import broadcast_message
+from .collectives.habit import UNCHECKED, Habit
 from .collectives.reduce import reduce
 from .collectives.split_reduce import collect
 from .errors import MismatchError, WireError
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
     from .quantize import Quantizer
     from .request import Request
-
-ENGINE_CHECKS_NOTHING = "native"  # no header of ours travels, so ranks agree beforehand
 
 
 class Communicator:
@@ -66,6 +65,7 @@ class Communicator:
         self._network = network or Network()
         self.stats = stats or Stats()
         self._session = Session(transport, self.stats)
+        self._habit = Habit()
         self._background: tuple[Communicator, Progress] | None = None
 
     @property
@@ -103,8 +103,9 @@ class Communicator:
                 element of the operation.
             op: sum, mean, min, max or prod.
             algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by their
-                declared costs, after a small exchange that also finds mismatches. All
-                but oktopk, which auto never takes, lose nothing.
+                declared costs. For that ranks exchange what they bring, in the first of
+                32 calls of a kind, and whenever results become half or twice as large.
+                All but oktopk, which auto never takes, lose nothing.
             quantize: Codes values on the wire, in the split algorithms only: each value
                 at most twice, by its sender and by the owner of its range.
             return_seen: Also return this rank's part of the result, as the others saw it:
@@ -128,10 +129,13 @@ class Communicator:
             with self._session.operation("allreduce"):
                 total = copied_if_alone(stream, 1)
             return (back(total), seen_back(total)) if return_seen else back(total)
+        kind = (Shape.of(stream), op, quantize) if algorithm == "auto" else None
         algorithm = self._chosen(algorithm, stream, op, quantize)
         with self._session.call(algorithm, plain(op), stream, quantize) as call:
             call.wants_seen = return_seen
             total = ALLREDUCES[algorithm].run(call, stream)
+        if kind is not None:
+            self._habit.got(kind, total.nnz)
         if not return_seen:
             return back(finished(total, op, self.size))
         seen = stream
@@ -145,14 +149,20 @@ class Communicator:
         self, algorithm: str, stream: Stream, op: str, quantize: Quantizer | None
     ) -> str:
         """The algorithm's name, agreed on where that is needed."""
-        if algorithm not in ("auto", ENGINE_CHECKS_NOTHING):
+        if algorithm not in ("auto", UNCHECKED):
             return algorithm
+        kind = (Shape.of(stream), op, quantize)
+        usual = self._habit.choice(kind) if algorithm == "auto" else None
+        if usual is not None:
+            return usual
         problem = self._agree(stream, plain(op))
         if algorithm != "auto":
             return algorithm
         if quantize is not None:
             problem = coded(problem, stream.block, quantize)
-        return choose(problem, self._network, candidates(op, quantize))
+        choice = choose(problem, self._network, candidates(op, quantize))
+        self._habit.chose(kind, choice)
+        return choice
 
     def iallreduce(
         self,

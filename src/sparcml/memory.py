@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
-LARGE = 1 << 16  # smaller ones come from the heap, which keeps its pages
+LARGE = 1 << 15  # smaller ones come from the heap, which keeps its pages
 SLACK = 1.5  # times the peak
 STEPS = 8  # sizes to a doubling: at most an eighth of a block is left unused
 

@@ -129,14 +129,17 @@ class Network:
     The defaults are those of machines on 1 Gbit/s, until a network has been measured.
     """
 
-    latency: float = 150e-6
+    latency: float = 150e-6  # from sending a message to having it
+    message: float = 50e-6  # each further one on the way at the same time
     byte: float = 8.5e-9
     coded: float = 2e-9  # an entry that is coded and decoded
     merged: float = 3.5e-9  # a sparse entry that goes through an addition
     written: float = 0.5e-9  # a value of a dense vector
 
     def seconds(self, rounds: Sequence[Round], entry_bytes: int) -> float:
-        """Rounds follow each other; within one, a rank's messages queue at its link.
+        """Rounds follow each other; within one, a rank's messages travel together.
+
+        They queue at its link, and the processor handles one after the other.
 
         Links carry both directions at once: the busier one counts.
         """
@@ -146,7 +149,9 @@ class Network:
             awaited = sum(load.likely_nbytes(entry_bytes) for load in turn.waits)
             leaving = sum(load.likely for load in turn.loads())
             arriving = sum(load.likely for load in turn.waits)
-            total += self.latency * max(turn.messages(), len(turn.waits))
+            messages = max(turn.messages(), len(turn.waits))
+            if messages:
+                total += self.latency + self.message * (messages - 1)
             total += self.byte * max(sent, awaited)
             total += self.coded * max(leaving, arriving) * turn.coded
             total += self.merged * turn.merged + self.written * turn.written
@@ -156,4 +161,4 @@ class Network:
 # Ranks that share one machine's memory and cores: bytes are cheap, and whoever waits for a
 # message waits for a core. Fitted to 4 and 8 ranks on 2 cores (docs/benchmarks.md); only
 # the ratios between the algorithms matter.
-ONE_MACHINE = Network(latency=300e-6, byte=0.3e-9, coded=4.5e-9)
+ONE_MACHINE = Network(latency=300e-6, message=100e-6, byte=0.3e-9, coded=4.5e-9)

@@ -40,7 +40,10 @@ def split(x: Stream, edges: Sequence[int]) -> list[Stream]:
     parts = []
     for j, (a, b) in enumerate(itertools.pairwise(edges)):
         inside = slice(cuts[j], cuts[j + 1])
-        indices = x.raw_indices[inside] - np.uint32(a) if a else x.raw_indices[inside]
+        indices = x.raw_indices[inside]
+        if a:
+            shifted = memory.empty(len(indices), np.uint32)
+            indices = np.subtract(indices, np.uint32(a), out=shifted)
         values = x.raw_values[cuts[j] * block : cuts[j + 1] * block]
         part = Stream.trusted((b - a) * block, indices, values, block, x.fill)
         parts.append(switch(part))

@@ -1,0 +1,60 @@
+"""What `auto` has chosen before, so that ranks need not agree on every call.
+
+Training sums vectors of the same few kinds again and again, and most of them keep their
+density. A choice therefore holds for the next calls of its kind, as long as results have
+about as many entries as the first one had. All ranks make the same calls and get the same
+results, so they keep and forget the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+EVERY = 32  # calls
+MOST = 256  # kinds of calls that are remembered
+UNCHECKED = "native"  # engines do not notice that ranks differ: these agree every time
+
+
+@dataclass
+class _Choice:
+    algorithm: str
+    calls: int = 0
+    entries: int | None = None  # of the first result
+
+
+class Habit:
+    """The choices of one communicator."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, _Choice] = {}
+
+    def choice(self, kind: Hashable) -> str | None:
+        """What was chosen for calls of this kind, if that still holds."""
+        found = self._known.get(kind)
+        if found is None or found.calls >= EVERY:
+            return None
+        return found.algorithm
+
+    def chose(self, kind: Hashable, algorithm: str) -> None:
+        """The ranks have agreed; the oldest choice gives way if there are too many."""
+        self._known.pop(kind, None)
+        if algorithm == UNCHECKED:
+            return
+        self._known[kind] = _Choice(algorithm)
+        if len(self._known) > MOST:
+            del self._known[next(iter(self._known))]
+
+    def got(self, kind: Hashable, entries: int) -> None:
+        """A call of this kind has given so many entries: as many as before, or half?"""
+        found = self._known.get(kind)
+        if found is None:
+            return
+        found.calls += 1
+        if found.entries is None:
+            found.entries = entries
+        elif not found.entries <= 2 * entries <= 4 * found.entries:
+            del self._known[kind]

@@ -1,0 +1,91 @@
+"""`auto` agrees on the first of many calls, and again when things change."""
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml import MismatchError, Stream
+from sparcml.collectives.habit import EVERY, MOST, Habit
+
+
+def vector(rank, size, nnz):
+    rng = np.random.default_rng([rank, size, nnz])
+    indices = np.sort(rng.choice(size, nnz, replace=False))
+    return Stream(size, indices, rng.integers(1, 9, nnz).astype(np.float32))
+
+
+def messages_of(comm, x, **options):
+    comm.stats.reset()
+    comm.allreduce(x, **options)
+    return comm.stats.messages
+
+
+def test_later_calls_send_no_agreement():
+    def body(comm):
+        x = vector(comm.rank, 100_000, 500)
+        choice = comm.explain(x).choice
+        plain = messages_of(comm, x, algorithm=choice)
+        return plain, [messages_of(comm, x) for _ in range(EVERY + 2)]
+
+    for plain, counts in sparcml.launch(body, 4):
+        first = plain + 2  # log2(4) messages of the agreement
+        assert counts == [first] + [plain] * (EVERY - 1) + [first, plain]
+
+
+def test_another_density_is_agreed_on_anew():
+    def body(comm):
+        few, many = (vector(comm.rank, 1 << 20, nnz) for nnz in (20, 200_000))
+        choice = comm.explain(few).choice
+        assert choice != comm.explain(many).choice == "native"
+        plain = messages_of(comm, few, algorithm=choice)
+        return plain, [messages_of(comm, x) for x in (few, few, many, many, many)]
+
+    for plain, counts in sparcml.launch(body, 4):
+        # The third finds out that results have grown. From then on the engine does it,
+        # which checks nothing: only the 2 messages of the agreement are ours.
+        assert counts == [plain + 2, plain, plain, 2, 2]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_results_are_those_of_a_fresh_communicator(ranks):
+    def body(comm):
+        sizes = [(1000, 10), (1000, 600), (5000, 10), (1000, 30), (1000, 900)]
+        for size, nnz in sizes * 3:
+            x = vector(comm.rank, size, nnz)
+            want = sum(vector(r, size, nnz).to_dense() for r in range(comm.size))
+            np.testing.assert_array_equal(comm.allreduce(x).to_dense(), want)
+
+    sparcml.launch(body, ranks)
+
+
+def test_a_duplicate_has_habits_of_its_own():
+    def body(comm):
+        x = vector(comm.rank, 10_000, 50)
+        before = messages_of(comm, x)
+        with comm.duplicate() as other:
+            return before, messages_of(comm, x), messages_of(other, x)
+
+    for first, later, other in sparcml.launch(body, 2):
+        assert first == other > later
+
+
+def test_a_rank_with_another_vector_is_named_in_later_calls():
+    def body(comm):
+        comm.allreduce(vector(comm.rank, 1000, 10))
+        comm.allreduce(vector(comm.rank, 1000 + comm.rank // 2, 10))
+
+    with pytest.raises(MismatchError, match=r"size 1000.*size 1001|size 1001.*size 1000"):
+        sparcml.launch(body, 3)
+
+
+def test_only_so_many_kinds_are_remembered():
+    habit = Habit()
+    for kind in range(MOST + 10):
+        habit.chose(kind, "ssar_ring")
+    assert [habit.choice(kind) for kind in (9, 10)] == [None, "ssar_ring"]
+
+
+def test_engines_that_check_nothing_are_asked_every_time():
+    habit = Habit()
+    habit.chose("kind", "native")
+    assert habit.choice("kind") is None
