@@ -11,7 +11,9 @@ that is unused back to the system.
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import DTypeLike, NDArray
+
+    Block = NDArray[np.uint8]
 
 LARGE = 1 << 15  # smaller ones come from the heap, which keeps its pages
 SLACK = 1.5  # times the peak
@@ -30,52 +34,79 @@ class Pool:
     """Blocks of memory by size, the one used last on top."""
 
     def __init__(self) -> None:
-        self._free: dict[int, list[tuple[int, NDArray[np.uint8]]]] = {}  # (when, block)
+        self._free: dict[int, list[tuple[int, Block]]] = {}  # (when, block)
+        self._back: deque[tuple[int, Block | None]] = deque()  # (bytes, block), to settle
         self._puts = 0
-        self._lock = threading.RLock()  # a lease may end while another one begins
-        self.used = self.peak = self.unused = 0  # bytes
+        self._lock = threading.RLock()
+        self.releases = 0
+        self.used = self.peak = self.unused = 0  # bytes, as of the last `settle`
 
-    def take(self, nbytes: int) -> NDArray[np.uint8]:
+    def take(self, nbytes: int) -> Block:
         """A block of at least that many bytes."""
         size = _rounded(nbytes)
         with self._lock:
-            self.used += size
-            self.peak = max(self.peak, self.used)
+            self.settle()
             stack = self._free.get(size)
             if stack:
+                _, block = stack.pop()
                 self.unused -= size
-                return stack.pop()[1]
+            else:
+                block = self._fresh(size)
+            self.used += size
+            self.peak = max(self.peak, self.used)
             self._make_room()
-        return np.empty(size, np.uint8)
+        return block
 
-    def put(self, block: NDArray[np.uint8]) -> None:
-        """Nobody uses this block any more."""
+    def put(self, block: Block, releases: int) -> None:
+        """Nobody uses this block any more, which was taken after so many releases.
+
+        It takes no lock: a lease may end anywhere, even inside `take`, or when the thread
+        that holds the lock is no more.
+        """
+        kept = block if releases == self.releases else None
+        self._back.append((block.nbytes, kept))
+
+    def settle(self) -> None:
+        """Bring the books up to date with what was put back."""
         with self._lock:
-            self.used -= block.nbytes
-            self.unused += block.nbytes
-            self._puts += 1
-            self._free.setdefault(block.nbytes, []).append((self._puts, block))
-
-    def _make_room(self) -> None:
-        while self.unused and self.used + self.unused > SLACK * self.peak:
-            oldest = min((stack for stack in self._free.values() if stack), key=_age)
-            self.unused -= oldest.pop(0)[1].nbytes
+            while self._back:
+                nbytes, block = self._back.popleft()
+                self.used -= nbytes
+                if block is not None:
+                    self.unused += nbytes
+                    self._puts += 1
+                    self._free.setdefault(nbytes, []).append((self._puts, block))
 
     def release(self) -> None:
-        """Give everything that is not in use back to the system."""
+        """Give all that is not in use back to the system, and the rest when it is not."""
         with self._lock:
+            self.releases += 1
+            self.settle()
             self._free.clear()
             self.unused = 0
             self.peak = self.used
+
+    def _fresh(self, size: int) -> Block:
+        try:
+            return np.empty(size, np.uint8)
+        except MemoryError:
+            self.release()  # what lies here may be what is missing
+            return np.empty(size, np.uint8)
+
+    def _make_room(self) -> None:
+        while self.unused and self.used + self.unused > SLACK * self.peak:
+            oldest = min(filter(None, self._free.values()), key=_age)
+            _, block = oldest.pop(0)
+            self.unused -= block.nbytes
 
 
 class _Lease:
     """What an array and all its views hold on to; its end is theirs."""
 
-    __slots__ = ("__array_interface__", "_block", "_pool")
+    __slots__ = ("__array_interface__", "_block", "_pool", "_releases")
 
     def __init__(self, pool: Pool, count: int, dtype: np.dtype[Any]) -> None:
-        self._pool = pool
+        self._pool, self._releases = pool, pool.releases
         self._block = pool.take(count * dtype.itemsize)
         self.__array_interface__ = {
             "version": 3,
@@ -86,10 +117,19 @@ class _Lease:
 
     def __del__(self) -> None:
         if hasattr(self, "_block"):  # there may have been no memory for it
-            self._pool.put(self._block)
+            self._pool.put(self._block, self._releases)
 
 
 POOL = Pool()
+
+
+def _after_fork() -> None:
+    """Another thread may have been at it, and will never finish in this process."""
+    POOL._lock = threading.RLock()
+    POOL.release()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def empty(count: int, dtype: DTypeLike) -> NDArray[Any]:
@@ -120,7 +160,7 @@ def concatenate(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(arrays, out=whole)
 
 
-def _age(stack: list[tuple[int, NDArray[np.uint8]]]) -> int:
+def _age(stack: list[tuple[int, Block]]) -> int:
     return stack[0][0]
 
 

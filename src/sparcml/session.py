@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from . import memory
 from .collectives import Call, Shape
 from .errors import TransportError
 from .transport import Counting, Stats, Transport
@@ -31,10 +32,11 @@ class Session:
         self._closed = False
 
     def close(self) -> None:
-        """Give the engine's resources back; a second time does nothing."""
+        """Give the engine's resources and unused memory back; only once."""
         if not self._closed:
             self._closed = True
             self.transport.close()
+            memory.POOL.release()
 
     @contextmanager
     def call(
