@@ -1,4 +1,4 @@
-"""Cases of the kernels on dense vectors: scatter into, compact, and sum.
+"""Cases of the kernels on dense vectors: scatter into, compact, sum, squeeze and expand.
 
 Outputs are allocated beforehand, so that the kernel is timed and not the page faults.
 """
@@ -34,6 +34,9 @@ def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
     yield _scatter(size, stored, dense[stored])
     yield _compact(dense)
     yield _combine(whole_numbers(rng, size), whole_numbers(rng, size))
+    crowded = whole_numbers(rng, size)
+    crowded[positions(rng, size, size // 2)] = 0
+    yield from _squeeze(crowded)
 
 
 def _scatter(size: int, indices: NDArray[np.uint32], values: NDArray[np.float32]) -> Case:
@@ -81,3 +84,23 @@ def _combine(a: NDArray[np.float32], b: NDArray[np.float32]) -> Case:
     want = (reference.combine_dense("sum", a, b),)
     args = ("dense sum", a.size, run, want, a.nbytes, "GB/s", "np.add")
     return Case(*args, lambda: np.add(a, b, out=theirs))
+
+
+def _squeeze(dense: NDArray[np.float32]) -> Iterator[Case]:
+    nnz = reference.count(dense, bitwise=True)
+    want = np.zeros(-(-dense.size // 64) * 8, np.uint8), np.zeros(nnz, np.float32)
+    reference.squeeze(dense, 0.0, *want)
+    plane, found = np.zeros_like(want[0]), np.zeros_like(want[1])
+    back = np.zeros_like(dense)
+
+    def squeeze() -> Arrays:
+        _core.squeeze(dense, 0.0, nnz, plane, found)
+        return plane, found
+
+    def expand() -> Arrays:
+        _core.expand(*want, 0.0, back)
+        return (back,)
+
+    rest = (dense.nbytes, "GB/s", "memcpy", copy_of(dense))
+    yield Case("squeeze, 50 %", dense.size, squeeze, want, *rest)
+    yield Case("expand, 50 %", dense.size, expand, (dense,), *rest)

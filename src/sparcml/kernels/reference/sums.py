@@ -1,7 +1,9 @@
 """Sums of sparse and dense vectors, as `sparcml.kernels.sums` has them."""
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sparcml.kernels.reference.coding import bitmap_encode
 from sparcml.kernels.sums import Entries, Float, Indices, Values
 
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
@@ -97,3 +99,28 @@ def ascending(indices: Indices, blocks: int) -> int:
     wrong = indices >= blocks
     wrong[1:] |= indices[1:] <= indices[:-1]
     return int(wrong.argmax()) if wrong.any() else indices.size
+
+
+def squeeze(
+    dense: Values[Float],
+    fill: float,
+    plane: NDArray[np.uint8],
+    values: Values[Float],
+) -> int:
+    """A bit plane and the values that differ from fill, bit for bit; returns how many."""
+    found = compact(dense, fill, bitwise=True, limit=values.size)
+    if found is None:
+        return values.size + 1
+    indices, kept = found
+    plane[:] = bitmap_encode(indices, dense.size)
+    values[: kept.size] = kept
+    return kept.size
+
+
+def expand(
+    plane: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
+) -> None:
+    """The values where the plane (taken to be a good one) has ones, fill elsewhere."""
+    ones = np.unpackbits(plane, count=out.size, bitorder="little").astype(bool)
+    out[:] = fill
+    out[ones] = values
