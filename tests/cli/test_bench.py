@@ -43,6 +43,7 @@ def test_kernels_are_timed_and_right(tmp_path):
     assert all(row["wrong"] == 0 for row in found["rows"])
     names = {row["kernel"].partition(",")[0] for row in found["rows"]}
     assert names >= {"merge", "merge_many", "scatter", "compact", "dense sum", "crc32c"}
+    assert names >= {"squeeze", "expand"}
     for word in ("median", "q1", "q3", "rate", "time/peer", "floor", "met", "#wrong"):
         assert word in done.stdout
 

@@ -65,6 +65,23 @@ def same_entries(got: Pair | None, want: Pair | None) -> None:
     same_bits(got[1], want[1])
 
 
+GUARD = 128  # bytes on either side, more than any vector loop runs ahead
+
+
+def guarded(size: int, dtype: DTypeLike) -> Array:
+    """An array in the midst of bytes that nobody may write to."""
+    nbytes = size * np.dtype(dtype).itemsize
+    return np.full(nbytes + 2 * GUARD, 0xA5, np.uint8)[GUARD : GUARD + nbytes].view(dtype)
+
+
+def intact(array: Array) -> bool:
+    """Whether the bytes around a guarded array are as they were."""
+    around = array.base
+    assert isinstance(around, np.ndarray)
+    outside = np.append(around[:GUARD], around[GUARD + array.nbytes :])
+    return bool((outside == 0xA5).all()) and outside.size == 2 * GUARD
+
+
 def overlaps(nnz: int) -> dict[str, Pair]:
     """Two sets of indices that overlap in every way."""
     i = np.arange(nnz, dtype=np.uint32)

@@ -1,6 +1,7 @@
 """Any bytes are refused or give indices that could have been meant; none crash."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sparcml.kernels import coding
+from sparcml.kernels import coding, sums
 
 from .indices import LIMIT, blocks_of, quick, random_indices
+from .sums_data import guarded, intact
 
 pytestmark = pytest.mark.usefixtures("isa")
 
@@ -70,3 +72,61 @@ def test_hostile_bytes(data, r, nnz, blocks):
         attempt(coding.gap_decode, section, nnz, blocks)
         ones = np.unpackbits(section[8 + -(-nnz * r // 64) * 8 :]).sum()
         attempt(coding.gap_decode, section, int(ones), blocks)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 9, 150])
+def test_hostile_planes(n, dtype):
+    """Refused before anything is written, or as many ones as there are values."""
+    indices = random_indices(n, 0.4)
+    size = blocks_of(indices) + 3
+    plane = coding.bitmap_encode(indices, size)
+
+    def refused(section, count, length):
+        out = guarded(length, dtype)
+        before = out.tobytes()
+        with pytest.raises(ValueError, match="bitmap"):
+            sums.expand(np.ascontiguousarray(section), np.ones(count, dtype), 0.0, out)
+        assert out.tobytes() == before
+        assert intact(out)
+
+    for end in range(plane.size):
+        refused(plane[:end], n, size)
+    for extra in (1, 7, 8, 9, 64):
+        refused(np.append(plane, np.zeros(extra, np.uint8)), n, size)
+    for count in {0, n - 1, n + 1, size, size + 1, 8 * plane.size} - {n}:
+        refused(plane, count, size)
+    for length in {0, size - 64, size + 64, int(indices[-1])} - {size}:
+        if length >= 0:
+            refused(plane, n, length)
+    for bit in range(8 * plane.size):
+        changed = plane.copy()
+        changed[bit // 8] ^= 1 << bit % 8
+        refused(changed, n, size)
+        if bit < size:
+            out = guarded(size, dtype)
+            ones = int(np.unpackbits(changed).sum())
+            sums.expand(changed, np.ones(ones, dtype), 0.0, out)
+            assert out.sum() == ones
+            assert intact(out)
+        else:
+            refused(changed, n + 1, size)  # beyond the end
+
+
+@quick
+@given(st.binary(max_size=200), st.integers(0, 1700), st.integers(0, 1700))
+def test_hostile_bytes_as_planes(data, count, size):
+    plane = np.frombuffer(data, np.uint8)
+    whole = plane[: plane.size // 8 * 8]
+    ones = int(np.unpackbits(whole).sum())
+    for section, n, length in (
+        (plane, count, size),
+        (whole, count, 8 * whole.size),
+        (whole, ones, 8 * whole.size),
+        (whole, ones, max(0, 8 * whole.size - size % 64)),
+    ):
+        out = guarded(length, np.float32)
+        with suppress(ValueError):
+            sums.expand(section, np.ones(n, np.float32), 0.0, out)
+            assert out.sum() == n
+        assert intact(out)
