@@ -221,6 +221,17 @@ def test_bad_arguments_change_nothing(arguments, error, why):
     assert on(3, body) == [3, 3, 3]
 
 
+@pytest.mark.parametrize("algorithm", ALLREDUCES)
+def test_a_fill_of_minus_zero_on_one_rank_changes_no_bit(algorithm):
+    values = np.where(np.arange(1000) % 2, 0.0, 1.0).astype(np.float32)
+
+    def body(comm):
+        x = Stream.from_dense(values, fill=-0.0 if comm.rank == 0 else 0.0)
+        return comm.allreduce(x, algorithm=algorithm).to_dense().tobytes()
+
+    assert set(on(3, body)) == {(3 * values).tobytes()}
+
+
 def test_results_of_min_cannot_be_summed_by_mistake():
     def body(comm):
         least = comm.allreduce(X, op="min")

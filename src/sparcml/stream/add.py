@@ -6,6 +6,7 @@ Memory of an operand marked scratch may be reused for the result.
 
 from __future__ import annotations
 
+from math import copysign
 from typing import TYPE_CHECKING
 
 from .. import kernels, memory
@@ -58,7 +59,7 @@ def difference(a: Stream, b: Stream) -> Stream:
 
 def refill(x: Stream, fill: float) -> Stream:
     """The same entries with another meaning of what is absent."""
-    if x.fill == fill:
+    if x.fill == fill and copysign(1, x.fill) == copysign(1, fill):  # -0.0 is another
         return x
     return Stream.trusted(
         x.size, x.raw_indices, x.raw_values, x.block, fill, scratch=x.is_scratch
