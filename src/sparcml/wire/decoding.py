@@ -83,6 +83,8 @@ def decode_into(
         WireError: If the bytes are no stream. What the range holds is then unspecified.
     """
     message = _aligned(message)
+    if (header.block, header.dtype) != (out.block, out.dtype):
+        raise WireError(f"blocks of {header.block}, {header.dtype}, where others were due")
     window = out.raw_values[start * out.block : (start + blocks) * out.block]
     _write(verify(message, header), message, out.fill, window)
 

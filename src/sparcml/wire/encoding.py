@@ -137,9 +137,10 @@ def _is_crowded(stream: Stream, nnz: int) -> bool:
     """Whether a plane is certainly the smallest index format of a dense vector.
 
     A Golomb-Rice code of crowded indices is that plane up to its last entry, and a head of
-    8 bytes: not smaller if the plane's last word has an entry.
+    8 bytes: not smaller if the plane's last word has an entry. Up to two indices as they
+    are take no more than a word.
     """
-    if stream.block > 1 or nnz < CROWDED * stream.blocks:
+    if stream.block > 1 or nnz < max(3, CROWDED * stream.blocks):
         return False
     last_word = stream.raw_values[(stream.blocks - 1) // 64 * 64 :]
     return kernels.count(last_word, stream.fill, bitwise=True) > 0
