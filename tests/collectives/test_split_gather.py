@@ -1,0 +1,35 @@
+"""Everybody's message to everybody: each once, one's own first, few at a time."""
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.collectives.base import Call
+from sparcml.collectives.cost import Load
+from sparcml.collectives.split_gather import WINDOW, cost, spread
+from sparcml.transport import Counting, Stats
+
+
+@pytest.mark.parametrize("ranks", range(1, 9))
+def test_every_message_arrives_once(ranks):
+    def body(comm):
+        stats = Stats(sent=[])
+        call = Call(Counting(comm._transport, stats), "sharded", "sum", 1, None)
+        mine = np.full(10 + comm.rank, comm.rank, np.uint8)
+        order: list[int] = []
+        ahead: list[int] = []
+        for rank, message in spread(call, mine, 1):
+            assert message.tolist() == [rank] * (10 + rank)
+            ahead.append(stats.messages - len(order[1:]))
+            order.append(rank)
+        call.finish()
+        assert stats.received_messages == comm.size - 1
+        return order, ahead, stats.sent
+
+    for me, (order, ahead, sent) in enumerate(sparcml.launch(body, ranks)):
+        assert order == [(me - step) % ranks for step in range(ranks)]
+        peers = [(me + step) % ranks for step in range(1, ranks)]
+        assert sent == [(peer, 10 + me) for peer in peers]
+        assert max(ahead) == min(WINDOW, ranks - 1)
+        turns = cost(me, ranks, Load(1, 1, 1, 1))
+        assert [peer for turn in turns for peer, _ in turn.sends] == peers
