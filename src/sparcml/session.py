@@ -36,7 +36,8 @@ class Session:
         if not self._closed:
             self._closed = True
             self.transport.close()
-            memory.POOL.release()
+            if not self.transport.family:  # the last of its kind
+                memory.POOL.release()
 
     @contextmanager
     def call(

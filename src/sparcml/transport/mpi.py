@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# A longer message travels in pieces of this many bytes; one that is an exact multiple
-# ends with an empty piece. MPI counts are 32 bits wide in most libraries.
-PIECE = 1 << 30
+# A longer message travels in pieces of this many bytes, after one that tells its length.
+# Of two large messages between two ranks, MPICH over TCP moves one at a time, there and
+# then back; in pieces they pass each other, twice as fast.
+PIECE = 1 << 20
+WHOLE, LENGTH, PART = range(3)  # tags
+
+MOST_BYTES = 1 << 30  # in one call: counts of MPI are 32 bits wide in most libraries
 
 # Between two polls, let others run at first, then sleep an eighth of the time waited so
 # far: nobody oversleeps by more. A yield that took long shows that others had work.
@@ -40,11 +44,13 @@ class _Sending(Pending):
     def __init__(self, transport: MpiTransport, peer: int, message: Message) -> None:
         super().__init__(transport, peer, f"send to rank {transport.labels[peer]}")
         self._message = message  # keeps the buffer alive
-        pieces = len(message) // PIECE + 1
-        self._requests = [
-            transport.comm.Isend(message[i * PIECE : (i + 1) * PIECE], peer)
-            for i in range(pieces)
-        ]
+        comm = transport.comm
+        if len(message) <= PIECE:
+            self._requests = [comm.Isend(message, peer, WHOLE)]
+            return
+        self._length = np.array([len(message)], np.int64)
+        self._requests = [comm.Isend(self._length, peer, LENGTH)]
+        self._requests += [comm.Isend(part, peer, PART) for part in _pieces(message)]
 
     def poll(self) -> bool:
         while self._requests and _done(self._requests[0]):
@@ -60,37 +66,44 @@ class _Receiving(Pending):
 
     def __init__(self, transport: MpiTransport, peer: int) -> None:
         super().__init__(transport, peer, f"receive from rank {transport.labels[peer]}")
-        self._pieces: list[Message] = []
-        self._request: MPI.Request | None = None
+        self._message: Message | None = None
+        self._requests: list[MPI.Request] = []
 
     def begin(self) -> bool:
         """Give it a place to arrive at: from then on MPI needs no further word."""
-        if self._request is not None or self._is_complete():
+        if self._message is not None:
             return True
         status = MPI.Status()
-        found = self.transport.comm.Improbe(self.peer, status=status)
+        comm = self.transport.comm
+        found = comm.Improbe(self.peer, MPI.ANY_TAG, status)
         if found is None:
             return False
-        piece = memory.empty(status.Get_count(MPI.BYTE), np.uint8)
-        self._pieces.append(piece)
-        self._request = found.Irecv(piece)
+        if status.Get_tag() == WHOLE:
+            self._message = memory.empty(status.Get_count(MPI.BYTE), np.uint8)
+            self._requests = [found.Irecv(self._message)]
+            return True
+        length = np.empty(1, np.int64)
+        found.Recv(length)
+        self._message = memory.empty(int(length[0]), np.uint8)
+        self._requests = [
+            comm.Irecv(part, self.peer, PART) for part in _pieces(self._message)
+        ]
         return True
-
-    def _is_complete(self) -> bool:
-        return bool(self._pieces) and len(self._pieces[-1]) < PIECE
 
     def poll(self) -> bool:
-        while not (self._request is None and self._is_complete()):
-            self.begin()
-            if self._request is None or not _done(self._request):
-                return False
-            self._request = None
-        return True
+        if not self.begin():
+            return False
+        while self._requests and _done(self._requests[0]):
+            del self._requests[0]
+        return not self._requests
 
     def result(self) -> Message:
-        if len(self._pieces) == 1:
-            return self._pieces[0]
-        return memory.concatenate(self._pieces)
+        assert self._message is not None
+        return self._message
+
+
+def _pieces(message: Message) -> list[Message]:
+    return [message[start : start + PIECE] for start in range(0, len(message), PIECE)]
 
 
 class MpiTransport(Transport):
@@ -137,7 +150,7 @@ class MpiTransport(Transport):
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
         flat = array.reshape(-1)
         out = memory.empty(array.size, array.dtype)
-        step = PIECE // array.itemsize
+        step = MOST_BYTES // array.itemsize
         for start in range(0, array.size, step):
             part = slice(start, start + step)
             request = self.comm.Iallreduce(flat[part], out[part], OPS[op])
