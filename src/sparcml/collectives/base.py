@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import wire
 from ..errors import MismatchError, WireError
 from ..stream import OPS, Stream, add, add_many, neutral
+from ..stream.add import add_into
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,6 +117,11 @@ class Call:
         with self._link.stats.phase("add", nnz=a.nnz + b.nnz):
             return add(a, b, self.op)
 
+    def add_into(self, out: Stream, a: Stream, b: Stream) -> None:
+        """A op b of dense streams, to where `out` has its values (it may be one of them)."""
+        with self._link.stats.phase("add", nnz=a.nnz + b.nnz):
+            add_into(out, a, b, self.op)
+
     def add_many(self, streams: Sequence[Stream]) -> Stream:
         """All of them, in this order."""
         with self._link.stats.phase("add", nnz=sum(s.nnz for s in streams)):
@@ -171,12 +177,19 @@ class Call:
             fill = neutral(self.op)
             return wire.decode(message, fill, header=header, blocks=blocks, as_held=as_held)
 
-    def decode_into(self, whole: Stream, message: Message, source: int, turn: int) -> None:
-        """The same, straight into the range of a dense stream that the source owns."""
+    def decode_into(
+        self,
+        whole: Stream,
+        start: int,
+        blocks: int,
+        message: Message,
+        source: int,
+        turn: int,
+    ) -> None:
+        """The same, straight into a range of a dense stream."""
         with self._decoding(message, source, turn), self.reading(source):
             header = self._opened(message, source, turn)
-            start, end = self.edges[source], self.edges[source + 1]
-            wire.decode_into(whole, start, message, header, end - start)
+            wire.decode_into(whole, start, message, header, blocks)
 
     def _decoding(
         self, message: Message, source: int, turn: int

@@ -41,6 +41,17 @@ class Load:
     most: int
     blocks: int
 
+    def part(self, blocks: int) -> Load:
+        """So many of its blocks, if its entries are spread evenly."""
+        if blocks == self.blocks:
+            return self
+        return Load(
+            max(0, self.least - (self.blocks - blocks)),
+            self.likely * blocks / self.blocks,
+            min(self.most, blocks),
+            blocks,
+        )
+
     def nbytes(self, entry_bytes: int) -> tuple[int, int]:
         """Bytes on the wire, at least and at most."""
         return (

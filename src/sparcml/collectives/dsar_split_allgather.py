@@ -12,6 +12,7 @@ Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from .. import memory
@@ -23,6 +24,7 @@ from .cost import Problem, Round
 from .split_gather import spread
 
 if TYPE_CHECKING:
+    from ..transport import Message
     from .base import Call
 
 
@@ -32,9 +34,15 @@ def dsar_split_allgather(call: Call, x: Stream) -> Stream:
     reduced = empty_like(parts[0], neutral(call.op))
     for part in parts:
         reduced = call.add(reduced, part)
-    whole = blank(reduced, x.blocks)
-    for rank, message in spread(call, ssar.encode(call, reduced, 1), 1):
-        call.decode_into(whole, message, rank, 1)
+    return fill(call, blank(reduced, x.blocks), ssar.encode(call, reduced, 1))
+
+
+def fill(call: Call, whole: Stream, mine: Message) -> Stream:
+    """Every rank's reduced range, put where it belongs."""
+    spans = list(pairwise(call.edges))
+    for rank, message in spread(call, mine, 1):
+        start, end = spans[rank]
+        call.decode_into(whole, start, end - start, message, rank, 1)
     return whole
 
 

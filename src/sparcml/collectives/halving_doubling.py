@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 from ..stream import bounds, split
 from ..stream.parts import blank, put
 from ..stream.switch import densify
+from . import pieces
 from .cost import Problem, Round, union
 from .folding import Fold
+from .pieces import sends
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -36,9 +38,8 @@ def halving_doubling(call: Call, x: Stream) -> Stream:
 
     if partner is not None:  # fold: the even rank of a pair sits out
         if me is None:
-            call.send(partner, x, 0)
-            return call.receive(partner, last)
-        x = call.add(call.receive(partner, 0), x)
+            return pieces.sit_out(call, partner, x, 0, last)
+        x = pieces.add(call, partner, x, 0)
 
     assert me is not None
     total = blank(x, x.blocks)
@@ -46,7 +47,7 @@ def halving_doubling(call: Call, x: Stream) -> Stream:
     double(call, fold, me, total)
 
     if partner is not None:  # unfold
-        total = call.send(partner, total, last)
+        pieces.send(call, partner, total, last)
     return total
 
 
@@ -59,13 +60,10 @@ def halve(call: Call, fold: Fold, me: int, x: Stream) -> Stream:
         start, middle = edges[first], edges[first + half]
         lower, upper = split(x, (0, middle - start, x.blocks))
         peer = fold.real(me ^ half)
-        if me & half:
-            call.send(peer, lower, turn)
-            x = call.add(call.receive(peer, turn, upper.blocks), upper)
-            first += half
-        else:
-            call.send(peer, upper, turn)
-            x = call.add(lower, call.receive(peer, turn, lower.blocks))
+        sent, kept = (lower, upper) if me & half else (upper, lower)
+        pieces.send(call, peer, sent, turn)
+        x = pieces.add(call, peer, kept, turn)
+        first += me & half
         half //= 2
         turn += 1
     return x
@@ -80,9 +78,9 @@ def double(call: Call, fold: Fold, me: int, total: Stream) -> None:
         theirs = mine ^ span
         (part,) = split(total, (edges[mine], edges[mine + span]))
         peer = fold.real(me ^ span)
-        call.send(peer, part, turn)
+        pieces.send(call, peer, part, turn)
         blocks = edges[theirs + span] - edges[theirs]
-        put(total, edges[theirs], call.receive(peer, turn, blocks))
+        pieces.receive(call, peer, total, edges[theirs], blocks, turn)
         turn, span = turn + 1, 2 * span
 
 
@@ -92,7 +90,7 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     me, partner = fold.virtual(rank), fold.partner(rank)
     if me is None:
         assert partner is not None
-        return [Round(((partner, (union(problem, [rank]),)),))]
+        return [Round(sends(partner, problem, union(problem, [rank])))]
     edges = bounds(N, fold.power)
     down, up, half = [], [], fold.power // 2
     while half:
@@ -101,13 +99,13 @@ def cost(rank: int, problem: Problem) -> list[Round]:
         span = edges[theirs + half] - edges[theirs]
         summed = fold.members(range(me % (2 * half), fold.power, 2 * half))
         load = union(problem, summed, span)
-        down.append(Round(((peer, (load,)),), written=span))
+        down.append(Round(sends(peer, problem, load), written=span))
         span = edges[mine + half] - edges[mine]
         load = union(problem, range(problem.ranks), span)
-        up.append(Round(((peer, (load,)),), written=span))
+        up.append(Round(sends(peer, problem, load), written=span))
         half //= 2
     rounds = down + up[::-1]
     if partner is not None:
         whole = union(problem, range(problem.ranks))
-        rounds = [Round(written=N), *rounds, Round(((partner, (whole,)),))]
+        rounds = [Round(written=N), *rounds, Round(sends(partner, problem, whole))]
     return rounds

@@ -15,8 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..stream.switch import densify
+from . import pieces
 from . import ssar_recursive_double as ssar
 from .cost import Problem, Round
+from .folding import Fold
+from .pieces import sends
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -25,12 +28,33 @@ if TYPE_CHECKING:
 
 def recursive_double(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
-    return ssar.ssar_recursive_double(call, densify(x))
+    fold = Fold(call.size)
+    me, partner = fold.virtual(call.rank), fold.partner(call.rank)
+    last = fold.power.bit_length()
+    x = densify(x)
+
+    if partner is not None:  # fold: the even rank of a pair sits out
+        if me is None:
+            return pieces.sit_out(call, partner, x, 0, last)
+        x = pieces.add(call, partner, x, 0)
+
+    assert me is not None
+    for turn in range(1, last):
+        peer = fold.real(me ^ 1 << (turn - 1))
+        pieces.send(call, peer, x, turn)
+        x = pieces.add(call, peer, x, turn)
+
+    if partner is not None:  # unfold
+        pieces.send(call, partner, x, last)
+    return x
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:
-    """The same messages as with streams, but whole vectors are added."""
+    """As with streams, but in pieces, and whole vectors are added."""
     return [
-        Round(turn.sends, written=problem.blocks if turn.merged else 0)
+        Round(
+            tuple(s for peer, (load,) in turn.sends for s in sends(peer, problem, load)),
+            written=problem.blocks if turn.merged else 0,
+        )
         for turn in ssar.cost(rank, problem)
     ]

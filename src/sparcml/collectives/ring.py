@@ -16,12 +16,14 @@ Workstations, JPDC 2009.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..stream import bounds, split
 from ..stream.parts import blank, put
 from ..stream.switch import densify
 from .cost import Load, Problem, Round, union
+from .pieces import cut, edges_of, sends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,53 +36,74 @@ if TYPE_CHECKING:
 def ring(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     edges = bounds(x.blocks, call.size)
-    reduced = reduce_around(call, split(densify(x), edges))
-    message, reduced = call.encode(reduced, call.size - 1)
-    call.send_message((call.rank + 1) % call.size, message, call.size - 1)
+    ranges = [cut(part) for part in split(densify(x), edges)]
+    reduced = reduce_around(call, ranges)
     total = blank(x, x.blocks)
-    put(total, edges[(call.rank + 1) % call.size], reduced)
-    for j, arrived in pass_around(call):
-        put(total, edges[j], decode(call, arrived, edges[j + 1] - edges[j]))
+    starts = [
+        [start + edge for edge in edges_of(end - start, x.entry_bytes)]
+        for start, end in pairwise(edges)
+    ]
+    own, left = (call.rank + 1) % call.size, (call.rank - 1) % call.size
+    for start, piece in zip(starts[own], reduced, strict=False):
+        message, seen = call.encode(piece, call.size - 1)
+        call.send_message(own, message, call.size - 1)
+        put(total, start, seen)
+    for j, i, message in pass_around(call, [len(pieces) for pieces in ranges]):
+        start, end = starts[j][i : i + 2]
+        call.decode_into(total, start, end - start, message, left, call.size - 1)
     return total
 
 
-def reduce_around(call: Call, parts: Sequence[Stream]) -> Stream:
-    """The sum of the range after this rank's own, which has been at all ranks."""
+def reduce_around(call: Call, ranges: Sequence[Sequence[Stream]]) -> list[Stream]:
+    """The sum of the range after this rank's own, which has been at all ranks.
+
+    Each range consists of pieces, and each piece is sent on as soon as it is added to.
+    """
     P, me = call.size, call.rank
-    part = parts[me]
+    left, right = (me - 1) % P, (me + 1) % P
+    sums = list(ranges[me])
+    for piece in sums:
+        call.send(right, piece, 0)
     for turn in range(P - 1):
-        call.send((me + 1) % P, part, turn)
-        mine = parts[(me - 1 - turn) % P]
-        part = call.add(call.receive((me - 1) % P, turn, mine.blocks), mine)
-    return part
+        mine = ranges[(left - turn) % P]
+        sums = []
+        arrivals = call.arrivals([left] * len(mine), turn)
+        for piece, (_, message) in zip(mine, arrivals, strict=True):
+            sums.append(call.add(call.decode(message, left, turn, piece.blocks), piece))
+            if turn < P - 2:
+                call.send(right, sums[-1], turn + 1)
+    return sums
 
 
-def pass_around(call: Call) -> Iterator[tuple[int, Message]]:
-    """The other ranges, still coded: sent on first, so that they travel while read."""
+def pass_around(call: Call, counts: Sequence[int]) -> Iterator[tuple[int, int, Message]]:
+    """(range, piece, message) of the others: sent on first, to travel while they are read.
+
+    Range j has counts[j] pieces.
+    """
     P, me = call.size, call.rank
+    left, right = (me - 1) % P, (me + 1) % P
     for turn in range(P - 1):
-        message = call.receive_message((me - 1) % P, P - 1 + turn)
-        if turn < P - 2:  # the next rank has sent the last one itself
-            call.send_message((me + 1) % P, message, P + turn)
-        yield (me - turn) % P, message
-
-
-def decode(call: Call, message: Message, blocks: int) -> Stream:
-    """A range from the second half, as it was sent."""
-    left = (call.rank - 1) % call.size
-    return call.decode(message, left, call.size - 1, blocks, as_held=False)
+        j = (me - turn) % P
+        arrivals = call.arrivals([left] * counts[j], P - 1 + turn)
+        for i, (_, message) in enumerate(arrivals):
+            if turn < P - 2:  # the next rank has sent the last one itself
+                call.send_message(right, message, P + turn)
+            yield j, i, message
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:
     """The sum grows by a rank in each round, then is whole; values are written."""
     return [
-        Round(turn.sends, written=problem.blocks / problem.ranks)
+        Round(
+            tuple(s for peer, (load,) in turn.sends for s in sends(peer, problem, load)),
+            written=problem.blocks / problem.ranks,
+        )
         for turn in messages(rank, problem)
     ]
 
 
 def messages(rank: int, problem: Problem) -> list[Round]:
-    """What this rank sends, round by round."""
+    """What this rank sends, round by round, if ranges are not cut."""
     P = problem.ranks
     edges = bounds(problem.blocks, P)
 

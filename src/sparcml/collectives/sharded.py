@@ -21,7 +21,7 @@ from ..stream.parts import blank
 from ..stream.switch import densify
 from . import split_gather, split_reduce
 from .cost import Problem, Round, union
-from .split_gather import spread
+from .dsar_split_allgather import fill
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -32,10 +32,7 @@ def sharded(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     reduced = call.add_many(split_reduce.collect(call, densify(x)))
     message, _ = call.encode(reduced, 1)
-    total = blank(x, x.blocks)
-    for owner, arrived in spread(call, message, 1):
-        call.decode_into(total, arrived, owner, 1)
-    return total
+    return fill(call, blank(x, x.blocks), message)
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:

@@ -21,22 +21,31 @@ from . import ring
 from .cost import Problem, Round
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..stream import Stream
+    from ..transport import Message
     from .base import Call
 
 
 def ssar_ring(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks."""
     edges = bounds(x.blocks, call.size)
-    reduced = ring.reduce_around(call, split(x, edges))
+    (reduced,) = ring.reduce_around(call, [[part] for part in split(x, edges)])
+    own = (call.rank + 1) % call.size
     message, _ = call.encode(reduced, call.size - 1)
-    call.send_message((call.rank + 1) % call.size, message, call.size - 1)
+    call.send_message(own, message, call.size - 1)
     # All ranks, the owner too, decode the same bytes: parts in the same form.
-    ranges = {(call.rank + 1) % call.size: message, **dict(ring.pass_around(call))}
-    parts = [
-        ring.decode(call, ranges[j], edges[j + 1] - edges[j]) for j in range(call.size)
-    ]
-    return join(parts, edges)
+    parts = {own: decode(call, message, edges, own)}
+    for j, _, arrived in ring.pass_around(call, [1] * call.size):
+        parts[j] = decode(call, arrived, edges, j)
+    return join([parts[j] for j in range(call.size)], edges)
+
+
+def decode(call: Call, message: Message, edges: Sequence[int], j: int) -> Stream:
+    """Range j from the second half, as it was sent."""
+    left, blocks = (call.rank - 1) % call.size, edges[j + 1] - edges[j]
+    return call.decode(message, left, call.size - 1, blocks, as_held=False)
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:

@@ -35,6 +35,12 @@ def add(a: Stream, b: Stream, op: str = "sum") -> Stream:
     return switch(_sparse_sparse(a, b, op))
 
 
+def add_into(out: Stream, a: Stream, b: Stream, op: str = "sum") -> None:
+    """A op b of dense streams, to where `out` has its values; it may be one of them."""
+    _check_alike(a, b)
+    kernels.combine_dense(op, a.raw_values, b.raw_values, out.raw_values)
+
+
 def add_many(streams: Sequence[Stream], op: str = "sum") -> Stream:
     """((s0 op s1) op s2) ...: the same order on every rank, whatever arrived first."""
     first = streams[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -111,11 +112,16 @@ class Counting:
         self, pendings: Sequence[Pending], turn: int | None = None
     ) -> Iterator[Message]:
         """Wait for one after the other, in this order, while all of them move along."""
-        first_of = {p.peer: p for p in reversed(pendings)}  # a peer's come in their order
-        idle = [p for p in pendings if first_of[p.peer] is p]
+        queues: dict[int, deque[Pending]] = {}  # a peer's messages come in their order
+        for pending in pendings:
+            queues.setdefault(pending.peer, deque()).append(pending)
 
         def poll(awaited: Pending) -> bool:
-            idle[:] = [p for p in idle if not p.begin()]
+            for peer, queue in list(queues.items()):
+                while queue and queue[0].begin():
+                    queue.popleft()
+                if not queue:
+                    del queues[peer]
             return awaited.poll()
 
         for pending in pendings:

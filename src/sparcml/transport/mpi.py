@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # A longer message travels in pieces of this many bytes, after one that tells its length.
 # Of two large messages between two ranks, MPICH over TCP moves one at a time, there and
 # then back; in pieces they pass each other, twice as fast.
-PIECE = 1 << 20
+PIECE = (1 << 20) + 4096  # a megabyte of values, with its header, is not cut
 WHOLE, LENGTH, PART = range(3)  # tags
 
 MOST_BYTES = 1 << 30  # in one call: counts of MPI are 32 bits wide in most libraries

@@ -76,6 +76,8 @@ class Problem:
         rng = np.random.default_rng([self.seed, rank])
         indices = positions(rng, self.size // self.block, self.nnz)
         values = whole_numbers(rng, self.nnz * self.block, self.dtype)
+        if values.size == self.size:  # as one would hold it
+            return Stream.from_dense(values)
         return Stream(self.size, indices, values, block=self.block)
 
     def total(self, ranks: int) -> NDArray[Any]:
@@ -83,5 +85,6 @@ class Problem:
         total = np.zeros((self.size // self.block, self.block), self.dtype)
         for rank in range(ranks):
             x = self.vector(rank)
-            total[x.indices] += x.values.reshape(-1, self.block)
+            rows = slice(None) if x.is_dense else x.indices
+            total[rows] += x.values.reshape(-1, self.block)
         return total.reshape(-1)
