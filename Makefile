@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
-.PHONY: demo test lint format unit stub bench claims docs clean
+.PHONY: demo test lint format unit stub bench bench-cluster claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
@@ -39,6 +39,23 @@ bench: $(VENV)/.dev
 	for n in 4 8; do \
 	  $(BIN)/sparcml bench allreduce -n $$n $(SUMS) --json $(RESULTS)-allreduce-$$n.json \
 	  || exit 1; done
+	$(BIN)/sparcml bench allreduce -n 4 --sizes 16M --density 1 --runs 10 \
+	  --algorithms $(DENSE),native --json $(RESULTS)-dense-4.json
+
+# The same on ranks behind links of 1 Gbit/s, each in a network namespace of its own, which
+# takes root. CLUSTER is called as: CLUSTER RANKS RATE mpi COMMAND.
+CLUSTER ?= ../shared/tools/emulated-cluster
+DENSE := gloo_allreduce,master,sharded,ring,recursive_double,halving_doubling,double_binary_tree
+SPARSE := gloo_allreduce,ssar_recursive_double,ssar_split_allgather,dsar_split_allgather,ssar_ring,auto
+ON_CLUSTER = PATH="$(abspath $(BIN)):$$PATH" GLOO_SOCKET_IFNAME=eth0 $(CLUSTER)
+LINK := 1gbit mpi $(abspath $(BIN))/python
+bench-cluster: $(VENV)/.dev
+	@test -x $(CLUSTER) || { echo "bench-cluster: $(CLUSTER) is missing; it starts ranks behind slow links"; exit 1; }
+	$(ON_CLUSTER) 8 $(LINK) -m sparcml bench allreduce $(SUMS) --runs 10 --link 1gbit \
+	  --algorithms $(SPARSE) --quantize none,byte --json $(RESULTS)-cluster-8.json
+	$(ON_CLUSTER) 4 $(LINK) -m sparcml bench allreduce --sizes 16M --density 1 --runs 10 --link 1gbit \
+	  --algorithms $(DENSE) --json $(RESULTS)-cluster-4.json
+	$(ON_CLUSTER) 2 $(LINK) benchmarks/run_overlap.py --json $(RESULTS)-overlap.json
 
 # Run the experiments behind docs/claims.md and keep their rows: half a minute.
 claims: $(VENV)/.dev

@@ -32,14 +32,29 @@ def newest(name: str) -> Path:
 
 def readme() -> str:
     """Dense against ours, in one row a job; the paper's ratio where it has one."""
-    found = json.loads(newest("allreduce-8").read_text())
-    rows = {row["algorithm"]: row for row in found["rows"] if row["density"] == 1}
-    dense, ours = rows["mpi_allreduce"]["p50"] / 1e3, rows["auto"]["p50"] / 1e3
-    head = ["job, measured on one machine with 2 cores", "dense", "ours", "ratio"]
-    line = ["allreduce of 16 M float32 at 1 %, 8 MPI ranks, shared memory"]
-    line += [f"{dense:.0f} ms (MPICH)", f"{ours:.0f} ms", f"{dense / ours:.1f}x"]
-    table = markdown([*head, "the paper's ratio"], [[*line, "not published"]])
-    return f"\n{table}\n`make bench docs` measures it anew.\n\n"
+    rows = json.loads(newest("cluster-8").read_text())["rows"]
+    head = ["allreduce of 16 M float32, 8 ranks, emulated 1 Gbit/s", "dense", "ours"]
+    lines = []
+    for density, coding in ((0.1, None), (1, None), (10, None), (1, "Byte"), (10, "Byte")):
+        here = [row for row in rows if row["density"] == density]
+        dense = min(row["p50"] for row in here if row["wire"] is None)
+        (ours,) = (
+            row["p50"]
+            for row in here
+            if row["algorithm"] == "auto" and row["quantize"] == coding
+        )
+        job = f"{density:g} % stored, " + ("8-bit values" if coding else "lossless")
+        cells = [job, f"{dense / 1e3:.0f} ms (gloo)", f"{ours / 1e3:.0f} ms"]
+        lines.append([*cells, f"{dense / ours:.1f}x", "not published"])
+    table = markdown([*head, "ratio", "the paper's ratio"], lines)
+    note = "8 ranks share 2 cores, behind links of 1 Gbit/s each that the system emulates."
+    return f"\n{table}\n{note} `make bench-cluster docs` measures it anew.\n\n"
+
+
+COMMANDS = {
+    "kernels": "sparcml bench kernels",
+    "overlap": "python benchmarks/run_overlap.py",
+}
 
 
 def section(name: str) -> str:
@@ -51,11 +66,11 @@ def section(name: str) -> str:
     wrong = sum(bool(row["wrong"]) for row in rows)
     if wrong:
         raise SystemExit(f"tables: {name} has wrong results in {wrong} rows; not shown")
-    make = kernels if name == "kernels" else allreduce
-    keys = ("date", "commit", "cpu", "isa", "numpy", "mpi")
+    make = {"kernels": kernels, "overlap": overlap}.get(name, allreduce)
+    keys = ("date", "commit", "cpu", "isa", "numpy", "mpi", "torch")
     origin = ", ".join(f"{key} {facts[key]}" for key in keys if key in facts)
-    command = "kernels" if name == "kernels" else "allreduce"
-    line = f"`sparcml bench {command} {facts['options']}`: {origin}."
+    command = COMMANDS.get(name, "sparcml bench allreduce")
+    line = f"`{command} {facts['options']}`: {origin}."
     return f"\n{make(rows)}\n{line}\n{len(rows)} rows, all of them checked.\n\n"
 
 
@@ -79,18 +94,42 @@ def kernels(rows: list[Row]) -> str:
 
 def allreduce(rows: list[Row]) -> str:
     """One line a row, in milliseconds and megabytes."""
-    head = ["algorithm", "size (MB)", "density (%)", "wire (MB)", "ratio", "min (ms)"]
-    head += ["p50 (ms)", "p99 (ms)", "algbw (GB/s)", "busbw (GB/s)", "vs MPI"]
+    linked = rows[0]["bound"] is not None
+    head = ["algorithm", "density (%)", "wire (MB)", "ratio", "p25 (ms)", "p50 (ms)"]
+    head += ["p75 (ms)", *(["bound (ms)", "of bound (%)"] if linked else [])]
+    head += ["busbw (GB/s)", "vs dense"]
     lines = []
     for row in rows:
-        name, choice = row["algorithm"], row["choice"]
         wire = None if row["wire"] is None else row["wire"] / 1e6
-        cells = [name if name == choice else f"{name}: {choice}"]
-        cells += [shown(row["size"] / 1e6, ".1f"), shown(row["density"], "g")]
-        cells += [shown(wire, ".2f"), shown(row["ratio"], ".1f")]
-        cells += [shown(row[key] / 1e3, ".1f") for key in ("min", "p50", "p99")]
-        cells += [shown(row[key], ".2f") for key in ("algbw", "busbw", "speedup")]
-        lines.append(cells)
+        cells = [label(row), shown(row["density"], "g"), shown(wire, ".2f")]
+        cells += [shown(row["ratio"], ".1f")]
+        cells += [shown(row[key] / 1e3, ".1f") for key in ("p25", "p50", "p75")]
+        if linked:
+            cells += [shown(row["bound"] / 1e3, ".1f"), shown(row["of_bound"], ".0f")]
+        lines.append([*cells, *(shown(row[key], ".2f") for key in ("busbw", "speedup"))])
+    return markdown(head, lines)
+
+
+def label(row: Row) -> str:
+    """The algorithm, what `auto` chose, and how values were coded."""
+    name, choice, coding = row["algorithm"], row["choice"], row["quantize"]
+    text = name if name == choice else f"{name}: {choice}"
+    return text if coding is None else f"{text}, {coding}"
+
+
+def overlap(rows: list[Row]) -> str:
+    """One line a density, in milliseconds."""
+    head = ["density (%)", "sum alone (ms)", "NumPy alone (ms)", "both at once (ms)"]
+    head += ["both / the longer", "quartiles"]
+    lines = [
+        [
+            shown(row["density"], "g"),
+            *(shown(row[key] / 1e3, ".1f") for key in ("alone", "computing", "both")),
+            shown(row["ratio"], ".2f"),
+            f"{row['ratio_q1']:.2f} to {row['ratio_q3']:.2f}",
+        ]
+        for row in rows
+    ]
     return markdown(head, lines)
 
 

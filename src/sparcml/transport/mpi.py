@@ -35,7 +35,7 @@ MOST_BYTES = 1 << 30  # in one call: counts of MPI are 32 bits wide in most libr
 
 # Between two polls, let others run at first, then sleep an eighth of the time waited so
 # far: nobody oversleeps by more. A yield that took long shows that others had work.
-SPIN, SHARE, LONGEST_NAP = 20e-6, 1 / 8, 1e-3
+SPIN, SHARE, LONGEST_NAP = 20e-6, 1 / 8, 2e-3
 
 OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 

@@ -3,6 +3,7 @@
 import math
 import sys
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -91,9 +92,7 @@ def _run(plan: Plan, options: str, json: Path | None, progress: bool) -> int:
     with sparcml.world() as comm:
         report = Report(comm)
         doing = Progress(progress and comm.rank == 0)
-        facts = environment(
-            f"--ranks {comm.size} {options}", problems[0].seed, mpi=_mpi_library()
-        )
+        facts = environment(f"--ranks {comm.size} {options}", problems[0].seed, **_others())
         report.start(facts)
         for problem in problems:
             doing.show("making vectors")
@@ -106,11 +105,15 @@ def _run(plan: Plan, options: str, json: Path | None, progress: bool) -> int:
         return report.code
 
 
-def _mpi_library() -> str:
+def _others() -> dict[str, str]:
+    """What we are compared with."""
     from mpi4py import MPI
 
     first = MPI.Get_library_version().partition("\n")[0]
-    return " ".join(str(first).rstrip("\0").split())
+    found = {"mpi": " ".join(str(first).rstrip("\0").split())}
+    if "gloo_allreduce" in available():
+        found["torch"] = version("torch")
+    return found
 
 
 def _pairs(algorithms: str, codings: str) -> list[tuple[str, Quantizer | None]]:
