@@ -170,7 +170,7 @@ def _details(rows: list[Row], at: dict[tuple[str, str, int], Row]) -> str:
         ["algorithm", "first phase", "in all", "all ranks send", "fan-in", "chain"],
         [
             ["master", "(P-1) N", "(P-1) N", "2 (P-1) N", "P-1", "2"],
-            ["sharded", "(P-1) N/P", "2 (P-1) N/P", "2 (P-1) N", "P-1", "2"],
+            ["sharded", "(P-1) N/P", "2 (P-1) N/P", "2 (P-1) N", "P-1", "1 + (P-1) / 4"],
             ["ring", "N/P", "2 (P-1) N/P", "2 (P-1) N", "1", "2 (P-1)"],
             ["double_binary_tree", "<= N", "<= 2 N", "2 (P-1) N", "<= 4", "2 log2 P"],
             ["recursive_double", "N", "log2 P N", "P log2 P N", "log2 P", "log2 P"],
@@ -182,7 +182,8 @@ def _details(rows: list[Row], at: dict[tuple[str, str, int], Row]) -> str:
         f"The busiest rank receives so many values in the first phase, before anybody "
         f"has to wait, and in all; it sends as many as it receives. A chain is the largest "
         f"number of messages of which each had to wait for the one before, by a logical "
-        f"clock at every rank. Counted with N = {size:,} values of float32, without "
+        f"clock at every rank. (A shard's owner sends to few others at a time, so there the "
+        f"chain is one of pacing.) Counted with N = {size:,} values of float32, without "
         f"headers; each counted row is compared with these formulas. "
         f"`declared` rows come from the cost that each collective declares, which tests "
         f"compare with what is counted: values and peers of what the busiest rank sends, and "

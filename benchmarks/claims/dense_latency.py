@@ -15,6 +15,7 @@ from tables import markdown
 
 import sparcml
 from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives.split_gather import WINDOW
 from sparcml.collectives.trees import two_trees
 from sparcml.wire.sizes import likely_nbytes
 
@@ -36,7 +37,7 @@ def hops(algorithm: str, ranks: int) -> int:
     """Messages that follow each other in the longest chain."""
     return {
         "master": 2,
-        "sharded": 2,
+        "sharded": 1 + -(-(ranks - 1) // WINDOW),  # few are on their way at a time
         "ring": 2 * (ranks - 1),
         "double_binary_tree": 2 * two_trees(ranks)[0].height,  # up, then down
         "recursive_double": ranks.bit_length() - 1,

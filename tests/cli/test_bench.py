@@ -70,6 +70,30 @@ def test_allreduce_has_a_checked_row_for_each(tmp_path):
     assert "# passed" in done.stdout
 
 
+@pytest.mark.mpi
+@needs_mpi
+def test_coded_values_and_the_bound_of_a_link(tmp_path):
+    pytest.importorskip("mpi4py")
+    file = tmp_path / "allreduce.json"
+    done = bench(
+        *("allreduce", "-n", "2", "--sizes", "16K", "--density", "0.1,1"),
+        *("--algorithms", "ring,dsar_split_allgather,auto", "--quantize", "none,byte"),
+        *("--runs", "3", "--link", "100mbit", "--json", str(file)),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(file.read_text())["rows"]
+    ours = ["ring", "dsar_split_allgather", "auto", "dsar_split_allgather", "auto"]
+    assert [row["algorithm"] for row in rows] == ["mpi_allreduce", *ours] * 2
+    assert [row["quantize"] for row in rows[:6]] == [None] * 4 + ["Byte"] * 2
+    plain, coded = rows[2], rows[4]
+    assert coded["wire"] < 0.6 * plain["wire"]
+    assert plain["bound"] == pytest.approx(1e6 * plain["wire"] / 12.5e6, rel=1e-4)
+    for row in rows:
+        assert row["wrong"] == 0
+        assert row["runs"] >= 3
+        assert row["of_bound"] == pytest.approx(100 * row["bound"] / row["p50"], rel=1e-4)
+
+
 def test_a_wrong_sum_is_noticed_on_every_rank():
     def body(comm):
         trial = Trial(comm, Problem(5000, 0.1))
@@ -129,6 +153,8 @@ def test_sizes_go_up_by_four():
         ("allreduce", "--algorithms", "magic"),
         ("allreduce", "--dtype", "int8"),
         ("allreduce", "--block", "3"),
+        ("allreduce", "--quantize", "nibble"),
+        ("allreduce", "--link", "fast"),
         ("allreduce", "-n", "1"),
         ("allreduce", "--json", "no/such/folder/x.json"),
         ("kernels", "--size", "1"),
