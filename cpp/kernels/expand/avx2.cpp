@@ -16,6 +16,10 @@ constexpr auto ones_below = [] {
   return rows;
 }();
 
+constexpr std::size_t kLarge = 1 << 20;  // bytes
+
+// A large result is not read soon: written past the caches, it costs half the traffic.
+template <bool past_cache>
 struct Vector {
   static void unpack(std::uint64_t word, const float* values, float fill, float* out) {
     const __m256 absent = _mm256_set1_ps(fill);
@@ -27,7 +31,13 @@ struct Vector {
       const __m256 spread = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values), from);
       const __m256i there = _mm256_and_si256(_mm256_set1_epi32(byte), bit);
       const __m256 mask = _mm256_castsi256_ps(_mm256_cmpeq_epi32(there, bit));
-      _mm256_storeu_ps(out + k, _mm256_blendv_ps(absent, spread, mask));
+      const __m256 found = _mm256_blendv_ps(absent, spread, mask);
+      if (past_cache) {
+        _mm_stream_ps(out + k, _mm256_castps256_ps128(found));
+        _mm_stream_ps(out + k + 4, _mm256_extractf128_ps(found, 1));
+      } else {
+        _mm256_storeu_ps(out + k, found);
+      }
       values += _mm_popcnt_u32(byte);
     }
   }
@@ -41,7 +51,13 @@ struct Vector {
 
 template <class T>
 const char* expand(Plane<T> plane, T fill, T* out, std::size_t size) {
-  return expand_any<Vector>(plane, fill, out, size);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
+  if (aligned && size * sizeof(T) >= kLarge) {
+    const char* wrong = expand_any<Vector<true>>(plane, fill, out, size);
+    _mm_sfence();
+    return wrong;
+  }
+  return expand_any<Vector<false>>(plane, fill, out, size);
 }
 
 template const char* expand(Plane<float>, float, float*, std::size_t);

@@ -1,8 +1,8 @@
 """Sparse allreduce by split and allgather: for large data with a sparse result.
 
 Steps: 2 (P - 1 messages each).
-Bytes sent per rank: its stream outside its range, then P - 1 reduced ranges; between
-2 (P - 1) / P and P times those of one rank's stream if indices are spread evenly.
+Bytes sent per rank: its stream outside its range, then its reduced range P - 1 times;
+between 2 (P - 1) / P and P times those of one rank's stream if indices are spread evenly.
 
 Each rank reduces one range, and the reduced ranges are gathered: since they are disjoint,
 joining them is concatenation.
