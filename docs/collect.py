@@ -9,7 +9,18 @@ from pathlib import Path
 from sparcml.collectives import ALLREDUCES
 
 PAGE = Path(__file__).with_name("algorithms.md")
-BUILDING_BLOCKS = ("agree", "split_reduce", "allgather", "broadcast", "reduce", "folding")
+BUILDING_BLOCKS = (
+    "agree",
+    "habit",
+    "split_reduce",
+    "split_gather",
+    "pieces",
+    "allgather",
+    "broadcast",
+    "reduce",
+    "folding",
+)
+WITHOUT_FIGURE = ("habit", "split_gather", "pieces")
 
 INTRODUCTION = """\
 # Algorithms
@@ -60,6 +71,8 @@ def section(name: str) -> str:
         r"^(Steps|Bytes sent per rank|Reference):", r"\n**\1:**", text, flags=re.MULTILINE
     )
     text = re.sub(r"\n{3,}", "\n\n", text)
+    if name in WITHOUT_FIGURE:
+        return f"## {name}\n\n{text.strip()}\n"
     figure = f"![who sends to whom in {name}](figures/{name}.svg)"
     return f"## {name}\n\n{text.strip()}\n\n{figure}\n"
 

@@ -123,6 +123,7 @@ class Communicator:
             TransportError: If a rank has raised, stalled or gone.
         """
         check_reduction(op, algorithm, quantize, return_seen=return_seen)
+        self._session.check_open("allreduce")
         stream, seen_back = opened_for(x, plain(op))
         back = seen_back if out is None else into(out, stream)  # out takes the result alone
         if self.size == 1:
@@ -131,7 +132,7 @@ class Communicator:
             return (back(total), seen_back(total)) if return_seen else back(total)
         kind = (Shape.of(stream), op, quantize) if algorithm == "auto" else None
         algorithm = self._chosen(algorithm, stream, op, quantize)
-        with self._session.call(algorithm, plain(op), stream, quantize) as call:
+        with self._session.call(algorithm, op, stream, quantize) as call:
             call.wants_seen = return_seen
             total = ALLREDUCES[algorithm].run(call, stream)
         if kind is not None:
@@ -155,7 +156,7 @@ class Communicator:
         usual = self._habit.choice(kind) if algorithm == "auto" else None
         if usual is not None:
             return usual
-        problem = self._agree(stream, plain(op))
+        problem = self._agree(stream, op)
         if algorithm != "auto":
             return algorithm
         if quantize is not None:
@@ -215,7 +216,7 @@ class Communicator:
         """
         check_reduction(op, quantize=quantize)
         stream, _ = opened_for(x, plain(op))
-        problem = self._agree(stream, plain(op))
+        problem = self._agree(stream, op)
         if quantize is None:
             return explain(problem, self._network, ALLREDUCES)
         problem = coded(problem, stream.block, quantize)
@@ -234,7 +235,7 @@ class Communicator:
         check_root("reduce", root, self.size)
         check_reduction(op)
         stream, back = opened_for(x, plain(op))
-        with self._session.call("reduce", plain(op), stream) as call:
+        with self._session.call("reduce", op, stream) as call:
             total = reduce(call, copied_if_alone(stream, self.size), root)
         return None if total is None else back(finished(total, op, self.size))
 
@@ -245,7 +246,7 @@ class Communicator:
         """
         check_reduction(op)
         stream, back = opened_for(x, plain(op))
-        with self._session.call("reduce_scatter", plain(op), stream) as call:
+        with self._session.call("reduce_scatter", op, stream) as call:
             parts = collect(call, copied_if_alone(stream, self.size))
             total = call.add_many(parts)
         return back(finished(total, op, self.size))

@@ -52,19 +52,26 @@ class Session:
             if span is not None and x is not None:
                 span.about.update(op=op, size=x.size, nnz=x.nnz)
             shape = None if x is None else Shape.of(x)
+            coding = "" if quantizer is None else f", {quantizer}"
+            self.transport.bringing = "" if shape is None else f"{shape}, {op}{coding}"
             call = Call(
                 self._link, collective, op, self._sequence, shape, quantizer, self._kept
             )
             yield call
             call.finish()
+            self.transport.bringing = ""
 
-    @contextmanager
-    def operation(self, name: str) -> Iterator[Span | None]:
-        """One call at a time; whatever goes wrong in it, all ranks hear of it."""
+    def check_open(self, name: str) -> None:
+        """Raise if there is nobody to talk to any more."""
         failure = self.transport.control.failure
         if self._closed or failure is not None:
             why = f" after: {failure}" if failure is not None else ""
             raise TransportError(f"{name}: this communicator is closed{why}")
+
+    @contextmanager
+    def operation(self, name: str) -> Iterator[Span | None]:
+        """One call at a time; whatever goes wrong in it, all ranks hear of it."""
+        self.check_open(name)
         if not self._busy.acquire(blocking=False):
             raise RuntimeError(
                 f"{name}: another thread is using this communicator; give each thread its "

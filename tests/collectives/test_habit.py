@@ -89,3 +89,41 @@ def test_engines_that_check_nothing_are_asked_every_time():
     habit = Habit()
     habit.chose("kind", "native")
     assert habit.choice("kind") is None
+
+
+def test_kinds_that_change_in_turns_agree_for_a_while():
+    def body(comm):
+        few, many = (vector(comm.rank, 1 << 20, nnz) for nnz in (20, 20_000))
+        choices = [comm.explain(x).choice for x in (few, many)]
+        plain = [
+            messages_of(comm, x, algorithm=c)
+            for x, c in zip((few, many), choices, strict=True)
+        ]
+        counts = [messages_of(comm, x) for x in (few, many) * 10]
+        return plain, counts
+
+    for (few, many), counts in sparcml.launch(body, 4):
+        # The second call follows the first one's choice; then every call asks.
+        assert counts == [few + 2, few] + [few + 2, many + 2] * 9
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5])
+def test_ranks_in_different_calls_need_not_wait_until_the_time_is_up(ranks):
+    def body(comm):
+        comm.allreduce(vector(comm.rank, 1000, 10))
+        comm.allreduce(vector(comm.rank, 500 if comm.rank == 0 else 1000, 10))
+
+    with pytest.raises(
+        MismatchError, match=r"size 500, .*size 1000, |size 1000, .*size 500, "
+    ):
+        sparcml.launch(body, ranks, timeout=1000)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "ring", "ssar_split_allgather"])
+def test_a_mean_is_no_sum(algorithm):
+    def body(comm):
+        op = "mean" if comm.rank == 0 else "sum"
+        comm.allreduce(vector(comm.rank, 1000, 10), op, algorithm)
+
+    with pytest.raises(MismatchError, match="mean"):
+        sparcml.launch(body, 3)

@@ -1,6 +1,6 @@
 """A program in which one rank goes wrong: started by test_failures.py under mpiexec.
 
-usage: failing.py HOW [with]
+usage: failing.py HOW [with | caught]
 """
 
 import os
@@ -59,7 +59,12 @@ os.write(1, f"pid {os.getpid()}\n".encode())  # one write: lines of ranks do not
 how, *style = sys.argv[1:]
 if how == "never_comes" and MPI.COMM_WORLD.rank == BAD:
     time.sleep(60)
-if style:
+if style == ["caught"]:
+    try:
+        work(sparcml.world(), how)
+    except sparcml.TransportError:
+        sys.exit(5)
+elif style:
     with sparcml.world() as communicator:
         work(communicator, how)
 else:

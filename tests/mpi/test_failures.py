@@ -35,6 +35,12 @@ def test_every_other_rank_says_why(how, style):
     assert left_behind(pids) == []
 
 
+def test_ranks_that_catch_the_error_do_not_wait_for_a_stopped_one():
+    job = mpiexec(4, "failing.py", "stops", "caught", SPARCML_TIMEOUT=str(TIMEOUT))
+    assert job.code != 0
+    assert left_behind(job.pids()) == []
+
+
 @pytest.mark.parametrize(
     "how", ["never_comes", "raises_while_others_compute", "raises_after_closing", "dies"]
 )

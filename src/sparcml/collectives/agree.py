@@ -3,8 +3,9 @@
 Steps: ceil(log2(P)).
 Bytes sent per rank: a bare header of 32 bytes for each other rank.
 
-One small exchange before an `auto` call: it fixes the choice, which must be the same
-everywhere, and finds a mismatch on every rank at once, before anything else is sent.
+One small exchange before the first `auto` call of a kind (see habit.py): it fixes the
+choice, which must be the same everywhere, and finds a mismatch on every rank at once,
+before anything else is sent.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import wire
 from ..errors import MismatchError, WireError
-from ..stream import OPS, Stream, add, add_many, neutral
+from ..stream import MEAN, OPS, Stream, add, add_many, neutral
 from ..stream.add import add_into
 
 if TYPE_CHECKING:
@@ -48,23 +48,25 @@ COLLECTIVES = (
     "oktopk",
 )
 
+SAID = (*OPS, MEAN)  # operations, as callers name them
+
 
 def call_code(collective: str, op: str) -> int:
     """The `call` byte."""
-    return COLLECTIVES.index(collective) << 3 | OPS.index(op)
+    return COLLECTIVES.index(collective) << 3 | SAID.index(op)
 
 
 def call_name(code: int) -> str:
     """The `call` byte in words, for error messages."""
     collective, op = code >> 3, code & 7
-    if collective >= len(COLLECTIVES) or op >= len(OPS):
+    if collective >= len(COLLECTIVES) or op >= len(SAID):
         return f"unknown call {code}"
-    return f"{COLLECTIVES[collective]} ({OPS[op]})"
+    return f"{COLLECTIVES[collective]} ({SAID[op]})"
 
 
 def call_op(code: int) -> str | None:
     """The operation in a `call` byte, if it names one."""
-    return OPS[code & 7] if code & 7 < len(OPS) else None
+    return SAID[code & 7] if code & 7 < len(SAID) else None
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ class Call:
     ) -> None:
         self._link = link
         self.rank, self.size = link.transport.rank, link.transport.size
-        self.op = op
+        self.op = "sum" if op == MEAN else op  # a mean is a sum, divided at the end
+        self._said = op
         self._code = call_code(collective, op)
         self._sequence = sequence
         self._shape = shape  # of the whole vector; None where ranks may differ
@@ -265,7 +268,7 @@ class Call:
         if (got.tag.call, got.tag.sequence) == here:
             return
         # With another vector, `auto` may be in another algorithm: the vector is the cause.
-        if got.tag.sequence == here[1] and call_op(got.tag.call) == self.op:
+        if got.tag.sequence == here[1] and call_op(got.tag.call) == self._said:
             self._check_shape(got, source)
         raise MismatchError(
             f"{self.name()} is in call {self._sequence}, {call_name(self._code)}, but "

@@ -2,7 +2,8 @@
 
 Training sums vectors of the same few kinds again and again, and most of them keep their
 density. A choice therefore holds for the next calls of its kind, as long as results have
-about as many entries as the first one had. All ranks make the same calls and get the same
+about as many entries as the first one had; if they have not, the next 32 calls agree
+each. All ranks make the same calls and get the same
 results, so they keep and forget the same.
 """
 
@@ -20,41 +21,42 @@ UNCHECKED = "native"  # engines do not notice that ranks differ: these agree eve
 
 
 @dataclass
-class _Choice:
-    algorithm: str
-    calls: int = 0
-    entries: int | None = None  # of the first result
+class _Kind:
+    algorithm: str | None = None
+    calls: int = 0  # since it was chosen
+    entries: int | None = None  # of the first result since then
+    restless: int = 0  # calls that must agree, since results have changed
 
 
 class Habit:
     """The choices of one communicator."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, _Choice] = {}
+        self._known: dict[Hashable, _Kind] = {}
 
     def choice(self, kind: Hashable) -> str | None:
         """What was chosen for calls of this kind, if that still holds."""
         found = self._known.get(kind)
-        if found is None or found.calls >= EVERY:
+        if found is None or found.restless or found.calls >= EVERY:
             return None
         return found.algorithm
 
     def chose(self, kind: Hashable, algorithm: str) -> None:
-        """The ranks have agreed; the oldest choice gives way if there are too many."""
-        self._known.pop(kind, None)
-        if algorithm == UNCHECKED:
-            return
-        self._known[kind] = _Choice(algorithm)
+        """The ranks have agreed; the oldest kind gives way if there are too many."""
+        before = self._known.pop(kind, _Kind())
+        kept = None if algorithm == UNCHECKED else algorithm
+        self._known[kind] = _Kind(kept, restless=max(0, before.restless - 1))
         if len(self._known) > MOST:
             del self._known[next(iter(self._known))]
 
     def got(self, kind: Hashable, entries: int) -> None:
-        """A call of this kind has given so many entries: as many as before, or half?"""
-        found = self._known.get(kind)
-        if found is None:
-            return
+        """A call of this kind has given so many entries: about as many as before?
+
+        If not, vectors of one kind may be of several sorts, in turns: agree for a while.
+        """
+        found = self._known[kind]
         found.calls += 1
         if found.entries is None:
             found.entries = entries
         elif not found.entries <= 2 * entries <= 4 * found.entries:
-            del self._known[kind]
+            found.restless, found.algorithm = EVERY, None

@@ -62,6 +62,7 @@ class Transport(ABC):
         self.size = size
         self.timeout = timeout
         self.operation = "start"  # what the caller is doing, for error messages
+        self.bringing = ""  # with which vector, if with one
         self.control = Control(self)
         self.family: list[Transport] = [self]  # this rank's ends made from one another
         self.labels = list(range(size))  # what ranks are called in messages: the world's
@@ -179,7 +180,7 @@ class Transport(ABC):
         waited = 0.0
         while not poll():
             if waited > MOMENT:  # whoever waits only a moment has no time for news
-                self.control.check()
+                self.control.check(waited)
             if waited > self.timeout:
                 self.control.give_up(poll)
                 break

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from .base import Transport
 
-SEPARATOR = "\x1f"
+SEPARATOR, BRINGING = "\x1f", "\x1e"
 ABORT, WAITING, LEFT = "A", "W", "L"
 ASKING, ANSWERING = "?", "!"
+LONG = 1.0  # seconds of waiting before the others are asked what they do
 KINDS: dict[str, type[SparcmlError]] = {
     kind.__name__: kind for kind in (TransportError, WireError, MismatchError)
 }
@@ -33,6 +34,7 @@ class Control:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._mine: tuple[int, str] | None = None  # whom this rank waits for, and in what
+        self._asked = False  # whether, in this wait, the others
         self._theirs: dict[int, tuple[int, str]] = {}  # the same of ranks that have said
         self._left: dict[int, float] = {}  # ranks that have ended, and when we heard
         self.failure: SparcmlError | None = None
@@ -41,16 +43,27 @@ class Control:
     def waiting_for(self, peer: int, verb: str) -> None:
         """Note down what this rank is about to wait for."""
         self._mine = (peer, f"{self._transport.operation}, {verb}")
+        self._asked = False
 
     def done_waiting(self) -> None:
         """The wait ended well."""
         self._mine = None
 
-    def check(self) -> None:
-        """Read what has arrived; raise if a peer has raised or will never answer."""
+    def check(self, waited: float = 0.0) -> None:
+        """Read what has arrived; raise if a peer has raised or will never answer.
+
+        Whoever has waited for long asks around, once: ranks that wait for each other in
+        different calls need not wait until the time is up.
+        """
         self._listen()
         if self.failure is not None:
             raise self.failure
+        if waited > LONG and not self._asked:
+            self._asked = True
+            self._theirs.clear()
+            self._tell_all(self._whom_i_wait_for(ASKING))
+        elif self._asked and (divergence := self._divergence()) is not None:
+            self.fail(divergence)
         if self._mine is None or self._mine[0] not in self._left:
             return
         peer, doing = self._mine
@@ -115,16 +128,19 @@ class Control:
 
     def _divergence(self) -> MismatchError | None:
         """Ranks that wait in different calls, if there are such."""
-        assert self._mine is not None
+        if self._mine is None:
+            return None
         mine = self._mine[1].partition(",")[0]
         number = mine.rpartition("#")[2]
         for rank, (_, doing) in sorted(self._theirs.items()):
-            theirs = doing.partition(",")[0]
+            theirs, _, brought = doing.partition(BRINGING)
+            theirs = theirs.partition(",")[0]
             # A rank may rightly be some calls ahead, but not in another one.
             if theirs != mine and theirs.rpartition("#")[2] == number:
                 return MismatchError(
-                    f"{self._name()} waits in {mine}, but {self._name(rank)} waits in "
-                    f"{theirs}: all ranks must make the same calls in the same order"
+                    f"{self._name()} waits in {mine}{_with(self._transport.bringing)}, but "
+                    f"{self._name(rank)} waits in {theirs}{_with(brought)}: all ranks must "
+                    f"make the same calls in the same order, with vectors of the same size"
                 )
         return None
 
@@ -170,12 +186,17 @@ class Control:
     def _whom_i_wait_for(self, why: str) -> bytes:
         assert self._mine is not None
         peer, doing = self._mine
+        doing += BRINGING + self._transport.bringing
         return SEPARATOR.join((WAITING, why, str(peer), doing)).encode()
 
     def _tell_all(self, note: bytes) -> None:
         for peer in range(self._transport.size):
             if peer != self._transport.rank:
                 self._transport.tell(peer, note)
+
+
+def _with(vector: str) -> str:
+    return f" with {vector}" if vector else ""
 
 
 def abort_note(text: str) -> bytes:

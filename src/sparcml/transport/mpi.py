@@ -230,6 +230,8 @@ class _MpiFarewell(Farewell):
         sys.stderr.flush()
         self.tell_the_others()
         failed = self.error is not None
+        # A rank that has caught the error of a communicator ends as if nothing had been.
+        caught = any(t.control.failure is not None for t in self.transports)
         start = time.monotonic()
         # A rank that failed with nothing open cannot know how the others are doing.
         while failed or self.transports:
@@ -239,5 +241,7 @@ class _MpiFarewell(Farewell):
             if failed and waited > MOMENT:
                 MPI.COMM_WORLD.Abort(1)
             if not failed and waited > max(t.timeout for t in self.transports):
+                if caught:  # MPI would wait for them without an end
+                    MPI.COMM_WORLD.Abort(1)
                 return
             _idle(waited)
