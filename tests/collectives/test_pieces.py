@@ -9,7 +9,7 @@ from sparcml.collectives.cost import Load
 
 from .. import laws
 
-CUT = ("ring", "recursive_double", "halving_doubling")
+CUT = ("master", "ring", "recursive_double", "halving_doubling")
 LENGTH = 1024  # bytes
 
 

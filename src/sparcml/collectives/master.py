@@ -15,7 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..stream.switch import densify
+from . import pieces
 from .cost import Problem, Round, union
+from .pieces import sends
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -28,14 +30,14 @@ def master(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     total = densify(x)
     if call.rank != MASTER:
-        call.send(MASTER, total, 0)
-        return call.receive(MASTER, 1)
+        return pieces.sit_out(call, MASTER, total, 0, 1)
     others = range(1, call.size)
     for rank in others:
-        total = call.add(total, call.receive(rank, 0))
-    message, total = call.encode(total, 1)
-    for rank in others:
-        call.send_message(rank, message, 1)
+        total = pieces.add(call, rank, total, 0)
+    for piece in pieces.cut(total):
+        message, _ = call.encode(piece, 1)
+        for rank in others:
+            call.send_message(rank, message, 1)
     return total
 
 
@@ -43,8 +45,9 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends and adds."""
     P, N = problem.ranks, problem.blocks
     if rank != MASTER:
-        return [Round(((MASTER, (union(problem, [rank]),)),), written=N)]
+        return [Round(sends(MASTER, problem, union(problem, [rank])), written=N)]
     load = union(problem, range(P))
     each = tuple(union(problem, [other]) for other in range(1, P))
     adds = Round(written=(P - 1) * N, waits=each)
-    return [adds, Round(tuple((other, (load,)) for other in range(1, P)))]
+    ways = zip(*(sends(other, problem, load) for other in range(1, P)), strict=True)
+    return [adds, Round(tuple(send for piece in ways for send in piece))]
