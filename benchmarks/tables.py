@@ -71,6 +71,8 @@ def section(name: str) -> str:
     origin = ", ".join(f"{key} {facts[key]}" for key in keys if key in facts)
     command = COMMANDS.get(name, "sparcml bench allreduce")
     line = f"`{command} {facts['options']}`: {origin}."
+    if name == "cluster-8":
+        line += f"\n\nAgainst what it must reach:\n\n{floors(rows)}"
     return f"\n{make(rows)}\n{line}\n{len(rows)} rows, all of them checked.\n\n"
 
 
@@ -107,6 +109,34 @@ def allreduce(rows: list[Row]) -> str:
         if linked:
             cells += [shown(row["bound"] / 1e3, ".1f"), shown(row["of_bound"], ".0f")]
         lines.append([*cells, *(shown(row[key], ".2f") for key in ("busbw", "speedup"))])
+    return markdown(head, lines)
+
+
+# What a sum must reach against the faster dense one: density (%), coding, ratio.
+FLOORS = (
+    (0.1, None, 40),
+    (1, None, 12),
+    (10, None, 2),
+    (1, "Byte", 20),
+    (10, "Byte", 5),
+)
+
+
+def floors(rows: list[Row]) -> str:
+    """Which floors were met in this run, and which were not."""
+    lines = []
+    for density, coding, floor in FLOORS:
+        here = [
+            row
+            for row in rows
+            if row["density"] == density and row["quantize"] == coding and row["wire"]
+        ]
+        auto = next(row["speedup"] for row in here if row["algorithm"] == "auto")
+        best = max(here, key=lambda row: row["speedup"])
+        cells = [f"{density:g}", coding or "lossless", f"{floor}x", f"{auto:.1f}x"]
+        cells += [f"{best['speedup']:.1f}x", best["algorithm"]]
+        lines.append([*cells, "yes" if best["speedup"] >= floor else "no"])
+    head = ["density (%)", "values", "floor", "auto", "best", "which", "met"]
     return markdown(head, lines)
 
 

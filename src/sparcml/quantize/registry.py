@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .byte import SETTINGS, Byte
@@ -30,7 +31,12 @@ def from_wire(number: int, section: bytes) -> Quantizer:
     """
     if number not in READERS:
         raise ValueError(f"value format at offset 10 is unknown: {number}")
-    size, read = READERS[number]
+    size, _ = READERS[number]
     if len(section) < size:
         raise ValueError(f"value section ends within its {size} bytes of settings")
-    return read(section[:size])
+    return _read(number, section[:size])
+
+
+@lru_cache(maxsize=64)  # every message of a call has the same
+def _read(number: int, settings: bytes) -> Quantizer:
+    return READERS[number][1](settings)
