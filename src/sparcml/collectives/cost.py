@@ -172,4 +172,4 @@ class Network:
 # Ranks that share one machine's memory and cores: bytes are cheap, and whoever waits for a
 # message waits for a core. Fitted to 4 and 8 ranks on 2 cores (docs/benchmarks.md); only
 # the ratios between the algorithms matter.
-ONE_MACHINE = Network(latency=300e-6, message=100e-6, byte=0.3e-9, coded=4.5e-9)
+ONE_MACHINE = Network(latency=300e-6, message=300e-6, byte=0.3e-9, coded=4.5e-9)
