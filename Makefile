@@ -34,6 +34,7 @@ stub: $(VENV)/.dev
 # Measure anew and keep the rows; `make bench docs` also brings the page up to date.
 RESULTS = benchmarks/results/$(shell date -u +%F)
 SUMS := --sizes 16M --density 0.001,0.01,0.1
+DENSE := gloo_allreduce,master,sharded,ring,recursive_double,halving_doubling,double_binary_tree
 bench: $(VENV)/.dev
 	$(BIN)/sparcml bench kernels --json $(RESULTS)-kernels.json
 	for n in 4 8; do \
@@ -45,7 +46,6 @@ bench: $(VENV)/.dev
 # The same on ranks behind links of 1 Gbit/s, each in a network namespace of its own, which
 # takes root. CLUSTER is called as: CLUSTER RANKS RATE mpi COMMAND.
 CLUSTER ?= ../shared/tools/emulated-cluster
-DENSE := gloo_allreduce,master,sharded,ring,recursive_double,halving_doubling,double_binary_tree
 SPARSE := gloo_allreduce,ssar_recursive_double,ssar_split_allgather,dsar_split_allgather,ssar_ring,auto
 ON_CLUSTER = PATH="$(abspath $(BIN)):$$PATH" GLOO_SOCKET_IFNAME=eth0 $(CLUSTER)
 LINK := 1gbit mpi $(abspath $(BIN))/python

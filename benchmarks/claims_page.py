@@ -5,14 +5,12 @@ With --check nothing is written, and the page must be up to date already.
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from claims import CLAIMS, Claim
-from tables import markdown
+from tables import markdown, newest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "benchmarks" / "results"
@@ -38,19 +36,9 @@ A *hit* means that the claim holds here; a *miss* says why it does not.
 Kept = dict[str, Any]
 
 
-def kept(claim: Claim, results: Path) -> Kept | None:
-    """The newest rows of a claim, with where they come from."""
-    dated = re.compile(rf"\d{{4}}-\d\d-\d\d-{claim.file}\.json")
-    files = [path for path in results.glob("*.json") if dated.fullmatch(path.name)]
-    if not files:
-        return None
-    found: Kept = json.loads(max(files).read_text())
-    return found
-
-
 def page(results: Path) -> str:
     """The whole page."""
-    found = [(claim, kept(claim, results)) for claim in CLAIMS]
+    found = [(claim, newest(claim.file, results)) for claim in CLAIMS]
     head = ["#", "claim", "source", "ours", "how", "verdict", "command"]
     table = markdown(head, [line(*each) for each in found]).replace("--:", ":--")
     return "\n".join([INTRODUCTION, table, *(section(*each) for each in found)])
@@ -88,7 +76,7 @@ def figures(results: Path) -> dict[str, str]:
     return {
         name: svg(draw, data["rows"])
         for claim in CLAIMS
-        if (data := kept(claim, results)) is not None
+        if (data := newest(claim.file, results)) is not None
         for name, draw in claim.figures.items()
     }
 

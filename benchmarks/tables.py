@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sparcml.cli.bench.report import label
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 RESULTS = ROOT / "benchmarks" / "results"
@@ -21,18 +23,24 @@ SECTION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL
 Row = dict[str, Any]
 
 
-def newest(name: str) -> Path:
-    """The file with the latest date in front of this name."""
+def newest(name: str, results: Path = RESULTS) -> Any:
+    """What the file with the latest date in front of this name holds; None without one."""
     dated = re.compile(rf"\d{{4}}-\d\d-\d\d-{re.escape(name)}\.json")
-    files = [path for path in RESULTS.iterdir() if dated.fullmatch(path.name)]
-    if not files:
-        raise SystemExit(f"tables: no measurement called DATE-{name}.json; run: make bench")
-    return max(files)
+    files = [path for path in results.glob("*.json") if dated.fullmatch(path.name)]
+    return json.loads(max(files).read_text()) if files else None
+
+
+def measured(name: str) -> Any:
+    """The same, for a table that must be there."""
+    if (found := newest(name)) is None:
+        target = "bench-cluster" if name.startswith(("cluster", "overlap")) else "bench"
+        raise SystemExit(f"tables: no file called DATE-{name}.json; run: make {target}")
+    return found
 
 
 def readme() -> str:
     """Dense against ours, in one row a job; the paper's ratio where it has one."""
-    rows = json.loads(newest("cluster-8").read_text())["rows"]
+    rows = measured("cluster-8")["rows"]
     head = ["allreduce of 16 M float32, 8 ranks, emulated 1 Gbit/s", "dense", "ours"]
     lines = []
     for density, coding in ((0.1, None), (1, None), (10, None), (1, "Byte"), (10, "Byte")):
@@ -61,7 +69,7 @@ def section(name: str) -> str:
     """The table and where its numbers come from."""
     if name == "readme":
         return readme()
-    found = json.loads(newest(name).read_text())
+    found = measured(name)
     facts, rows = found["environment"], found["rows"]
     wrong = sum(bool(row["wrong"]) for row in rows)
     if wrong:
@@ -138,13 +146,6 @@ def floors(rows: list[Row]) -> str:
         lines.append([*cells, "yes" if best["speedup"] >= floor else "no"])
     head = ["density (%)", "values", "floor", "auto", "best", "which", "met"]
     return markdown(head, lines)
-
-
-def label(row: Row) -> str:
-    """The algorithm, what `auto` chose, and how values were coded."""
-    name, choice, coding = row["algorithm"], row["choice"], row["quantize"]
-    text = name if name == choice else f"{name}: {choice}"
-    return text if coding is None else f"{text}, {coding}"
 
 
 def overlap(rows: list[Row]) -> str:

@@ -35,7 +35,7 @@ from .stream.convert import KINDS, as_kind, kind_of, opened
 from .transport import Stats, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
     from pathlib import Path
     from types import TracebackType
     from typing import Self
@@ -130,13 +130,12 @@ class Communicator:
             with self._session.operation("allreduce"):
                 total = copied_if_alone(stream, 1)
             return (back(total), seen_back(total)) if return_seen else back(total)
-        kind = (Shape.of(stream), op, quantize) if algorithm == "auto" else None
-        algorithm = self._chosen(algorithm, stream, op, quantize)
+        kind = (algorithm, Shape.of(stream), op, quantize)
+        algorithm = self._chosen(algorithm, stream, op, quantize, kind)
         with self._session.call(algorithm, op, stream, quantize) as call:
             call.wants_seen = return_seen
             total = ALLREDUCES[algorithm].run(call, stream)
-        if kind is not None:
-            self._habit.got(kind, total.nnz)
+        self._habit.got(kind, total.nnz)
         if not return_seen:
             return back(finished(total, op, self.size))
         seen = stream
@@ -147,14 +146,17 @@ class Communicator:
         return back(finished(total, op, self.size)), part
 
     def _chosen(
-        self, algorithm: str, stream: Stream, op: str, quantize: Quantizer | None
+        self,
+        algorithm: str,
+        stream: Stream,
+        op: str,
+        quantize: Quantizer | None,
+        kind: Hashable,
     ) -> str:
         """The algorithm's name, agreed on where that is needed."""
         if algorithm not in ("auto", UNCHECKED):
             return algorithm
-        kind = (Shape.of(stream), op, quantize)
-        usual = self._habit.choice(kind) if algorithm == "auto" else None
-        if usual is not None:
+        if (usual := self._habit.choice(kind)) is not None:
             return usual
         problem = self._agree(stream, op)
         if algorithm != "auto":

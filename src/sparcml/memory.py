@@ -1,7 +1,7 @@
 """Large arrays out of memory that was used before.
 
-Fresh memory is dear: the system hands it out page by page, and clears each page. On a
-vector of 64 MB that took longer than summing it. So large arrays give their memory back
+Fresh memory is dear: the system hands it out page by page, and clears each page. In sums
+of 64 MB that took longer than all our loops together. So large arrays give their memory back
 here when nobody refers to them any more, and the next call finds it, still warm.
 
 What lies here unused, and what is in use, is together at most half as much again as was

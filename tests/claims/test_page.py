@@ -6,6 +6,7 @@ from pathlib import Path
 
 import claims_page
 import pytest
+import tables
 from claims import CLAIMS
 from rich.console import Console
 from run_claims import chosen, run
@@ -42,7 +43,7 @@ def test_a_row_that_is_off_makes_a_miss():
     """The verdict comes from the rows, not from the text around them."""
     changes = {10: {"entries": 1}, 24: {"total": 1.0}, 27: {"error": 0.5}}
     for claim in CLAIMS:
-        kept = claims_page.kept(claim, RESULTS)
+        kept = tables.newest(claim.file, RESULTS)
         assert kept is not None
         assert claim.answer(kept["rows"]).hit
         rows = [row | changes[claim.number] for row in kept["rows"]]
@@ -53,7 +54,7 @@ def test_the_newest_file_is_shown(tmp_path):
     (claim,) = chosen(["10"])
     for date, k in (("2026-01-02", 2), ("2025-12-31", 1)):
         write_json(tmp_path / f"{date}-{claim.file}.json", {"date": date}, [{"k": k}])
-    kept = claims_page.kept(claim, tmp_path)
+    kept = tables.newest(claim.file, tmp_path)
     assert kept is not None
     assert kept["rows"] == [{"k": 2}]
 
@@ -62,7 +63,7 @@ def test_a_run_keeps_its_rows(tmp_path, capsys):
     (claim,) = chosen(["10"])
     path = run(claim, tmp_path, Console(quiet=True))
     assert path.name.endswith("-claim-10.json")
-    kept = claims_page.kept(claim, tmp_path)
+    kept = tables.newest(claim.file, tmp_path)
     assert kept is not None
     assert len(kept["rows"]) == len(claim.cases)
     assert claim.answer(kept["rows"]).hit

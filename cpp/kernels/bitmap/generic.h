@@ -31,12 +31,18 @@ inline const char* encode_bits(const std::uint32_t* indices, std::size_t n,
   return nullptr;
 }
 
-inline const char* decode_bits(const std::uint8_t* data, std::size_t size, std::size_t n,
-                               std::uint32_t blocks, std::uint32_t* out) {
+inline const char* wrong_plane(const std::uint8_t* data, std::size_t size, std::size_t n,
+                               std::uint32_t blocks) {
   if (size != bitmap_nbytes(blocks)) return "bitmap: section must have one bit per block";
   if (blocks % 64 && load64(data + size - 8) >> (blocks % 64))
     return "bitmap: index out of bounds";
   if (count_ones(data, size / 8) != n) return "bitmap: section has a wrong number of entries";
+  return nullptr;
+}
+
+inline const char* decode_bits(const std::uint8_t* data, std::size_t size, std::size_t n,
+                               std::uint32_t blocks, std::uint32_t* out) {
+  if (const char* wrong = wrong_plane(data, size, n, blocks)) return wrong;
   Ones(data, out, n).store_until(n);
   return nullptr;
 }

@@ -3,8 +3,8 @@
 Training sums vectors of the same few kinds again and again, and most of them keep their
 density. A choice therefore holds for the next calls of its kind, as long as results have
 about as many entries as the first one had; if they have not, the next 32 calls agree
-each. All ranks make the same calls and get the same
-results, so they keep and forget the same.
+each. All ranks make the same calls and get the same results, so they keep and forget the
+same.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Habit:
 
         If not, vectors of one kind may be of several sorts, in turns: agree for a while.
         """
-        found = self._known[kind]
+        found = self._known.get(kind)
+        if found is None:  # nothing was chosen: the caller named an algorithm
+            return
         found.calls += 1
         if found.entries is None:
             found.entries = entries

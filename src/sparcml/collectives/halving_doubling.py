@@ -22,7 +22,6 @@ from ..stream.switch import densify
 from . import pieces
 from .cost import Problem, Round, union
 from .folding import Fold
-from .pieces import sends
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -31,24 +30,15 @@ if TYPE_CHECKING:
 
 def halving_doubling(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
-    fold = Fold(call.size)
-    me, partner = fold.virtual(call.rank), fold.partner(call.rank)
-    last = 2 * fold.power.bit_length() - 1
-    x = densify(x)
 
-    if partner is not None:  # fold: the even rank of a pair sits out
-        if me is None:
-            return pieces.sit_out(call, partner, x, 0, last)
-        x = pieces.add(call, partner, x, 0)
+    def halve_and_double(fold: Fold, me: int, x: Stream) -> Stream:
+        total = blank(x, x.blocks)
+        put(total, bounds(x.blocks, fold.power)[me], halve(call, fold, me, x))
+        double(call, fold, me, total)
+        return total
 
-    assert me is not None
-    total = blank(x, x.blocks)
-    put(total, bounds(x.blocks, fold.power)[me], halve(call, fold, me, x))
-    double(call, fold, me, total)
-
-    if partner is not None:  # unfold
-        pieces.send(call, partner, total, last)
-    return total
+    last = 2 * Fold(call.size).power.bit_length() - 1
+    return pieces.folded(call, densify(x), last, halve_and_double)
 
 
 def halve(call: Call, fold: Fold, me: int, x: Stream) -> Stream:
@@ -90,7 +80,7 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     me, partner = fold.virtual(rank), fold.partner(rank)
     if me is None:
         assert partner is not None
-        return [Round(sends(partner, problem, union(problem, [rank])))]
+        return [Round(pieces.sends(partner, problem, union(problem, [rank])))]
     edges = bounds(N, fold.power)
     down, up, half = [], [], fold.power // 2
     while half:
@@ -99,13 +89,13 @@ def cost(rank: int, problem: Problem) -> list[Round]:
         span = edges[theirs + half] - edges[theirs]
         summed = fold.members(range(me % (2 * half), fold.power, 2 * half))
         load = union(problem, summed, span)
-        down.append(Round(sends(peer, problem, load), written=span))
+        down.append(Round(pieces.sends(peer, problem, load), written=span))
         span = edges[mine + half] - edges[mine]
         load = union(problem, range(problem.ranks), span)
-        up.append(Round(sends(peer, problem, load), written=span))
+        up.append(Round(pieces.sends(peer, problem, load), written=span))
         half //= 2
     rounds = down + up[::-1]
     if partner is not None:
         whole = union(problem, range(problem.ranks))
-        rounds = [Round(written=N), *rounds, Round(sends(partner, problem, whole))]
+        rounds = [Round(written=N), *rounds, Round(pieces.sends(partner, problem, whole))]
     return rounds

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from ..stream.switch import densify
 from . import pieces
 from .cost import Problem, Round, union
-from .pieces import sends
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -45,9 +44,9 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends and adds."""
     P, N = problem.ranks, problem.blocks
     if rank != MASTER:
-        return [Round(sends(MASTER, problem, union(problem, [rank])), written=N)]
+        return [Round(pieces.sends(MASTER, problem, union(problem, [rank])), written=N)]
     load = union(problem, range(P))
     each = tuple(union(problem, [other]) for other in range(1, P))
     adds = Round(written=(P - 1) * N, waits=each)
-    ways = zip(*(sends(other, problem, load) for other in range(1, P)), strict=True)
+    ways = zip(*(pieces.sends(other, problem, load) for other in range(1, P)), strict=True)
     return [adds, Round(tuple(send for piece in ways for send in piece))]

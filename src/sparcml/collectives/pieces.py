@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from ..stream import bounds, split
 from ..stream.parts import blank
+from .folding import Fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..stream import Stream
     from ..transport import Message
@@ -46,6 +47,29 @@ def add(call: Call, peer: int, mine: Stream, turn: int) -> Stream:
         theirs = call.decode(message, peer, turn, end - start)
         ours, out = (split(s, (start, end))[0] for s in (mine, total))
         call.add_into(out, *((ours, theirs) if call.rank < peer else (theirs, ours)))
+    return total
+
+
+def folded(
+    call: Call, x: Stream, last: int, run: Callable[[Fold, int, Stream], Stream]
+) -> Stream:
+    """A sum by an algorithm for a power of two of ranks; round 0 folds, `last` unfolds.
+
+    Args:
+        call: The call.
+        x: This rank's dense vector.
+        last: The round after those of the algorithm.
+        run: The algorithm, of the fold, the virtual rank and its vector.
+    """
+    fold = Fold(call.size)
+    me, partner = fold.virtual(call.rank), fold.partner(call.rank)
+    if me is None:  # the even rank of a pair sits out
+        assert partner is not None
+        return sit_out(call, partner, x, 0, last)
+    if partner is None:
+        return run(fold, me, x)
+    total = run(fold, me, add(call, partner, x, 0))
+    send(call, partner, total, last)
     return total
 
 

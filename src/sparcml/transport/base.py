@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)
-MOMENT = 50e-6  # seconds
+BRIEF = 50e-6  # seconds
 _T = TypeVar("_T", bound="Transport")
 
 
@@ -179,7 +179,7 @@ class Transport(ABC):
         start = self.now()
         waited = 0.0
         while not poll():
-            if waited > MOMENT:  # whoever waits only a moment has no time for news
+            if waited > BRIEF:  # whoever waits only a moment has no time for news
                 self.control.check(waited)
             if waited > self.timeout:
                 self.control.give_up(poll)
