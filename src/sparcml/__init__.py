@@ -10,6 +10,12 @@ from .ranks import from_group as from_group
 from .ranks import from_mpi as from_mpi
 from .ranks import launch as launch
 from .ranks import world as world
+from .sparsify import Blocks as Blocks
+from .sparsify import RandomK as RandomK
+from .sparsify import Sparsifier as Sparsifier
+from .sparsify import Taken as Taken
+from .sparsify import Threshold as Threshold
+from .sparsify import TopK as TopK
 from .stream import Stream as Stream
 
 __version__ = "0.1.0"

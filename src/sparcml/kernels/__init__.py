@@ -11,6 +11,15 @@ from .coding import gap_encode as gap_encode
 from .coding import gap_plan as gap_plan
 from .coding import to_bytes as to_bytes
 from .coding import to_half as to_half
+from .select import at_least as at_least
+from .select import block_squares as block_squares
+from .select import bucket_top_k as bucket_top_k
+from .select import clear as clear
+from .select import owe as owe
+from .select import owe_at_least as owe_at_least
+from .select import take_bucket_top_k as take_bucket_top_k
+from .select import take_top_k as take_top_k
+from .select import top_k as top_k
 from .sums import ascending as ascending
 from .sums import combine_dense as combine_dense
 from .sums import compact as compact

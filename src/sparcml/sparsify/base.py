@@ -1,0 +1,145 @@
+"""What a sparsifier is: a frozen set of settings that selects entries of a vector."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import kernels, memory
+from .source import Host, opened
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..stream import Stream
+    from .source import Source
+
+    Vector = NDArray[Any]  # float32 or float64
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What `Sparsifier.take` selected of residual + gradient, and what it left.
+
+    Attributes:
+        stream: What is to be sent.
+        rest: What is still owed: the sum minus what is sent.
+        squares: Sum of squares of residual + gradient; not finite if that has NaN or
+            infinity, and so a check of the input that costs nothing.
+    """
+
+    stream: Stream
+    rest: Vector
+    squares: float
+
+
+class Sparsifier(ABC):
+    """Selects entries of a vector; subclasses are frozen dataclasses."""
+
+    @property
+    @abstractmethod
+    def biased(self) -> bool:
+        """Whether what is selected differs from the vector on average.
+
+        Then error feedback is needed to train with it.
+        """
+
+    @abstractmethod
+    def count(self, size: int) -> int | None:
+        """Entries that are selected of so many values; None if the data decide."""
+
+    @abstractmethod
+    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
+        """The selection; `memory` is what `memory()` once gave, and is updated."""
+
+    def memory(self) -> NDArray[np.float64]:
+        """What it carries from call to call, for callers to keep; empty for most."""
+        return np.empty(0)
+
+    def select(self, vector: Any, seed: int = 0) -> Stream:
+        """The entries that matter.
+
+        Args:
+            vector: A NumPy array (flattened in C order) or a dense torch tensor, of
+                float32, float64, float16 or bfloat16. Of a tensor that is not in main
+                memory only the selection is copied.
+            seed: Decides what is random, if anything is.
+
+        Returns:
+            Entries of float32, or float64 if the vector is.
+        """
+        return self.pick(opened(vector), seed, self.memory())
+
+    def take(
+        self,
+        residual: Vector,
+        gradient: Vector,
+        *,
+        seed: int = 0,
+        memory: NDArray[np.float64] | None = None,
+        out: Vector | None = None,
+    ) -> Taken:
+        """Select from residual + gradient, and keep the rest: error feedback's step.
+
+        Args:
+            residual: What is owed from before: float32 or float64, one dimension,
+                contiguous. So must be the others, of the same dtype and size.
+            gradient: What is new.
+            seed: Decides what is random, if anything is.
+            memory: From `memory()`, updated in place; a fresh one if left out.
+            out: Where the rest goes; may be `residual`. A new array if left out.
+        """
+        memory = self.memory() if memory is None else memory
+        out = checked_out(residual, gradient, out)
+        return self.take_into(residual, gradient, out, seed, memory)
+
+    def take_into(
+        self,
+        residual: Vector,
+        gradient: Vector,
+        out: Vector,
+        seed: int,
+        memory: NDArray[np.float64],
+    ) -> Taken:
+        """`take` with arguments that were checked; without a fused kernel."""
+        squares = kernels.owe(residual, gradient, out)
+        stream = self.pick(Host(out), seed, memory)
+        subtract(out, stream)
+        return Taken(stream, out, squares)
+
+
+def checked_out(residual: Vector, gradient: Vector, out: Vector | None) -> Vector:
+    """The array for the rest; raise unless all three are of a kind."""
+    if out is None:
+        out = memory.empty(residual.size, residual.dtype)
+    for name, x in (("residual", residual), ("gradient", gradient), ("out", out)):
+        if x.dtype not in (np.float32, np.float64) or x.ndim != 1:
+            raise TypeError(
+                f"take: {name} must be a vector of float32 or float64, got {x.dtype} of "
+                f"{x.ndim} dimensions"
+            )
+        if (x.size, x.dtype) != (residual.size, residual.dtype):
+            raise ValueError(
+                f"take: {name} must have {residual.size} values of {residual.dtype} as "
+                f"residual has, got {x.size} of {x.dtype}"
+            )
+        if not x.flags.c_contiguous:
+            raise ValueError(f"take: {name} must be contiguous; use np.ascontiguousarray")
+    if not out.flags.writeable:
+        raise ValueError("take: out must be writable")
+    return out
+
+
+def subtract(owed: Vector, sent: Stream) -> None:
+    """Take off what is sent; where the very value is sent zero is left, of NaN too."""
+    indices, values = sent.pairs()
+    rows = owed.reshape(-1, sent.block)
+    due, paid = rows[indices].reshape(-1), values
+    with np.errstate(invalid="ignore"):
+        left = due - paid
+    bits = f"u{owed.itemsize}"
+    left[due.view(bits) == paid.view(bits)] = 0
+    kernels.place(owed, indices, left, sent.block)

@@ -1,0 +1,103 @@
+"""Selections with torch operations, for tensors that live elsewhere.
+
+The same entries as the kernels select, ties and NaN included. Only what is selected
+leaves the device.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .source import Entries, Indices, Values
+
+LANES = 8
+
+
+class Device:
+    """A flat tensor of float32 or float64 on any device."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.torch = sys.modules["torch"]
+        self.tensor = tensor
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return int(self.tensor.numel())
+
+    def top_k(self, k: int) -> Entries:
+        """All above the k-th largest, and the first of those that equal it."""
+        if not k:
+            return self._entries(self.torch.empty(0, dtype=self.torch.int64))
+        ranks = self._ranks(self.tensor)
+        least = self.torch.topk(ranks, k, sorted=False).values.min()
+        chosen = ranks > least
+        equal = self.torch.nonzero(ranks == least).reshape(-1)
+        chosen[equal[: k - int(chosen.sum())]] = True
+        return self._entries(self.torch.nonzero(chosen).reshape(-1))
+
+    def bucket_top_k(self, k: int, bucket: int) -> Entries:
+        """A stable sort of each bucket, the last one filled up with what ranks below all."""
+        torch, size = self.torch, self.size
+        bucket = min(bucket, max(1, size))
+        rows = -(-size // bucket)
+        ranks = self._ranks(self.tensor)
+        ranks = torch.nn.functional.pad(ranks, (0, rows * bucket - size), value=-1)
+        order = torch.sort(ranks.reshape(rows, bucket), dim=1, descending=True, stable=True)
+        starts = torch.arange(rows, device=ranks.device)[:, None] * bucket
+        indices = torch.sort((order.indices[:, :k] + starts).reshape(-1)).values
+        return self._entries(indices[indices < size])
+
+    def at_least(self, threshold: float) -> Entries:
+        """All whose bits are at least the threshold's."""
+        least = self._ranks(self.torch.tensor([threshold], dtype=self.tensor.dtype))
+        found = self._ranks(self.tensor) >= least.to(self.tensor.device)
+        return self._entries(self.torch.nonzero(found).reshape(-1))
+
+    def sample(self, stride: int) -> Values:
+        """Every stride-th value."""
+        return self._host(self.tensor[::stride])
+
+    def gather(self, indices: Indices, block: int = 1) -> Values:
+        """The blocks of values at these indices, as one array."""
+        places = self.torch.from_numpy(indices.astype(np.int64)).to(self.tensor.device)
+        return self._host(self.tensor.reshape(-1, block)[places].reshape(-1))
+
+    def block_squares(self, block: int) -> NDArray[np.float64]:
+        """In the kernels' order: lane i mod 8, then halves."""
+        torch, size = self.torch, self.size
+        blocks, rows = -(-size // block), -(-block // LANES)
+        squares = torch.nn.functional.pad(
+            self.tensor.double().square(), (0, blocks * block - size)
+        )
+        padded = torch.nn.functional.pad(
+            squares.reshape(blocks, block), (0, rows * LANES - block)
+        )
+        lanes = torch.zeros(blocks, LANES, dtype=torch.float64, device=self.tensor.device)
+        for row in range(rows):
+            lanes += padded[:, row * LANES : (row + 1) * LANES]
+        for half in (4, 2, 1):
+            lanes = lanes[:, :half] + lanes[:, half : 2 * half]
+        return self._host(lanes[:, 0].contiguous())
+
+    def _ranks(self, tensor: Any) -> Any:
+        """The bits of |v|, which order magnitudes as integers."""
+        torch = self.torch
+        wide = tensor.dtype == torch.float64
+        bits = tensor.view(torch.int64 if wide else torch.int32)
+        return bits & torch.iinfo(bits.dtype).max
+
+    def _entries(self, indices: Any) -> Entries:
+        places = indices.to(self.tensor.device)
+        return self._host(places).astype(np.uint32), self._host(self.tensor[places])
+
+    @staticmethod
+    def _host(tensor: Any) -> NDArray[Any]:
+        array: NDArray[Any] = tensor.cpu().numpy()
+        return array

@@ -1,0 +1,94 @@
+"""RandomK: k entries at random, the same for all who have the same seed.
+
+Scaled by d/k it is unbiased, with E||RandomK(v)||^2 = (d/k) ||v||^2; unscaled, it leaves
+(1 - k/d) ||v||^2 on average.
+
+Reference: Stich et al., Sparsified SGD with Memory, 2018.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..stream import Stream
+from .amount import amount, check_amount
+from .base import Sparsifier
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .source import Source
+
+KEY = 0x5BA5_C311  # sets these numbers apart from others of the same seed
+
+
+@dataclass(frozen=True)
+class RandomK(Sparsifier):
+    """Entries at places that only the seed decides: every k of them equally likely.
+
+    Args:
+        ratio: Share of the entries; size * ratio rounded half up, at least one.
+        k: Their number instead.
+        scaled: Multiply by size / k, so that the mean over seeds is the vector. With error
+            feedback, which makes up for the rest by itself, set it to False.
+        shared: All ranks are given the same seed: then values can be summed as they are,
+            and no index need be sent.
+    """
+
+    ratio: float | None = None
+    k: int | None = None
+    scaled: bool = True
+    shared: bool = False
+
+    def __post_init__(self) -> None:
+        check_amount("RandomK", self.ratio, self.k)
+
+    @property
+    def biased(self) -> bool:
+        """Not if it is scaled."""
+        return not self.scaled
+
+    def count(self, size: int) -> int:
+        """Exactly so many."""
+        return amount(self.ratio, self.k, size)
+
+    def omega(self, size: int) -> float:
+        """E||C(v) - v||^2 = omega ||v||^2 of the scaled form: d/k - 1."""
+        return size / self.count(size) - 1 if size else 0.0
+
+    def indices(self, size: int, seed: int) -> NDArray[np.uint32]:
+        """The places of a vector of this size, ascending."""
+        k = self.count(size)
+        if 2 * k > size:  # few are left out: draw those
+            kept = np.ones(size, np.bool_)
+            kept[_draw(size, size - k, seed)] = False
+            return np.flatnonzero(kept).astype(np.uint32)
+        return _draw(size, k, seed)
+
+    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
+        """The values at those places."""
+        del memory
+        indices = self.indices(source.size, seed)
+        values = source.gather(indices)
+        if self.scaled and indices.size:
+            values = values * values.dtype.type(source.size / indices.size)
+        return Stream.trusted(source.size, indices, values)
+
+
+def _draw(size: int, k: int, seed: int) -> NDArray[np.uint32]:
+    """The first k different numbers of a random sequence, sorted.
+
+    The raw numbers of the generator are used: those are the same in all versions of NumPy.
+    """
+    random = np.random.Philox(key=[seed % 2**64, KEY])
+    drawn = np.empty(0, np.uint32)
+    while drawn.size < k:
+        raw = random.random_raw(k - drawn.size)
+        # 53 bits times a size below 2^32: the odds of two places differ by 2^-21 at most.
+        more = (raw >> np.uint64(11)) * (size / 2**53)
+        drawn = np.sort(np.concatenate([drawn, more.astype(np.uint32)]))
+        drawn = drawn[np.append(True, drawn[1:] != drawn[:-1])]
+    return drawn

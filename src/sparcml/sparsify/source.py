@@ -1,0 +1,125 @@
+"""What a selection is made from: a vector in memory, or a tensor on a device.
+
+Both answer the same questions, so each sparsifier is written once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from .. import kernels
+from ..stream.stream import as_values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Indices = NDArray[np.uint32]
+    Values = NDArray[Any]
+    Entries = tuple[Indices, Values]
+
+
+class Source(Protocol):
+    """A vector that can be asked for its largest entries; see kernels for what is meant."""
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+
+    def top_k(self, k: int) -> Entries:
+        """The k largest."""
+
+    def bucket_top_k(self, k: int, bucket: int) -> Entries:
+        """The k largest of every bucket."""
+
+    def at_least(self, threshold: float) -> Entries:
+        """All with |v| >= threshold."""
+
+    def sample(self, stride: int) -> Values:
+        """Every stride-th value."""
+
+    def gather(self, indices: Indices, block: int = 1) -> Values:
+        """The blocks of values at these indices, as one array."""
+
+    def block_squares(self, block: int) -> NDArray[np.float64]:
+        """Sums of squares of every `block` values."""
+
+
+class Host:
+    """A contiguous float32 or float64 array."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.values.size
+
+    def top_k(self, k: int) -> Entries:
+        """The k largest."""
+        return kernels.top_k(self.values, k)
+
+    def bucket_top_k(self, k: int, bucket: int) -> Entries:
+        """The k largest of every bucket."""
+        return kernels.bucket_top_k(self.values, k, bucket)
+
+    def at_least(self, threshold: float) -> Entries:
+        """All with |v| >= threshold."""
+        return kernels.at_least(self.values, threshold)
+
+    def sample(self, stride: int) -> Values:
+        """Every stride-th value."""
+        return np.ascontiguousarray(self.values[::stride])
+
+    def gather(self, indices: Indices, block: int = 1) -> Values:
+        """The blocks of values at these indices, as one array."""
+        return self.values.reshape(-1, block)[indices].reshape(-1)
+
+    def block_squares(self, block: int) -> NDArray[np.float64]:
+        """Sums of squares of every `block` values."""
+        return kernels.block_squares(self.values, block)
+
+
+def opened(vector: Any) -> Source:
+    """A caller's vector, flat; float16 and bfloat16 become float32."""
+    if isinstance(vector, np.ndarray):
+        return Host(_flat(vector))
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(vector, torch.Tensor):
+        raise TypeError(
+            f"select: expected a NumPy array or a torch tensor, got "
+            f"{type(vector).__name__}; use np.asarray"
+        )
+    return _opened_tensor(torch, vector)
+
+
+def _flat(array: NDArray[Any]) -> Values:
+    if array.dtype.newbyteorder("=") == np.float16:
+        bits = np.ascontiguousarray(array, np.float16).reshape(-1).view(np.uint16)
+        return kernels.from_half(bits, False)
+    return as_values(array).reshape(-1)
+
+
+def _opened_tensor(torch: Any, tensor: Any) -> Source:
+    """On the processor: a view of its memory."""
+    from .device import Device
+
+    halves = (torch.float16, torch.bfloat16)
+    if tensor.layout is not torch.strided or tensor.dtype not in (
+        *halves,
+        torch.float32,
+        torch.float64,
+    ):
+        raise TypeError(
+            f"select: tensors must be dense and of float32, float64, float16 or bfloat16, "
+            f"got {tensor.dtype}, {tensor.layout}"
+        )
+    flat = tensor.detach().contiguous().reshape(-1)
+    if tensor.device.type != "cpu":
+        return Device(flat.float() if tensor.dtype in halves else flat)
+    if tensor.dtype == torch.bfloat16:  # which NumPy does not know
+        return Host(kernels.from_half(flat.view(torch.int16).numpy().view(np.uint16), True))
+    return Host(_flat(flat.numpy()))

@@ -1,0 +1,160 @@
+"""Threshold: all entries of at least a magnitude, given or found for a target share.
+
+||v - Threshold(v)||^2 <= d lambda^2.
+
+Found: a sample's quantile, as in Deep Gradient Compression, is reused for a number of
+calls and corrected a little in each, as in Ok-Topk.
+
+References: Strom 2015 (+-lambda), Dryden et al. 2016; Lin et al., Deep Gradient
+Compression, 2018; Li and Hoefler, Ok-Topk, 2022.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import kernels
+from ..stream import Stream
+from .amount import amount, check_amount
+from .base import Sparsifier
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .source import Entries, Source
+
+REUSED = 32  # calls until the threshold is sampled again
+SAMPLE = 100  # every so manieth value, unless
+SAMPLED = 2.0  # the sample has fewer of the target than this
+MANY, FEW = 1.3, 0.8  # times the target: bounds after sampling
+LOWER, TRIES = 0.8, 10  # by how much it is lowered if there are too few, and how often
+SOME_MORE, SOME_LESS = 5 / 4, 2 / 3  # times the target: the threshold is corrected
+SCALE = 1.012  # by how much
+ASTRAY = 2.0  # times too many or too few: the threshold is given up
+
+
+@dataclass(frozen=True)
+class Threshold(Sparsifier):
+    """All entries of at least a magnitude; NaN and infinities among them.
+
+    With `ratio`, how many come varies about the target, and is cheaper to find than an
+    exact number; zeros never come. `memory()` is then the threshold and the calls it has
+    served: `take` with the same memory reuses it; `select`, and `take` without one, sample.
+
+    Args:
+        value: The magnitude.
+        ratio: Find one that about this share of the entries reaches.
+        strom: Send plus or minus `value` and keep the difference; values that are not
+            finite are sent as they are.
+    """
+
+    value: float | None = None
+    ratio: float | None = None
+    strom: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.ratio is None):
+            raise ValueError(
+                f"Threshold: give value or ratio, one of the two, got value={self.value}, "
+                f"ratio={self.ratio}"
+            )
+        if self.value is None:
+            check_amount("Threshold", self.ratio, None)
+        elif not 0 < self.value < math.inf:
+            raise ValueError(f"Threshold: value must be above 0, got {self.value}")
+        if self.strom and self.value is None:
+            raise ValueError("Threshold: strom sends plus or minus value: give one")
+
+    @property
+    def biased(self) -> bool:
+        """Yes: small entries never come."""
+        return True
+
+    def count(self, size: int) -> int | None:
+        """The data decide."""
+        del size
+        return None
+
+    def memory(self) -> NDArray[np.float64]:
+        """Of an adaptive one: the threshold (0: none yet) and the calls it has served."""
+        return np.zeros(0 if self.ratio is None else 2)
+
+    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
+        """All that reach the threshold."""
+        del seed
+        if self.value is None:
+            return Stream.trusted(source.size, *self._adapt(source, memory))
+        indices, values = source.at_least(self.value)
+        if self.strom:
+            finite = np.isfinite(values)
+            values[finite] = np.copysign(values.dtype.type(self.value), values[finite])
+        return Stream.trusted(source.size, indices, values)
+
+    def _adapt(self, source: Source, memory: NDArray[np.float64]) -> Entries:
+        target = amount(self.ratio, None, source.size)
+        if memory[0] == 0 or memory[1] >= REUSED:
+            memory[:] = self._sampled(source, target), 0
+            found = source.at_least(memory[0])
+            return _settled(source, found, target, memory)
+        found = source.at_least(memory[0])
+        return _reused(found, target, memory)
+
+    def _sampled(self, source: Source, target: int) -> float:
+        """The magnitude that as great a share of a sample reaches."""
+        if not source.size:
+            return _tiny(np.dtype(np.float32))
+        stride = max(1, min(SAMPLE, int(target / SAMPLED)))
+        sample = source.sample(stride)
+        share = max(1, round(sample.size * target / source.size))
+        return _least(kernels.top_k(sample, share)[1])
+
+
+def _settled(
+    source: Source, found: Entries, target: int, memory: NDArray[np.float64]
+) -> Entries:
+    """After sampling: lower the threshold while too few reach it; cut if too many do."""
+    for _ in range(TRIES):
+        if found[0].size >= FEW * target:
+            break
+        memory[0] = max(memory[0] * LOWER, _tiny(found[1].dtype))
+        found = source.at_least(memory[0])
+    memory[1] = 1
+    return _cut(found, target, memory) if found[0].size > MANY * target else found
+
+
+def _reused(found: Entries, target: int, memory: NDArray[np.float64]) -> Entries:
+    """Follow the data slowly; if they have run away, sample in the next call."""
+    count = found[0].size
+    memory[1] += 1
+    if count > ASTRAY * target:
+        found = _cut(found, target, memory)
+    if not target / ASTRAY <= count <= ASTRAY * target:
+        memory[0] = 0
+    elif count < SOME_LESS * target:
+        memory[0] /= SCALE
+    elif count > SOME_MORE * target:
+        memory[0] *= SCALE
+    return found
+
+
+def _cut(found: Entries, target: int, memory: NDArray[np.float64]) -> Entries:
+    """The largest of what was found: exactly the target."""
+    chosen, values = kernels.top_k(found[1], target)
+    memory[0] = _least(values)
+    return found[0][chosen], values
+
+
+def _least(values: NDArray[np.float32] | NDArray[np.float64]) -> float:
+    """The least magnitude of some; above zero and, of NaN alone, infinite."""
+    with np.errstate(invalid="ignore"):
+        least = float(np.fmin.reduce(np.abs(values)))
+    return math.inf if math.isnan(least) else max(least, _tiny(values.dtype))
+
+
+def _tiny(dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> float:
+    """The least magnitude there is."""
+    return float(np.finfo(dtype).smallest_subnormal)

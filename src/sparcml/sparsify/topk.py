@@ -1,0 +1,94 @@
+"""TopK: the k largest magnitudes, of the whole vector or of every bucket.
+
+||v - TopK(v)||^2 <= (1 - k/d) ||v||^2, and no other k entries leave less.
+
+References: Strom 2015, Aji and Heafield 2017; in buckets of 512: Renggli et al. 2019
+(SparCML). Convergence with error feedback: Alistarh et al. 2018, Stich et al. 2018.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import kernels
+from ..stream import Stream
+from .amount import amount, check_amount, check_whole
+from .base import Sparsifier, Taken
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .base import Vector
+    from .source import Source
+
+
+@dataclass(frozen=True)
+class TopK(Sparsifier):
+    """The entries of largest magnitude: always exactly k (all, if there are fewer).
+
+    Magnitudes are ordered by their bits, so NaN comes before infinity before numbers; of
+    equal ones the lowest index is taken. Zeros are taken if there is nothing else.
+
+    Args:
+        ratio: Share of the entries; size * ratio rounded half up, at least one.
+        k: Their number instead.
+        bucket: Select so many of every `bucket` consecutive values instead of the whole
+            vector; the last bucket may be shorter.
+    """
+
+    ratio: float | None = None
+    k: int | None = None
+    bucket: int | None = None
+
+    def __post_init__(self) -> None:
+        check_amount("TopK", self.ratio, self.k)
+        if self.bucket is not None:
+            check_whole("TopK", "bucket", self.bucket)
+
+    @property
+    def biased(self) -> bool:
+        """Yes: small entries never come."""
+        return True
+
+    def count(self, size: int) -> int:
+        """Exactly so many."""
+        if self.bucket is None:
+            return amount(self.ratio, self.k, size)
+        full, rest = divmod(size, self.bucket)
+        return full * self._each() + min(self._each(), rest)
+
+    def _each(self) -> int:
+        """Entries of a full bucket, and of a shorter one if it has as many."""
+        assert self.bucket is not None
+        return amount(self.ratio, self.k, self.bucket)
+
+    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
+        """The largest."""
+        del seed, memory
+        if self.bucket is None:
+            pairs = source.top_k(self.count(source.size))
+        else:
+            pairs = source.bucket_top_k(self._each(), self.bucket)
+        return Stream.trusted(source.size, *pairs)
+
+    def take_into(
+        self,
+        residual: Vector,
+        gradient: Vector,
+        out: Vector,
+        seed: int,
+        memory: NDArray[np.float64],
+    ) -> Taken:
+        """In one pass."""
+        del seed, memory
+        size = residual.size
+        if self.bucket is None:
+            found = kernels.take_top_k(residual, gradient, self.count(size), out)
+        else:
+            found = kernels.take_bucket_top_k(
+                residual, gradient, self._each(), self.bucket, out
+            )
+        indices, values, squares = found
+        return Taken(Stream.trusted(size, indices, values), out, squares)
