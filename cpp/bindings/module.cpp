@@ -15,6 +15,7 @@ void register_half(nb::module_& m);
 void register_merge(nb::module_& m);
 void register_merge_many(nb::module_& m);
 void register_scatter(nb::module_& m);
+void register_select(nb::module_& m);
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
@@ -31,4 +32,5 @@ NB_MODULE(_core, m) {
   register_merge(m);
   register_merge_many(m);
   register_scatter(m);
+  register_select(m);
 }

@@ -4,11 +4,10 @@
 // Isa::pack writes those of 64 values that have a bit, and may write anything to the next 8.
 #include "kernels/bits.h"
 #include "kernels/compact/compact.h"
+#include "kernels/spill.h"
 
 namespace sparcml {
 namespace {
-
-constexpr std::size_t kWord = 64;
 
 template <bool bitwise, class T>
 inline bool differ(T x, T fill) {
@@ -45,37 +44,6 @@ void scan_blocks(const Dense<T>& d, Emit emit) {
   }
 }
 
-// Writes what a full word found, `step` entries at a time without asking whether there are any:
-// a loop that ends after each entry would be mispredicted at every other word.
-template <std::size_t step, class T>
-inline void spill(const T* values, std::uint32_t start, std::uint64_t found, std::size_t more,
-                  std::uint32_t* oi, T* ov) {
-  for (std::size_t o = 0; o == 0 || o < more; o += step) {
-    for (std::size_t k = 0; k < step; ++k) {
-      const int at = __builtin_ctzll(found | 1ull << 63);
-      oi[o + k] = start + at;
-      ov[o + k] = values[at];
-      found &= found - 1;
-    }
-  }
-}
-
-template <class T>
-inline void spill_exactly(const T* values, std::uint32_t start, std::uint64_t found,
-                          std::uint32_t* oi, T* ov) {
-  for (; found; found &= found - 1) {
-    const int at = __builtin_ctzll(found);
-    *oi++ = start + at;
-    *ov++ = values[at];
-  }
-}
-
-template <class T>
-inline void copy_word(const T* values, std::uint32_t start, std::uint32_t* oi, T* ov) {
-  for (std::size_t k = 0; k < kWord; ++k) oi[k] = start + static_cast<std::uint32_t>(k);
-  std::memcpy(ov, values, kWord * sizeof(T));
-}
-
 template <class Isa, bool bitwise, class T>
 std::size_t compact_values(const Dense<T>& d, std::size_t limit, std::uint32_t* oi, T* ov) {
   std::size_t o = 0;
@@ -87,12 +55,8 @@ std::size_t compact_values(const Dense<T>& d, std::size_t limit, std::uint32_t* 
     if (o + more > limit) return limit + 1;
     if (o + more + 8 > limit || start + kWord > d.size)
       spill_exactly(values, index, found, oi + o, ov + o);
-    else if (more == kWord)
-      copy_word(values, index, oi + o, ov + o);
-    else if (more <= 2)
-      spill<2>(values, index, found, 2, oi + o, ov + o);
     else
-      spill<8>(values, index, found, more, oi + o, ov + o);
+      spill_word(values, index, found, more, oi + o, ov + o);
     o += more;
   }
   return o;

@@ -14,7 +14,6 @@ from .coding import to_half as to_half
 from .select import at_least as at_least
 from .select import block_squares as block_squares
 from .select import bucket_top_k as bucket_top_k
-from .select import clear as clear
 from .select import owe as owe
 from .select import owe_at_least as owe_at_least
 from .select import take_bucket_top_k as take_bucket_top_k

@@ -16,7 +16,8 @@ def ranks(values: Values[Float]) -> NDArray[Any]:
     """The bits of |v|, which order magnitudes: NaN above infinity above all numbers."""
     bits: NDArray[Any] = values.view(f"u{values.itemsize}")
     magnitude = bits.dtype.type(np.iinfo(bits.dtype).max >> 1)
-    return np.bitwise_and(bits, magnitude)
+    masked: NDArray[Any] = bits & magnitude
+    return masked
 
 
 def top_k(values: Values[Float], k: int) -> Entries[Float]:
@@ -30,10 +31,9 @@ def top_k(values: Values[Float], k: int) -> Entries[Float]:
 
 def bucket_top_k(values: Values[Float], k: int, bucket: int) -> Entries[Float]:
     """`top_k` of every `bucket` consecutive values."""
-    parts = [np.empty(0, np.uint32)]
-    for start in range(0, values.size, bucket):
-        parts.append(top_k(values[start : start + bucket], k)[0] + np.uint32(start))
-    indices = np.concatenate(parts)
+    starts = np.arange(0, values.size, bucket, dtype=np.uint32)
+    parts = [top_k(values[start : start + bucket], k)[0] + start for start in starts]
+    indices = np.concatenate([np.empty(0, np.uint32), *parts])
     return indices, values[indices]
 
 
@@ -107,8 +107,3 @@ def owe_at_least(
     squares = owe(residual, gradient, out)
     indices, values = at_least(out, threshold)
     return indices, values, squares
-
-
-def clear(dense: Values[Float], indices: Indices) -> None:
-    """Set dense[i] = 0 for the indices."""
-    dense[indices] = 0
