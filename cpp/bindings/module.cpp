@@ -14,8 +14,10 @@ void register_gap(nb::module_& m);
 void register_half(nb::module_& m);
 void register_merge(nb::module_& m);
 void register_merge_many(nb::module_& m);
+void register_onebit(nb::module_& m);
 void register_scatter(nb::module_& m);
 void register_select(nb::module_& m);
+void register_whole(nb::module_& m);
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
@@ -31,6 +33,8 @@ NB_MODULE(_core, m) {
   register_half(m);
   register_merge(m);
   register_merge_many(m);
+  register_onebit(m);
   register_scatter(m);
   register_select(m);
+  register_whole(m);
 }

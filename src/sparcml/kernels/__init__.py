@@ -19,6 +19,9 @@ from .select import owe_at_least as owe_at_least
 from .select import take_bucket_top_k as take_bucket_top_k
 from .select import take_top_k as take_top_k
 from .select import top_k as top_k
+from .onebit import one_bit as one_bit
+from .onebit import signs as signs
+from .onebit import two_levels as two_levels
 from .sums import ascending as ascending
 from .sums import combine_dense as combine_dense
 from .sums import compact as compact
@@ -29,5 +32,7 @@ from .sums import merge_many as merge_many
 from .sums import place as place
 from .sums import scatter as scatter
 from .sums import squeeze as squeeze
+from .whole import from_whole as from_whole
+from .whole import to_whole as to_whole
 
 isa, isas, use_isa = _core.isa, _core.isas, _core.use_isa

@@ -1,0 +1,44 @@
+#include "kernels/onebit/onebit.h"
+
+#include "bindings/arrays.h"
+
+// `each` numbers a bucket, and a bit a value.
+static void check(std::size_t n, std::size_t bucket, std::size_t numbers, std::size_t each,
+                  std::size_t bytes) {
+  require(bucket > 0, "bucket must be at least 1");
+  const std::size_t buckets = n / bucket + (n % bucket != 0);
+  require(numbers == each * buckets && bytes == n / 8 + (n % 8 != 0),
+          "one bit: two levels or one scale a bucket, and a bit a value");
+}
+
+void register_onebit(nb::module_& m) {
+  m.def(
+      "one_bit",
+      [](In<float> values, std::size_t bucket, bool mean, Out<float> levels,
+         Out<std::uint8_t> bits) {
+        check(values.size(), bucket, levels.size(), 2, bits.size());
+        nb::gil_scoped_release nogil;
+        auto run = mean ? sparcml::one_bit_mean : sparcml::one_bit_zero;
+        run(values.data(), values.size(), bucket, levels.data(), bits.data());
+      },
+      "values"_a.noconvert(), "bucket"_a, "mean"_a, "levels"_a.noconvert(),
+      "bits"_a.noconvert(), "Two levels a bucket, and which of them each value takes");
+  m.def(
+      "signs",
+      [](In<float> values, std::size_t bucket, Out<float> scales, Out<std::uint8_t> bits) {
+        check(values.size(), bucket, scales.size(), 1, bits.size());
+        nb::gil_scoped_release nogil;
+        sparcml::signs(values.data(), values.size(), bucket, scales.data(), bits.data());
+      },
+      "values"_a.noconvert(), "bucket"_a, "scales"_a.noconvert(), "bits"_a.noconvert(),
+      "The mean magnitude of each bucket, and which values are not below zero");
+  m.def(
+      "two_levels",
+      [](In<float> levels, Bytes bits, std::size_t bucket, Out<float> values) {
+        check(values.size(), bucket, levels.size(), 2, bits.size());
+        nb::gil_scoped_release nogil;
+        sparcml::two_levels(levels.data(), bits.data(), values.size(), bucket, values.data());
+      },
+      "levels"_a.noconvert(), "bits"_a.noconvert(), "bucket"_a, "values"_a.noconvert(),
+      "The level that each bit chooses");
+}

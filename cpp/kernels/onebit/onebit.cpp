@@ -1,0 +1,25 @@
+#include "kernels/onebit/onebit.h"
+
+namespace sparcml {
+
+void one_bit_zero(const float* v, std::size_t n, std::size_t bucket, float* levels,
+                  std::uint8_t* bits) {
+  SPARCML_PICK(one_bit_zero)(v, n, bucket, levels, bits);
+}
+
+void one_bit_mean(const float* v, std::size_t n, std::size_t bucket, float* levels,
+                  std::uint8_t* bits) {
+  SPARCML_PICK(one_bit_mean)(v, n, bucket, levels, bits);
+}
+
+void signs(const float* v, std::size_t n, std::size_t bucket, float* scales,
+           std::uint8_t* bits) {
+  SPARCML_PICK(signs)(v, n, bucket, scales, bits);
+}
+
+void two_levels(const float* levels, const std::uint8_t* bits, std::size_t n,
+                std::size_t bucket, float* v) {
+  SPARCML_PICK(two_levels)(levels, bits, n, bucket, v);
+}
+
+}  // namespace sparcml

@@ -1,0 +1,36 @@
+"""Whole multiples of a step, packed; `cpp/kernels/whole/whole.h` draws the layout."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import memory
+from . import _core
+
+Floats = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+
+
+def width(most: int) -> int:
+    """Bits of a multiple from -most to most."""
+    return (2 * most).bit_length()
+
+
+def to_whole(values: Floats, step: float, most: int) -> Bytes:
+    """Each value / step, packed; ValueError if one is no multiple, or too large."""
+    packed = memory.empty(-(-values.size * width(most) // 8), np.uint8)
+    fine = _core.to_whole(values, step, most, packed)
+    if fine < values.size:
+        raise ValueError(
+            f"values from {fine} on have one that is not {step:g} times a whole number "
+            f"from -{most} to {most}"
+        )
+    return packed
+
+
+def from_whole(packed: Bytes, count: int, step: float, most: int) -> Floats:
+    """The values; ValueError if a code is not in use."""
+    values = memory.empty(count, np.float32)
+    fine = _core.from_whole(packed, step, most, values)
+    if fine < count:
+        raise ValueError(f"values from {fine} on have one that is above {most}")
+    return values
