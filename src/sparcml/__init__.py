@@ -6,6 +6,9 @@ from .errors import TransportError as TransportError
 from .errors import WireError as WireError
 from .quantize import Byte as Byte
 from .quantize import Half as Half
+from .quantize import OneBit as OneBit
+from .quantize import Sign as Sign
+from .quantize import Whole as Whole
 from .ranks import from_group as from_group
 from .ranks import from_mpi as from_mpi
 from .ranks import launch as launch

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import Byte, Half, Stream
+from sparcml import Byte, Half, OneBit, Sign, Stream
 from sparcml.collectives import ALLREDUCES
 
 from .. import laws
@@ -41,6 +41,25 @@ def test_all_ranks_agree_and_parts_add_up(algorithm, coder, ranks):
     assert abs(first.to_dense() - exact).max() <= (ranks + 1) * largest / 100
     if ranks > 1:
         assert (first.to_dense() != exact).any()
+
+
+@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("coder", [OneBit(), OneBit(50, "mean"), Sign(), Sign(7)], ids=str)
+@pytest.mark.parametrize("algorithm", ["auto", *QUANTIZING])
+@pytest.mark.parametrize("density", [0.05, 1])
+def test_parts_add_up_in_one_bit(algorithm, coder, ranks, density):
+    inputs = list(vectors(ranks, density, 3000))
+
+    def body(comm):
+        x = inputs[comm.rank]
+        return comm.allreduce(x, algorithm=algorithm, quantize=coder, return_seen=True)
+
+    results = sparcml.launch(body, ranks)
+    first = results[0][0]
+    for total, _ in results:
+        np.testing.assert_array_equal(laws.fingerprint(total), laws.fingerprint(first))
+    parts = np.sum([seen.to_dense().astype(np.float64) for _, seen in results], axis=0)
+    np.testing.assert_allclose(parts, first.to_dense(), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("algorithm", QUANTIZING)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sparcml import Byte, Half, Stream, kernels, wire
+from sparcml import Byte, Half, OneBit, Sign, Stream, Whole, kernels, wire
 from sparcml.wire import indices
 
 from ..laws import sparse
@@ -95,6 +95,31 @@ def test_coded_values_take_fewer_bytes_and_the_sender_sees_the_rounding(coder, d
     assert back.dtype == x.dtype
     np.testing.assert_array_equal(back.values, seen.values)
     np.testing.assert_allclose(back.values, x.values, rtol=2**-8, atol=9 / 254)
+
+
+@given(streams(), st.sampled_from([OneBit(), OneBit(3, "mean"), Sign(), Sign(8, 1.0)]))
+def test_in_one_bit_exactly_what_is_stored_goes_out(x, coder):
+    """A zero would come back as something else: it must not be put in, nor left out."""
+    for held in (x, Stream.trusted(x.size, None, x.to_dense(), x.block)):
+        message, seen = wire.encode(held, TAG, coder)
+        assert (
+            len(message) <= 32 + len(coder.settings) + held.size * held.dtype.itemsize + 8
+        )
+        back = wire.decode(message)
+        values = held.raw_values
+        with np.errstate(over="ignore"):
+            want = coder.decode(coder.encode(values.astype(np.float32)))
+        assert (back.nnz, back.size, back.dtype) == (held.nnz, held.size, held.dtype)
+        np.testing.assert_array_equal(back.raw_values, want.astype(held.dtype))
+        np.testing.assert_array_equal(seen.raw_values, back.raw_values)
+
+
+def test_multiples_come_back_exactly():
+    x = sparse(np.random.default_rng(3), 5000, 300)
+    message, seen = wire.encode(x, TAG, Whole(1.0, 8))
+    np.testing.assert_array_equal(wire.decode(message).to_dense(), x.to_dense())
+    np.testing.assert_array_equal(seen.to_dense(), x.to_dense())
+    assert len(message) <= 32 + 8 + -(-300 * 5 // 8) + 300 * 2
 
 
 def test_declared_sizes_bound_the_real_ones():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcml import Byte, Half, Stream, WireError, wire
+from sparcml import Byte, Half, OneBit, Sign, Stream, Whole, WireError, wire
 from sparcml.wire.header import CRC_AT, SIZE, checksum
 
 from ..laws import sparse
@@ -19,11 +19,20 @@ GOOD = {
     "dense": Stream.from_dense(np.arange(1, 20, dtype=np.float64)),
     "float16": sparse(RNG, 900, 31),
     "byte": sparse(RNG, 900, 35),
+    "one bit": sparse(RNG, 900, 35),
+    "sign": Stream.from_dense(np.arange(1, 100, dtype=np.float32)),
+    "whole": sparse(RNG, 900, 37),
     "held dense": Stream.trusted(500, None, np.array([0, 0, 0, 1, 0] * 100, np.float32)),
 }
 
 
-CODERS = {"float16": Half(), "byte": Byte(16)}
+CODERS = {
+    "float16": Half(),
+    "byte": Byte(16),
+    "one bit": OneBit(10),
+    "sign": Sign(),
+    "whole": Whole(1.0, 8),
+}
 
 
 def encoded(name):
@@ -101,7 +110,7 @@ def test_indices_that_do_not_ascend_or_fit(indices, why):
 @pytest.mark.parametrize(
     ("offset", "value", "why"),
     [(0, 0, "magic"), (2, 9, "version"), (8, 3, "dtype"), (9, 7, "index format"),
-     (10, 9, "value format"), (10, 255, "length|bytes"), (20, 255, "impossible|bytes")],
+     (10, 99, "value format"), (10, 255, "length|bytes"), (20, 255, "impossible|bytes")],
 )  # fmt: skip
 def test_header_fields(offset, value, why):
     message = encoded("bitmap").copy()

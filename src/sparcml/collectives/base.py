@@ -151,19 +151,22 @@ class Call:
         return seen, self.decode(self._link.finish(arriving, turn), peer, turn)
 
     def encode(
-        self, stream: Stream, turn: int, *, see: bool = True
+        self, stream: Stream, turn: int, *, see: bool = True, summed: bool = False
     ) -> tuple[Message, Stream]:
         """A message of this call and round, and what its readers will see.
 
         Finding that out means decoding what a quantizer has coded; without `see`, the
-        stream itself comes back.
+        stream itself comes back. What is `summed` over all ranks may be coded otherwise.
         """
         with self._link.stats.phase("encode", round=turn, nnz=stream.nnz):
             tag = wire.Tag(self._code, self._sequence, turn)
             whole = None if self._shape is None else self._shape.blocks
             # Other calls, ranks and rounds draw other random numbers; a repeat the same.
             seed = (self._sequence << 32) + (self.rank << 8) + turn
-            return wire.encode(stream, tag, self.quantizer, whole=whole, seed=seed, see=see)
+            quantizer = self.quantizer
+            if quantizer is not None and summed:
+                quantizer = quantizer.for_sums(self.size)
+            return wire.encode(stream, tag, quantizer, whole=whole, seed=seed, see=see)
 
     def decode(
         self,

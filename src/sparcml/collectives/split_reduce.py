@@ -5,7 +5,8 @@ Bytes sent per rank: those of its own stream outside its own range.
 
 The vector is cut into P ranges, and rank j owns range j. Every rank sends the part in
 each range directly to its owner, beginning with the next rank so that not all talk to
-rank 0 first; the owner adds the parts in the order of ranks, whichever came first.
+rank 0 first; the owner adds the parts in the order of ranks, whichever came first. Its own
+part it takes as it is, unless the quantizer is of those whose sums are of coded values only.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ def collect(
     """
     call.edges = bounds(x.blocks, call.size) if edges is None else edges
     parts = split(x, call.edges)
+    if call.quantizer is not None and call.quantizer.codes_own:
+        _, parts[call.rank] = call.encode(parts[call.rank], turn)
     mine = parts[call.rank].sealed()  # a sum must not overwrite what `seen` will tell
     call.seen = list(parts)
     for step in range(1, call.size):

@@ -45,7 +45,7 @@ def gather(call: Call, reduced: Stream, turn: int = 1) -> list[Stream]:
 
 def encode(call: Call, reduced: Stream, turn: int) -> Message:
     """This rank's range for all."""
-    message, coded = call.encode(reduced, turn, see=call.wants_seen)
+    message, coded = call.encode(reduced, turn, see=call.wants_seen, summed=True)
     if call.quantizer is not None and call.wants_seen:
         # The owner answers for what its coding changed.
         call.seen[call.rank] = add(call.seen[call.rank], difference(coded, reduced))

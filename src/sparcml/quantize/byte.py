@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import kernels, memory
-from .base import Code, Quantizer
+from .base import Code, Quantizer, check_length, flat
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,21 +32,20 @@ class Byte(Quantizer):
         if not 1 <= self.bucket < 2**32:
             raise ValueError(f"Byte: bucket must be at least 1, got {self.bucket}")
 
-    def encode(self, values: NDArray[np.float32], seed: int = 0) -> Code:
+    def encode(self, values: Any, seed: int = 0) -> Code:
         """Scales, then bytes."""
         del seed
-        scales, codes = kernels.to_bytes(values, self.bucket)
+        array = np.asarray(values)
+        scales, codes = kernels.to_bytes(flat(array), self.bucket)
         data = memory.concatenate((scales.view(np.uint8), codes.view(np.uint8)))
-        return Code(len(values), data)
+        return Code(array.size, data, array.shape)
 
     def decode(self, code: Code) -> NDArray[np.float32]:
         """Multiples of the scales."""
-        if code.nbytes != self.nbytes(code.count):
-            due = self.nbytes(code.count)
-            raise ValueError(f"{code.nbytes} bytes where {code.count} values take {due}")
+        check_length(code, self.nbytes(code.count))
         at = code.nbytes - code.count
         scales, codes = code.data[:at].view(np.float32), code.data[at:].view(np.int8)
-        return kernels.from_bytes(scales, codes, self.bucket)
+        return code.shaped(kernels.from_bytes(scales, codes, self.bucket))
 
     def nbytes(self, count: int) -> int:
         """One a value and four a bucket."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import kernels
-from .base import Code, Quantizer
+from .base import Code, Quantizer, check_length, flat
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,17 +27,18 @@ class Half(Quantizer):
         if self.dtype not in FORMATS:
             raise ValueError(f"Half: dtype must be float16 or bfloat16, got {self.dtype!r}")
 
-    def encode(self, values: NDArray[np.float32], seed: int = 0) -> Code:
+    def encode(self, values: Any, seed: int = 0) -> Code:
         """To nearest, ties to even; too large becomes infinite."""
         del seed
-        bits = kernels.to_half(values, self.dtype == "bfloat16")
-        return Code(len(values), bits.view(np.uint8))
+        array = np.asarray(values)
+        bits = kernels.to_half(flat(array), self.dtype == "bfloat16")
+        return Code(array.size, bits.view(np.uint8), array.shape)
 
     def decode(self, code: Code) -> NDArray[np.float32]:
         """Exactly the 16-bit values."""
-        if code.nbytes != 2 * code.count:
-            raise ValueError(f"{code.nbytes} bytes are no {code.count} values of 2")
-        return kernels.from_half(code.data.view(np.uint16), self.dtype == "bfloat16")
+        check_length(code, self.nbytes(code.count))
+        values = kernels.from_half(code.data.view(np.uint16), self.dtype == "bfloat16")
+        return code.shaped(values)
 
     def nbytes(self, count: int) -> int:
         """Two a value."""

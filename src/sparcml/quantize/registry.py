@@ -5,8 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from . import bits, whole
 from .byte import SETTINGS, Byte
 from .half import FORMATS, Half
+from .onebit import OneBit
+from .sign import Sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +23,9 @@ READERS: dict[int, tuple[int, Callable[[bytes], Quantizer]]] = {
     1: (0, lambda _: Half(HALVES[1])),
     2: (0, lambda _: Half(HALVES[2])),
     3: (SETTINGS.size, lambda settings: Byte(*SETTINGS.unpack(settings))),
+    8: (bits.SETTINGS.size, lambda settings: OneBit(bits.bucket_of(settings))),
+    9: (bits.SETTINGS.size, lambda settings: Sign(bits.bucket_of(settings))),
+    10: (whole.SETTINGS.size, lambda s: whole.Whole(*whole.SETTINGS.unpack(s))),
 }
 
 

@@ -115,6 +115,8 @@ def _cheapest(
     def value_bytes(entries: int) -> int:
         return values.nbytes(entries * stream.block, stream.dtype, quantizer)
 
+    if quantizer is not None and not quantizer.keeps_zero:
+        return _as_held(stream)
     dense_bytes = value_bytes(stream.blocks)
     sparse = stream
     if stream.is_dense:
@@ -131,6 +133,13 @@ def _cheapest(
         if index_format[1] + value_bytes(sparse.nnz) < dense_bytes:
             return sparse, sparse.nnz, index_format
     return densify(stream), stream.blocks, (indices.DENSE, 0, 0)
+
+
+def _as_held(stream: Stream) -> tuple[Stream, int, tuple[int, int, int]]:
+    """The same for codes in which a zero is not zero: exactly what is stored goes out."""
+    if stream.raw_indices is None or stream.nnz == stream.blocks:
+        return densify(stream), stream.blocks, (indices.DENSE, 0, 0)
+    return stream, stream.nnz, indices.cheapest(stream.raw_indices, stream.blocks)
 
 
 def _is_crowded(stream: Stream, nnz: int) -> bool:

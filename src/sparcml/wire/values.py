@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import WireError
-from ..quantize import Code, Quantizer, from_wire
+from ..quantize import Code, Quantizer, flat, from_wire
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ def write(
         return
     at = len(quantizer.settings)
     out[:at] = np.frombuffer(quantizer.settings, np.uint8)
-    out[at:] = quantizer.encode(values.astype(np.float32, copy=False), seed).data
+    out[at:] = quantizer.encode(flat(values), seed).data
 
 
 def quantizer_of(kind: int, section: NDArray[np.uint8]) -> Quantizer | None:

@@ -26,13 +26,14 @@ def signs(values: Floats, bucket: int) -> tuple[Floats, Bits]:
 def two_levels(levels: Floats, bits: Bits, count: int, bucket: int) -> Floats:
     """The level of its bucket that each bit chooses."""
     chosen = np.unpackbits(bits, bitorder="little", count=count)
-    return levels[2 * (np.arange(count) // bucket) + chosen]
+    return np.take(levels, 2 * (np.arange(count) // bucket) + chosen)
 
 
 def _split_zero(v: Floats) -> tuple[list[np.float32], NDArray[np.bool_]]:
     bits = v >= 0
-    low = _mean(_sum(np.where(bits, 0, v)), np.count_nonzero(~bits))
-    return [low, _mean(_sum(np.where(bits, v, 0)), np.count_nonzero(bits))], bits
+    ones = int(np.count_nonzero(bits))
+    low = _mean(_sum(np.where(bits, 0, v)), v.size - ones)
+    return [low, _mean(_sum(np.where(bits, v, 0)), ones)], bits
 
 
 def _split_mean(v: Floats) -> tuple[list[np.float32], NDArray[np.bool_]]:

@@ -1,0 +1,112 @@
+"""Sums of coded values only: votes, and what each rank then sees."""
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml import Sign, Stream
+
+from .. import laws
+from .test_quantized import QUANTIZING
+
+RANKS = tuple(range(1, 9))
+
+
+def gradients(ranks, size=3001):
+    """Few different magnitudes, zeros among them, so that ties happen."""
+    rng = np.random.default_rng(ranks)
+    return rng.integers(-3, 4, (ranks, size)).astype(np.float32)
+
+
+def signs(x):
+    return np.where(x >= 0, np.float32(1), np.float32(-1))
+
+
+def run(inputs, **options):
+    def body(comm):
+        return comm.allreduce(inputs[comm.rank], return_seen=True, **options)
+
+    return sparcml.launch(body, len(inputs))
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("algorithm", QUANTIZING)
+def test_a_majority_vote(algorithm, ranks):
+    inputs = gradients(ranks)
+    results = run(inputs, algorithm=algorithm, quantize=Sign(scale=1.0))
+    want = signs(signs(inputs).sum(axis=0))  # a tie is positive
+    if ranks == 1:
+        want = inputs[0]  # alone, nothing is coded
+    for total, _ in results:
+        np.testing.assert_array_equal(total, want)
+    np.testing.assert_array_equal(np.sum([seen for _, seen in results], axis=0), want)
+
+
+@pytest.mark.parametrize("flippers", [1, 2, 3])
+def test_less_than_half_that_flip_their_signs_change_nothing(flippers):
+    honest = np.random.default_rng(1).standard_normal(2000).astype(np.float32)
+    inputs = [-100 * honest if rank < flippers else honest for rank in range(7)]
+    for total, _ in run(inputs, quantize=Sign(scale=1.0)):
+        np.testing.assert_array_equal(total, signs(honest))
+    inputs = [-honest if rank < 4 else honest for rank in range(7)]
+    for total, _ in run(inputs, quantize=Sign(scale=1.0)):
+        np.testing.assert_array_equal(total, -signs(honest))
+
+
+def test_a_vote_costs_a_bit_up_and_a_bit_down():
+    inputs = gradients(4, 1 << 16)
+
+    def body(comm):
+        coder = Sign(scale=1.0)
+        comm.stats.reset()
+        comm.allreduce(inputs[comm.rank], algorithm="dsar_split_allgather", quantize=coder)
+        return comm.stats.bytes
+
+    overhead = 32 + 8 + 4  # a message's header, settings and scale
+    for sent in sparcml.launch(body, 4):
+        assert sent == 3 * 2 * ((1 << 16) // 4 // 8 + overhead)
+
+
+def test_a_vote_with_nan_is_nan_where_it_was_counted():
+    inputs = gradients(3)
+    inputs[1, 5] = np.nan
+    for total, _ in run(inputs, algorithm="ssar_split_allgather", quantize=Sign(scale=1.0)):
+        assert np.isnan(total[5])
+        np.testing.assert_array_equal(total[1001:], signs(signs(inputs).sum(axis=0))[1001:])
+
+
+def test_who_stores_nothing_does_not_vote():
+    def body(comm):
+        x = Stream(
+            1000, [3, 500, 900], np.array([-2, 5, -1 if comm.rank else 1], np.float32)
+        )
+        total = comm.allreduce(x, "sum", "ssar_split_allgather", Sign(scale=1.0))
+        return total.to_dense()
+
+    want = np.zeros(1000, np.float32)
+    want[[3, 500, 900]] = -1, 1, -1
+    for total in sparcml.launch(body, 3):
+        np.testing.assert_array_equal(total, want)
+
+
+@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("algorithm", QUANTIZING)
+def test_the_owner_answers_for_coding_the_sum(algorithm, ranks):
+    """The scaled form, with the residual of every rank: nothing is lost over steps."""
+    rng = np.random.default_rng(9)
+    gradient = rng.standard_normal((20, ranks, 500)).astype(np.float32)
+
+    def body(comm):
+        residual, applied = np.zeros(500, np.float32), np.zeros(500)
+        for step in gradient:
+            owed = residual + step[comm.rank]
+            total, seen = comm.allreduce(
+                owed, algorithm=algorithm, quantize=sparcml.OneBit(), return_seen=True
+            )
+            residual, applied = owed - seen, applied + total
+        return residual, applied
+
+    results = sparcml.launch(body, ranks)
+    left = np.sum([residual for residual, _ in results], axis=0, dtype=np.float64)
+    everything = gradient.sum(axis=(0, 1), dtype=np.float64)
+    np.testing.assert_allclose(results[0][1] + left, everything, atol=1e-3)
