@@ -4,6 +4,7 @@ from .communicator import Communicator as Communicator
 from .errors import MismatchError as MismatchError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
+from .quantize import QSGD as QSGD
 from .quantize import Byte as Byte
 from .quantize import Half as Half
 from .quantize import OneBit as OneBit

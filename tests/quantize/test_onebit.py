@@ -106,7 +106,7 @@ def test_what_is_no_number_never_becomes_one(quantizer, bad):
 
 
 def test_bad_settings_and_codes():
-    with pytest.raises(ValueError, match="bucket must be at least 1"):
+    with pytest.raises(ValueError, match="bucket must be 1 to"):
         OneBit(bucket=0)
     with pytest.raises(ValueError, match="threshold must be zero or mean"):
         OneBit(threshold="median")

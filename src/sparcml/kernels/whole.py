@@ -15,9 +15,10 @@ def width(most: int) -> int:
     return (2 * most).bit_length()
 
 
-def to_whole(values: Floats, step: float, most: int) -> Bytes:
+def to_whole(values: Floats, step: float, most: int, packed: Bytes | None = None) -> Bytes:
     """Each value / step, packed; ValueError if one is no multiple, or too large."""
-    packed = memory.empty(-(-values.size * width(most) // 8), np.uint8)
+    if packed is None:
+        packed = memory.empty(-(-values.size * width(most) // 8), np.uint8)
     fine = _core.to_whole(values, step, most, packed)
     if fine < values.size:
         raise ValueError(
@@ -27,9 +28,12 @@ def to_whole(values: Floats, step: float, most: int) -> Bytes:
     return packed
 
 
-def from_whole(packed: Bytes, count: int, step: float, most: int) -> Floats:
+def from_whole(
+    packed: Bytes, count: int, step: float, most: int, values: Floats | None = None
+) -> Floats:
     """The values; ValueError if a code is not in use."""
-    values = memory.empty(count, np.float32)
+    if values is None:
+        values = memory.empty(count, np.float32)
     fine = _core.from_whole(packed, step, most, values)
     if fine < count:
         raise ValueError(f"values from {fine} on have one that is above {most}")

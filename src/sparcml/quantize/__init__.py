@@ -2,10 +2,10 @@
 
 from .base import Code as Code
 from .base import Quantizer as Quantizer
-from .base import flat as flat
 from .byte import Byte as Byte
 from .half import Half as Half
 from .onebit import OneBit as OneBit
+from .qsgd import QSGD as QSGD
 from .registry import from_wire as from_wire
 from .sign import Sign as Sign
 from .whole import Whole as Whole

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from .. import memory
+
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
+
+SEEDS = 2**64  # any whole number is taken modulo this
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,7 @@ class Code:
 
     count: int
     data: NDArray[np.uint8]
-    shape: tuple[int, ...] | None = None  # of one dimension, unless said
+    shape: tuple[int, ...] | None = None  # one dimension unless said
 
     @property
     def nbytes(self) -> int:
@@ -27,10 +32,6 @@ class Code:
 
     def __bytes__(self) -> bytes:
         return self.data.tobytes()
-
-    def shaped(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What was decoded, as the array it was."""
-        return values if self.shape is None else values.reshape(self.shape)
 
 
 class Quantizer(ABC):
@@ -46,21 +47,64 @@ class Quantizer(ABC):
     biased: ClassVar[bool]
     keeps_zero: ClassVar[bool] = True
 
-    @abstractmethod
-    def encode(self, values: Any, seed: int = 0) -> Code:
-        """The code of an array of numbers; `seed` decides what is random, if anything is."""
+    def encode(
+        self, values: ArrayLike, seed: int = 0, out: NDArray[np.uint8] | None = None
+    ) -> Code:
+        """The code of these values.
 
-    @abstractmethod
-    def decode(self, code: Code) -> NDArray[np.float32]:
-        """The values that a code stands for.
+        Args:
+            values: Floats of any shape and type; they are coded as float32.
+            seed: Decides what is random, if anything is.
+            out: Where the bytes go, of `nbytes`; the code may be shorter.
+        """
+        array = np.asarray(values)
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, and seen
+            flat = np.ascontiguousarray(array, np.float32).reshape(-1)
+        due = self.nbytes(flat.size)
+        if out is None:
+            out = memory.empty(due, np.uint8)
+        elif out.size != due:
+            raise ValueError(f"{out.size} bytes where {flat.size} values take {due}")
+        used = self._write(flat, seed % SEEDS, out)
+        return Code(flat.size, out[:used], array.shape)
+
+    def decode(
+        self, code: Code, out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """The values that a code stands for, in the shape they had.
+
+        Args:
+            code: What `encode` gave.
+            out: Where the values go: contiguous float32, as many as were coded.
 
         Raises:
             ValueError: If the bytes are no code of so many values.
         """
+        due = self.length(code.count, code.data)
+        if code.nbytes != due:
+            raise ValueError(f"{code.nbytes} bytes where {code.count} values take {due}")
+        shape = (code.count,) if code.shape is None else code.shape
+        if math.prod(shape) != code.count:
+            raise ValueError(f"{code.count} values have no shape {shape}")
+        if out is None:
+            out = memory.empty(code.count, np.float32).reshape(shape)
+        elif out.size != code.count:
+            raise ValueError(f"room for {out.size} values where {code.count} were coded")
+        self._read(code.data, out.reshape(-1))
+        return out
 
     @abstractmethod
     def nbytes(self, count: int) -> int:
         """Bytes of the code of so many values; at most so many if lengths vary."""
+
+    def length(self, count: int, opening: NDArray[np.uint8]) -> int:
+        """Bytes of the code of so many values that begins with these.
+
+        Raises:
+            ValueError: If no code does.
+        """
+        del opening
+        return self.nbytes(count)
 
     def for_sums(self, ranks: int) -> Quantizer:
         """What the owner of a range codes the sum of so many ranks' values with."""
@@ -76,6 +120,19 @@ class Quantizer(ABC):
         """
         return False
 
+    @abstractmethod
+    def _write(
+        self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
+    ) -> int | None:
+        """Fill `out`, of `nbytes`, with the code of these values; seed < 2^64.
+
+        Returns how many bytes it took, if not all.
+        """
+
+    @abstractmethod
+    def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
+        """Fill `out` with the values of a code of the right length."""
+
     @property
     @abstractmethod
     def wire_format(self) -> int:
@@ -85,15 +142,3 @@ class Quantizer(ABC):
     @abstractmethod
     def settings(self) -> bytes:
         """What a reader must know beyond the number: opens the value section."""
-
-
-def flat(values: Any) -> NDArray[np.float32]:
-    """Any array of numbers as float32, in one dimension; too large becomes infinite."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ascontiguousarray(values, np.float32).reshape(-1)
-
-
-def check_length(code: Code, due: int) -> None:
-    """Raise ValueError unless the code has exactly so many bytes."""
-    if code.nbytes != due:
-        raise ValueError(f"{code.nbytes} bytes where {code.count} values take {due}")

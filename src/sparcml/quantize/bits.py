@@ -7,42 +7,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import memory
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from .base import Code
 
 SETTINGS = struct.Struct("<Q")  # the bucket; 0 is all values
 
 
-def check_bucket(name: str, bucket: int | None) -> None:
-    """A bucket is None or at least 1."""
-    if bucket is not None and not 1 <= bucket < 2**63:
-        raise ValueError(f"{name}: bucket must be at least 1, or None, got {bucket}")
+def parts(
+    data: NDArray[np.uint8], count: int
+) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """The numbers and the plane in the bytes of a code."""
+    at = data.size - -(-count // 8)
+    return data[:at].view(np.float32), data[at:]
 
 
-def buckets(count: int, bucket: int | None) -> int:
-    """How many there are in so many values."""
-    return -(-count // (bucket or max(count, 1)))
-
-
-def joined(numbers: NDArray[np.float32], plane: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The bytes of a code."""
-    return memory.concatenate((numbers.view(np.uint8), plane))
-
-
-def parts(code: Code) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """The numbers and the plane of a code of the right length.
+def checked_parts(
+    data: NDArray[np.uint8], count: int
+) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """The same of bytes that came from elsewhere.
 
     Raises:
         ValueError: If there are bits beyond the last value.
     """
-    at = code.nbytes - -(-code.count // 8)
-    numbers, plane = code.data[:at].view(np.float32), code.data[at:]
-    if code.count % 8 and plane[-1] >> code.count % 8:
-        raise ValueError(f"bits beyond the last of {code.count} values")
+    numbers, plane = parts(data, count)
+    if count % 8 and plane[-1] >> count % 8:
+        raise ValueError(f"bits beyond the last of {count} values")
     return numbers, plane
 
 

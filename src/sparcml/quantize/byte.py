@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from .. import kernels, memory
-from .base import Code, Quantizer, check_length, flat
+from .. import kernels
+from .base import Quantizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,20 +32,19 @@ class Byte(Quantizer):
         if not 1 <= self.bucket < 2**32:
             raise ValueError(f"Byte: bucket must be at least 1, got {self.bucket}")
 
-    def encode(self, values: Any, seed: int = 0) -> Code:
+    def _write(
+        self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
+    ) -> None:
         """Scales, then bytes."""
         del seed
-        array = np.asarray(values)
-        scales, codes = kernels.to_bytes(flat(array), self.bucket)
-        data = memory.concatenate((scales.view(np.uint8), codes.view(np.uint8)))
-        return Code(array.size, data, array.shape)
+        scales, codes = kernels.to_bytes(values, self.bucket)
+        np.concatenate((scales.view(np.uint8), codes.view(np.uint8)), out=out)
 
-    def decode(self, code: Code) -> NDArray[np.float32]:
+    def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
         """Multiples of the scales."""
-        check_length(code, self.nbytes(code.count))
-        at = code.nbytes - code.count
-        scales, codes = code.data[:at].view(np.float32), code.data[at:].view(np.int8)
-        return code.shaped(kernels.from_bytes(scales, codes, self.bucket))
+        at = data.size - out.size
+        scales, codes = data[:at].view(np.float32), data[at:].view(np.int8)
+        out[:] = kernels.from_bytes(scales, codes, self.bucket)
 
     def nbytes(self, count: int) -> int:
         """One a value and four a bucket."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .. import kernels
-from .base import Code, Quantizer, check_length, flat
+from .base import Quantizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,18 +27,16 @@ class Half(Quantizer):
         if self.dtype not in FORMATS:
             raise ValueError(f"Half: dtype must be float16 or bfloat16, got {self.dtype!r}")
 
-    def encode(self, values: Any, seed: int = 0) -> Code:
+    def _write(
+        self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
+    ) -> None:
         """To nearest, ties to even; too large becomes infinite."""
         del seed
-        array = np.asarray(values)
-        bits = kernels.to_half(flat(array), self.dtype == "bfloat16")
-        return Code(array.size, bits.view(np.uint8), array.shape)
+        kernels.to_half(values, self.dtype == "bfloat16", out.view(np.uint16))
 
-    def decode(self, code: Code) -> NDArray[np.float32]:
+    def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
         """Exactly the 16-bit values."""
-        check_length(code, self.nbytes(code.count))
-        values = kernels.from_half(code.data.view(np.uint16), self.dtype == "bfloat16")
-        return code.shaped(values)
+        kernels.from_half(data.view(np.uint16), self.dtype == "bfloat16", out)
 
     def nbytes(self, count: int) -> int:
         """Two a value."""

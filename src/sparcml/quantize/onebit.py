@@ -7,17 +7,18 @@ of Microsoft's CNTK.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .. import kernels
 from . import bits
-from .base import Code, Quantizer, check_length, flat
+from .base import Code, Quantizer
+from .buckets import bucket_of, check_bucket
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 THRESHOLDS = ("zero", "mean")
 
@@ -45,36 +46,57 @@ class OneBit(Quantizer):
     keeps_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        bits.check_bucket("OneBit", self.bucket)
+        check_bucket("OneBit", self.bucket)
         if self.threshold not in THRESHOLDS:
             raise ValueError(
                 f"OneBit: threshold must be zero or mean, got {self.threshold!r}"
             )
 
-    def encode(self, values: Any, seed: int = 0) -> Code:
-        """Levels, then bits."""
-        del seed
+    def encode(
+        self, values: ArrayLike, seed: int = 0, out: NDArray[np.uint8] | None = None
+    ) -> Code:
+        """Levels, then bits; a matrix column by column."""
         array = np.asarray(values)
-        by_columns = self.bucket is None and array.ndim == 2
-        column = flat(array.T if by_columns else array)
-        bucket = self._bucket(array.shape)
-        levels, plane = kernels.one_bit(column, bucket, self.threshold == "mean")
-        return Code(array.size, bits.joined(levels, plane), array.shape)
+        if not self._by_columns(array.shape):
+            return super().encode(array, seed, out)
+        code = self._of_columns(len(array)).encode(array.T, seed, out)
+        return Code(code.count, code.data, array.shape)
 
-    def decode(self, code: Code) -> NDArray[np.float32]:
+    def decode(
+        self, code: Code, out: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
         """The levels that the bits choose."""
-        shape = (code.count,) if code.shape is None else code.shape
-        bucket = self._bucket(shape)
-        check_length(code, self._nbytes(code.count, bucket))
-        levels, plane = bits.parts(code)
-        values = kernels.two_levels(levels, plane, code.count, bucket)
-        if self.bucket is None and len(shape) == 2:
-            return np.ascontiguousarray(values.reshape(shape[::-1]).T)
-        return code.shaped(values)
+        if code.shape is None or not self._by_columns(code.shape):
+            return super().decode(code, out)
+        rows, columns = code.shape
+        turned = Code(code.count, code.data, (columns, rows))
+        values = self._of_columns(rows).decode(turned).T
+        if out is None:
+            return np.ascontiguousarray(values)
+        out[:] = values.reshape(out.shape)
+        return out
 
     def nbytes(self, count: int) -> int:
         """An eighth a value and eight a bucket."""
-        return self._nbytes(count, self.bucket)
+        return 8 * -(-count // bucket_of(self.bucket, count)) + -(-count // 8)
+
+    def _write(
+        self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
+    ) -> None:
+        del seed
+        bucket, mean = bucket_of(self.bucket, values.size), self.threshold == "mean"
+        kernels.one_bit(values, bucket, mean, *bits.parts(out, values.size))
+
+    def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
+        levels, plane = bits.checked_parts(data, out.size)
+        kernels.two_levels(levels, plane, out.size, bucket_of(self.bucket, out.size), out)
+
+    def _by_columns(self, shape: tuple[int, ...]) -> bool:
+        return self.bucket is None and len(shape) == 2
+
+    def _of_columns(self, rows: int) -> OneBit:
+        """For columns one behind the other."""
+        return replace(self, bucket=max(rows, 1))
 
     @property
     def wire_format(self) -> int:
@@ -85,12 +107,3 @@ class OneBit(Quantizer):
     def settings(self) -> bytes:
         """The bucket, as u64. Which threshold it was is no matter to a reader."""
         return bits.settings(self.bucket)
-
-    def _bucket(self, shape: tuple[int, ...]) -> int:
-        """How many values share their levels in an array of this shape."""
-        rows = shape[0] if len(shape) == 2 else int(np.prod(shape))
-        return self.bucket or max(rows, 1)
-
-    @staticmethod
-    def _nbytes(count: int, bucket: int | None) -> int:
-        return 8 * bits.buckets(count, bucket) + -(-count // 8)

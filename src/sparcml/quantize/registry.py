@@ -9,6 +9,7 @@ from . import bits, whole
 from .byte import SETTINGS, Byte
 from .half import FORMATS, Half
 from .onebit import OneBit
+from .qsgd import QSGD
 from .sign import Sign
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ READERS: dict[int, tuple[int, Callable[[bytes], Quantizer]]] = {
     8: (bits.SETTINGS.size, lambda settings: OneBit(bits.bucket_of(settings))),
     9: (bits.SETTINGS.size, lambda settings: Sign(bits.bucket_of(settings))),
     10: (whole.SETTINGS.size, lambda s: whole.Whole(*whole.SETTINGS.unpack(s))),
+    4: (8, QSGD.from_settings),
 }
 
 

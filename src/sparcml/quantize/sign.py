@@ -8,13 +8,14 @@ times the mean magnitude).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .. import kernels
 from . import bits
-from .base import Code, Quantizer, check_length, flat
+from .base import Quantizer
+from .buckets import bucket_of, check_bucket
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,30 +42,27 @@ class Sign(Quantizer):
     keeps_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        bits.check_bucket("Sign", self.bucket)
+        check_bucket("Sign", self.bucket)
         if self.scale is not None and not 0 < np.float32(self.scale) < np.inf:
             raise ValueError(f"Sign: scale must be positive, got {self.scale}")
 
-    def encode(self, values: Any, seed: int = 0) -> Code:
-        """Scales, then bits."""
-        del seed
-        array = np.asarray(values)
-        scales, plane = kernels.signs(flat(array), self.bucket or max(array.size, 1))
-        if self.scale is not None:
-            scales[np.isfinite(scales)] = self.scale
-        return Code(array.size, bits.joined(scales, plane), array.shape)
-
-    def decode(self, code: Code) -> NDArray[np.float32]:
-        """The scales with the signs."""
-        check_length(code, self.nbytes(code.count))
-        scales, plane = bits.parts(code)
-        levels = np.stack((-scales, scales), axis=1).reshape(-1)
-        bucket = self.bucket or max(code.count, 1)
-        return code.shaped(kernels.two_levels(levels, plane, code.count, bucket))
-
     def nbytes(self, count: int) -> int:
         """An eighth a value and four a bucket."""
-        return 4 * bits.buckets(count, self.bucket) + -(-count // 8)
+        return 4 * -(-count // bucket_of(self.bucket, count)) + -(-count // 8)
+
+    def _write(
+        self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
+    ) -> None:
+        del seed
+        scales, plane = bits.parts(out, values.size)
+        kernels.signs(values, bucket_of(self.bucket, values.size), scales, plane)
+        if self.scale is not None:
+            scales[np.isfinite(scales)] = self.scale
+
+    def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
+        scales, plane = bits.checked_parts(data, out.size)
+        levels = np.stack((-scales, scales), axis=1).reshape(-1)
+        kernels.two_levels(levels, plane, out.size, bucket_of(self.bucket, out.size), out)
 
     @property
     def codes_own(self) -> bool:

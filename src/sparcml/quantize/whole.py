@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .. import kernels
-from .base import Code, Quantizer, check_length, flat
+from .base import Quantizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,22 +36,18 @@ class Whole(Quantizer):
         if not 1 <= self.most < 2**15:
             raise ValueError(f"Whole: most must be from 1 to 32767, got {self.most}")
 
-    def encode(self, values: Any, seed: int = 0) -> Code:
-        """Packed multiples."""
-        del seed
-        array = np.asarray(values)
-        data = kernels.to_whole(flat(array), self.step, self.most)
-        return Code(array.size, data, array.shape)
-
-    def decode(self, code: Code) -> NDArray[np.float32]:
-        """Multiples of the step."""
-        check_length(code, self.nbytes(code.count))
-        values = kernels.from_whole(code.data, code.count, self.step, self.most)
-        return code.shaped(values)
-
     def nbytes(self, count: int) -> int:
         """log2(2 most + 1) bits a value, rounded up."""
         return -(-count * (2 * self.most).bit_length() // 8)
+
+    def _write(
+        self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
+    ) -> None:
+        del seed
+        kernels.to_whole(values, self.step, self.most, out)
+
+    def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
+        kernels.from_whole(data, out.size, self.step, self.most, out)
 
     @property
     def wire_format(self) -> int:

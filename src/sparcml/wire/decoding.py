@@ -25,8 +25,9 @@ def _length(header: Header, message: NDArray[np.uint8]) -> int:
     values_at = SIZE + header.index_bytes
     if header.value_format == values.ABSENT:
         return values_at
-    quantizer = values.quantizer_of(header.value_format, message[values_at:])
-    return values_at + values.nbytes(header.nnz * header.block, header.dtype, quantizer)
+    section, count = message[values_at:], header.nnz * header.block
+    quantizer = values.quantizer_of(header.value_format, section)
+    return values_at + values.length(section, count, header.dtype, quantizer)
 
 
 def verify(message: NDArray[np.uint8], header: Header | None = None) -> Header:

@@ -53,9 +53,10 @@ def encode(
         message = memory.empty(values_at + nbytes, np.uint8)
         plane, rest = message[SIZE:values_at], message[values_at:]
         if sent.raw_indices is None and index_format == indices.BITMAP:
-            _squeeze(sent, nnz, quantizer, seed, plane, rest)
+            used = _squeeze(sent, nnz, quantizer, seed, plane, rest)
         else:
-            values.write(sent.raw_values, quantizer, seed, rest)
+            used = values.write(sent.raw_values, quantizer, seed, rest)
+        message = message[: values_at + used]
     if sent.raw_indices is not None:
         section = message[SIZE:values_at]
         indices.write(index_format, parameter, sent.raw_indices, stream.blocks, section)
@@ -82,12 +83,13 @@ def _squeeze(
     seed: int,
     plane: NDArray[np.uint8],
     rest: NDArray[np.uint8],
-) -> None:
+) -> int:
     """Write a crowded dense vector without its gaps: both sections in one pass."""
     found = rest.view(sent.dtype) if quantizer is None else memory.empty(nnz, sent.dtype)
     kernels.squeeze(sent.raw_values, sent.fill, plane, found)
-    if quantizer is not None:
-        values.write(found, quantizer, seed, rest)
+    if quantizer is None:
+        return rest.size
+    return values.write(found, quantizer, seed, rest)
 
 
 def _home(stream: Stream) -> NDArray[np.uint8] | None:

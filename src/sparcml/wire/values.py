@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import WireError
-from ..quantize import Code, Quantizer, flat, from_wire
+from ..quantize import Code, Quantizer, from_wire
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,22 +18,38 @@ MOST_SETTINGS = 64  # bytes: enough for any quantizer's
 
 
 def nbytes(count: int, dtype: np.dtype[Any], quantizer: Quantizer | None) -> int:
-    """Bytes of the section."""
+    """Bytes of the section; at most so many if the code's length varies."""
     if quantizer is None:
         return count * dtype.itemsize
     return len(quantizer.settings) + quantizer.nbytes(count)
 
 
+def length(
+    section: NDArray[np.uint8],
+    count: int,
+    dtype: np.dtype[Any],
+    quantizer: Quantizer | None,
+) -> int:
+    """Bytes of the section that begins with these."""
+    if quantizer is None:
+        return count * dtype.itemsize
+    at = len(quantizer.settings)
+    try:
+        return at + quantizer.length(count, section[at:])
+    except ValueError as error:
+        raise WireError(f"value section: {error}") from None
+
+
 def write(
     values: NDArray[Any], quantizer: Quantizer | None, seed: int, out: NDArray[np.uint8]
-) -> None:
-    """Fill the section; a quantizer works on float32."""
+) -> int:
+    """Fill the section, and tell how much of it was needed; a quantizer works on float32."""
     if quantizer is None:
         out[:] = values.view(np.uint8)
-        return
+        return out.size
     at = len(quantizer.settings)
     out[:at] = np.frombuffer(quantizer.settings, np.uint8)
-    out[at:] = quantizer.encode(flat(values), seed).data
+    return at + quantizer.encode(values, seed, out[at:]).nbytes
 
 
 def quantizer_of(kind: int, section: NDArray[np.uint8]) -> Quantizer | None:

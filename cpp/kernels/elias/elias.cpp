@@ -1,0 +1,18 @@
+#include "kernels/elias/elias.h"
+
+namespace sparcml {
+
+EliasPlan elias_plan(const std::int8_t* levels, std::size_t n) {
+  return SPARCML_PICK(elias_plan)(levels, n);
+}
+
+void elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out) {
+  SPARCML_PICK(elias_encode)(levels, n, sparse, out);
+}
+
+bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,
+                  std::size_t nonzeros, std::int8_t* levels, std::size_t n) {
+  return SPARCML_PICK(elias_decode)(data, words, sparse, nonzeros, levels, n);
+}
+
+}  // namespace sparcml

@@ -1,0 +1,53 @@
+// Values at random on an even grid: QSGD's code, and TernGrad's.
+//
+// Each bucket of values has a norm: its largest magnitude, its length (the square root of the
+// sum of squares), or one that was given. A value v becomes the whole number
+//
+//   floor(x + u),   x = s v / norm,   u random in [0, 1)
+//
+// between -s and s (x beyond that is clipped), which is x on average. x is rounded to F bits
+// after the point, and u has as many; F, 14 to 16, is so small that rounding errors vanish: a
+// value on the grid stays where it is.
+//
+//   code:  norm as float32, of each bucket | signed codes of b bits, packed (see packed.h)
+//
+// Decoding is code * (norm / s). The one code below -s that no value has, -2^(b-1), is NaN;
+// NaN does not count in a norm. An infinity makes the norm infinite: such a bucket decodes to
+// infinities and NaN. With a norm that was given, an infinity becomes NaN. So what was not a
+// number never comes back as one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa.h"
+
+namespace sparcml {
+
+enum class Norm : int { largest, length, given };
+
+struct Grid {
+  std::size_t bucket;  // values, at least 1
+  unsigned levels;     // s, at least 1 and at most 2^(bits - 1) - 1
+  unsigned bits;       // 2 to 8
+  Norm norm;
+  float scale;  // the norm that is given
+};
+
+// `code` has 4 bytes a bucket and n * bits bits, padded to a byte.
+void to_grid(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
+             std::uint8_t* code);
+void from_grid(const std::uint8_t* code, std::size_t n, Grid grid, float* values);
+
+namespace scalar {
+void to_grid(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
+             std::uint8_t* code);
+void from_grid(const std::uint8_t* code, std::size_t n, Grid grid, float* values);
+}  // namespace scalar
+namespace avx2 {
+void to_grid(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
+             std::uint8_t* code);
+void from_grid(const std::uint8_t* code, std::size_t n, Grid grid, float* values);
+}  // namespace avx2
+
+}  // namespace sparcml

@@ -1,0 +1,85 @@
+// Norms of float32 values, in one order on every instruction set: value i belongs to lane i mod
+// 8, and the lanes are added as ((0+4) + (2+6)) + ((1+5) + (3+7)). NaN does not count.
+//
+// The anonymous namespace is on purpose: see op.h.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+namespace sparcml {
+namespace {
+
+inline double tree(const double* lane) {
+  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+         ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+// The largest magnitude; the order does not matter here.
+inline float largest(const float* v, std::size_t n) {
+  std::size_t i = 0;
+  float all = 0;
+#ifdef __AVX2__
+  const __m256 sign = _mm256_set1_ps(-0.0f);
+  __m256 most[4] = {};
+  for (; i + 32 <= n; i += 32)
+    for (int k = 0; k < 4; ++k) {
+      const __m256 size = _mm256_andnot_ps(sign, _mm256_loadu_ps(v + i + 8 * k));
+      most[k] = _mm256_max_ps(size, most[k]);  // the second if one is NaN
+    }
+  alignas(32) float lanes[8];
+  _mm256_store_ps(
+      lanes, _mm256_max_ps(_mm256_max_ps(most[0], most[1]), _mm256_max_ps(most[2], most[3])));
+  for (float lane : lanes) all = lane > all ? lane : all;
+#else
+  float most[8] = {};
+  for (; i + 8 <= n; i += 8)
+    for (std::size_t j = 0; j < 8; ++j) {
+      const float size = std::fabs(v[i + j]);
+      most[j] = size > most[j] ? size : most[j];
+    }
+  for (float lane : most) all = lane > all ? lane : all;
+#endif
+  for (; i < n; ++i) {
+    const float size = std::fabs(v[i]);
+    all = size > all ? size : all;
+  }
+  return all;
+}
+
+// The sum of squares, in double: no float32 is too large or too small for it.
+inline double squares(const float* v, std::size_t n) {
+  double lane[8] = {};
+  std::size_t i = 0;
+#ifdef __AVX2__
+  __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
+  for (; i + 8 <= n; i += 8) {
+    __m256 x = _mm256_loadu_ps(v + i);
+    x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));
+    const __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+    const __m256d b = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+    low = _mm256_add_pd(low, _mm256_mul_pd(a, a));
+    high = _mm256_add_pd(high, _mm256_mul_pd(b, b));
+  }
+  _mm256_storeu_pd(lane, low);
+  _mm256_storeu_pd(lane + 4, high);
+#else
+  for (; i + 8 <= n; i += 8)
+    for (std::size_t j = 0; j < 8; ++j) {
+      const double x = v[i + j] == v[i + j] ? v[i + j] : 0;
+      lane[j] += x * x;
+    }
+#endif
+  for (std::size_t j = 0; i < n; ++i, ++j) {
+    const double x = v[i] == v[i] ? v[i] : 0;
+    lane[j] += x * x;
+  }
+  return tree(lane);
+}
+
+}  // namespace
+}  // namespace sparcml

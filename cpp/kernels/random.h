@@ -1,0 +1,83 @@
+// Random numbers by position: which one a value gets depends on the seed and on its place only,
+// so that every instruction set, and the NumPy reference, draw the same.
+//
+// Values come in groups of 16, and a group has 8 words of 32 bits: value j of it has the lower
+// half of word j for j < 8, the upper half of word j - 8 else. That is how vectors of 8 floats
+// take them without moving anything.
+//
+//   key      = scramble(scramble(seed) + (word >> 32)), of 64 bits: k0 below, k1 above
+//   word(w)  = a short hash of w (its low 32 bits), k0 before and k1 within
+//
+// The anonymous namespace is on purpose: see op.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+namespace sparcml {
+namespace {
+
+constexpr std::size_t kGroup = 16;  // values
+constexpr std::size_t kWords = 8;   // that they share
+
+// Of splitmix64 (Steele, Lea and Flood 2014).
+inline std::uint64_t scramble(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15;
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
+  x = (x ^ x >> 27) * 0x94D049BB133111EB;
+  return x ^ x >> 31;
+}
+
+// The words of a seed from some word on, in order.
+class Random {
+ public:
+  Random(std::uint64_t seed, std::uint64_t word) : seed_(scramble(seed)), word_(word) {
+    take_key();
+  }
+
+  std::uint32_t next() {
+    std::uint32_t x = static_cast<std::uint32_t>(word_) + k0_;
+    x = (x ^ x >> 16) * 0x7FEB352D;  // the constants of lowbias32 (Wellons 2018)
+    x = ((x ^ x >> 15) + k1_) * 0x846CA68B;
+    advance(1);
+    return x ^ x >> 16;
+  }
+
+#ifdef __AVX2__
+  // The next 8; the first must be a multiple of 8.
+  __m256i next8() {
+    const auto first = static_cast<int>(static_cast<std::uint32_t>(word_) + k0_);
+    __m256i x =
+        _mm256_add_epi32(_mm256_set1_epi32(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    x = _mm256_xor_si256(x, _mm256_srli_epi32(x, 16));
+    x = _mm256_mullo_epi32(x, _mm256_set1_epi32(0x7FEB352D));
+    x = _mm256_xor_si256(x, _mm256_srli_epi32(x, 15));
+    x = _mm256_add_epi32(x, _mm256_set1_epi32(static_cast<int>(k1_)));
+    x = _mm256_mullo_epi32(x, _mm256_set1_epi32(static_cast<int>(0x846CA68B)));
+    advance(8);
+    return _mm256_xor_si256(x, _mm256_srli_epi32(x, 16));
+  }
+#endif
+
+ private:
+  void advance(std::uint64_t words) {
+    word_ += words;
+    if (static_cast<std::uint32_t>(word_) == 0) take_key();
+  }
+
+  void take_key() {
+    const std::uint64_t key = scramble(seed_ + (word_ >> 32));
+    k0_ = static_cast<std::uint32_t>(key);
+    k1_ = static_cast<std::uint32_t>(key >> 32);
+  }
+
+  std::uint64_t seed_, word_;
+  std::uint32_t k0_, k1_;
+};
+
+}  // namespace
+}  // namespace sparcml

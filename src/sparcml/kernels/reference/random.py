@@ -1,0 +1,46 @@
+"""Random numbers by seed and position, by their definition (`cpp/kernels/random.h`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+GROUP, WORDS = 16, 8  # values that share words, and those words
+MASK = 2**64 - 1
+
+
+def _scramble(x: int) -> int:
+    x = (x + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & MASK
+    return x ^ x >> 31
+
+
+def words(seed: int, first: int, count: int) -> NDArray[np.uint32]:
+    """So many words of 32 bits, from `first` on."""
+    if (first + count - 1) >> 32 > first >> 32:  # those behind have another key
+        split = (1 << 32) - first % (1 << 32)
+        parts = words(seed, first, split), words(seed, first + split, count - split)
+        return np.concatenate(parts)
+    key = _scramble((_scramble(seed) + (first >> 32)) & MASK)
+    k0, k1 = np.uint32(key & 0xFFFFFFFF), np.uint32(key >> 32)
+    x: NDArray[np.uint32] = np.arange(count, dtype=np.uint32)
+    x = x + np.uint32(first & 0xFFFFFFFF) + k0
+    x = (x ^ x >> np.uint32(16)) * np.uint32(0x7FEB352D)
+    x = ((x ^ x >> np.uint32(15)) + k1) * np.uint32(0x846CA68B)
+    return x ^ x >> np.uint32(16)
+
+
+def halves(seed: int, first: int, count: int, bits: int = 16) -> NDArray[np.int32]:
+    """A number of up to 16 bits for each of so many values; `first` counts words.
+
+    Value j of a group of 16 has the lowest bits of word j, or the highest of word j - 8.
+    """
+    groups = -(-count // GROUP)
+    rows = words(seed, first, groups * WORDS).reshape(groups, 1, WORDS)
+    low, high = rows & np.uint32((1 << bits) - 1), rows >> np.uint32(32 - bits)
+    return np.concatenate((low, high), axis=1).ravel()[:count].astype(np.int32)

@@ -1,0 +1,143 @@
+"""QSGD (Alistarh et al., 2017): each value at random to one of its neighbours on a grid."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from .. import kernels, memory
+from .base import SEEDS, Quantizer
+from .buckets import bucket_of, check_bits, check_bucket
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Levels = tuple[NDArray[np.float32], NDArray[np.int8]]
+
+SETTINGS = struct.Struct("<BBBxI")  # bits, levels, norm, bucket (0: the whole vector)
+NORMS = {"max": kernels.LARGEST, "l2": kernels.LENGTH}
+NAMES = {number: name for name, number in NORMS.items()}
+
+
+@dataclass(frozen=True)
+class QSGD(Quantizer):
+    """Whole multiples of norm / s, chosen at random so that the mean is the value.
+
+    With x = s |v| / norm, the level is floor(x) or the next, the latter with probability
+    x - floor(x). NaN stays NaN; an infinity spoils its bucket (infinities and NaN come
+    out).
+
+    Attributes:
+        bits: Of a code, with its sign: 2 to 8. Follows from `levels` if those are given.
+        bucket: Consecutive values that share a norm; None for the whole vector.
+        norm: "max", the largest magnitude, or "l2", the length.
+        levels: s, levels above zero, 1 to 127; all that `bits` have room for by default.
+    """
+
+    bits: int = 8
+    bucket: int | None = 1024
+    norm: str = "max"
+    levels: int | None = None
+    biased: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.levels is None:
+            check_bits("QSGD", self.bits)
+            object.__setattr__(self, "levels", 2 ** (self.bits - 1) - 1)
+        elif not 1 <= self.levels <= 127:
+            raise ValueError(f"QSGD: levels must be 1 to 127, got {self.levels}")
+        else:
+            object.__setattr__(self, "bits", 1 + self.levels.bit_length())
+        check_bucket("QSGD", self.bucket)
+        if self.norm not in NORMS:
+            raise ValueError(f"QSGD: norm must be 'max' or 'l2', got {self.norm!r}")
+
+    @property
+    def s(self) -> int:
+        """Levels above zero."""
+        assert self.levels is not None
+        return self.levels
+
+    def nbytes(self, count: int) -> int:
+        """Four a bucket, and `bits` a value."""
+        return kernels.grid_nbytes(count, bucket_of(self.bucket, count), self.bits)
+
+    def omega(self, size: int) -> float:
+        """E||Q(v) - v||^2 <= omega ||v||^2 for vectors of so many values."""
+        d = min(size, bucket_of(self.bucket, size))
+        if self.norm == "l2":
+            return min(d / self.s**2, math.sqrt(d) / self.s)
+        return omega_of_max(d, self.s)
+
+    def quantize(self, values: NDArray[np.float32], seed: int = 0) -> Levels:
+        """The norm of each bucket, and each value's level: -s to s, or -128 for NaN.
+
+        These are what `encode` packs, for those who store them in another way.
+        """
+        bucket = bucket_of(self.bucket, values.size)
+        kind = NORMS[self.norm]
+        code = kernels.to_grid(values, bucket, self.s, 8, kind, seed=seed % SEEDS)
+        at = code.size - values.size
+        return code[:at].view(np.float32), code[at:].view(np.int8)
+
+    def dequantize(
+        self,
+        norms: NDArray[np.float32],
+        levels: NDArray[np.int8],
+        out: NDArray[np.float32] | None = None,
+    ) -> NDArray[np.float32]:
+        """The values of these levels."""
+        code = memory.concatenate((norms.view(np.uint8), levels.view(np.uint8)))
+        bucket = bucket_of(self.bucket, levels.size)
+        return kernels.from_grid(code, levels.size, bucket, self.s, 8, out)
+
+    def _write(
+        self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
+    ) -> None:
+        """Norms, then packed levels."""
+        bucket, kind = bucket_of(self.bucket, values.size), NORMS[self.norm]
+        kernels.to_grid(values, bucket, self.s, self.bits, kind, seed=seed, out=out)
+
+    def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
+        """Multiples of norm / s."""
+        bucket = bucket_of(self.bucket, out.size)
+        kernels.from_grid(data, out.size, bucket, self.s, self.bits, out)
+
+    @property
+    def wire_format(self) -> int:
+        """4."""
+        return 4
+
+    @property
+    def settings(self) -> bytes:
+        """Bits, levels, norm and bucket."""
+        return SETTINGS.pack(self.bits, self.s, NORMS[self.norm], self.bucket or 0)
+
+    @classmethod
+    def from_settings(cls, settings: bytes) -> QSGD:
+        """What these bytes stand for.
+
+        Raises:
+            ValueError: If they are no settings.
+        """
+        bits, levels, norm, bucket = SETTINGS.unpack(settings)
+        if norm not in NAMES:
+            raise ValueError(f"QSGD: norm {norm} is unknown")
+        made = cls(bits, bucket or None, NAMES[norm], levels)
+        if made.bits != bits:
+            raise ValueError(f"QSGD: {levels} levels do not take {bits} bits")
+        return made
+
+
+def omega_of_max(d: int, s: int) -> float:
+    """The largest variance of d values for their squared length, by the largest magnitude.
+
+    In steps of norm / s, the largest value has length s and no error; one at x below the
+    first step has the variance x (1 - x), and above it less for its length. The worst d - 1
+    such values have x = 1 / (2 + 2 omega), where 4 s^2 omega (1 + omega) = d - 1.
+    """
+    return (math.sqrt(1 + max(0, d - 1) / s**2) - 1) / 2

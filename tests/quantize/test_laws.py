@@ -1,0 +1,163 @@
+"""Law 5 and what else all unbiased quantizers have in common."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sparcml.quantize import Code, from_wire
+
+from .roster import UNBIASED, VECTORS, draws
+
+TRIALS = 3000
+coders = pytest.mark.parametrize("coder", UNBIASED, ids=str)
+
+
+@coders
+@pytest.mark.parametrize("name", VECTORS)
+def test_the_mean_is_the_value(coder, name):
+    """In many directions: whatever is off somewhere is off in one of these."""
+    vector = VECTORS[name].astype(np.float64)
+    rows = draws(coder, VECTORS[name], TRIALS)
+    rng = np.random.default_rng(5)
+    one = np.eye(vector.size)[np.argmax(np.abs(vector))]
+    ways = [np.ones_like(vector), np.sign(vector), vector, one]
+    ways += [1 / np.maximum(np.abs(vector), 1e-12), *rng.standard_normal((20, vector.size))]
+    for way in ways:
+        seen = rows @ way
+        sigma = seen.std(ddof=1) / np.sqrt(TRIALS)
+        rounding = 2**-16 * np.abs(way).max() * np.abs(vector).max()
+        assert abs(seen.mean() - vector @ way) < 5 * sigma + rounding
+
+
+@coders
+@pytest.mark.parametrize("name", VECTORS)
+def test_the_variance_is_at_most_omega(coder, name):
+    vector = VECTORS[name].astype(np.float64)
+    error = ((draws(coder, VECTORS[name], TRIALS) - vector) ** 2).sum(1)
+    bound = coder.omega(vector.size) * (vector @ vector)
+    sigma = error.std(ddof=1) / np.sqrt(TRIALS)
+    assert error.mean() - 5 * sigma <= bound * (1 + 1e-6)
+
+
+@coders
+def test_seeds_decide(coder):
+    vector = VECTORS["normal"]
+    once, again, other = (bytes(coder.encode(vector, seed)) for seed in (3, 3, 4))
+    assert once == again != other
+    assert bytes(coder.encode(vector, -1)) == bytes(coder.encode(vector, 2**64 - 1))
+
+
+@coders
+def test_neighbouring_seeds_are_independent(coder):
+    vector = VECTORS["normal"]
+    error = draws(coder, vector, 64) - vector
+    together = error @ error.T / np.sqrt(np.outer(*[(error**2).sum(1)] * 2))
+    assert np.abs(together - np.eye(64)).max() < 6.5 / np.sqrt(vector.size)
+
+
+@coders
+def test_the_bytes_are_as_many_as_it_says(coder):
+    for size in (0, 1, 2, 7, 8, 9, 15, 63, 64, 65, 99, 100, 101, 1023, 1024, 1025):
+        vector = np.ones(size, np.float32)
+        code = coder.encode(vector)
+        assert code.nbytes == len(bytes(code)) == coder.nbytes(size)
+        assert coder.decode(code).shape == (size,)
+
+
+@coders
+def test_shapes_and_types(coder):
+    matrix = VECTORS["normal"].reshape(20, 15)
+    code = coder.encode(matrix, 1)
+    back = coder.decode(code)
+    assert back.shape == (20, 15)
+    assert back.dtype == np.float32
+    flat = coder.decode(coder.encode(matrix.ravel(), 1))
+    np.testing.assert_array_equal(back.ravel(), flat)
+    for kind in (np.float64, np.float16):
+        other = matrix.astype(kind)
+        want = bytes(coder.encode(other.astype(np.float32), 1))
+        assert bytes(coder.encode(other, 1)) == want
+    np.testing.assert_array_equal(
+        coder.decode(coder.encode(matrix.T, 1)),
+        coder.decode(coder.encode(np.ascontiguousarray(matrix.T), 1)),
+    )
+    assert coder.decode(coder.encode(np.float32(0.5))).shape == ()
+    assert coder.decode(coder.encode([])).shape == (0,)
+    assert coder.decode(coder.encode([0.5, 1.0])).shape == (2,)
+
+
+@coders
+def test_into_memory_of_the_caller(coder):
+    vector = VECTORS["normal"]
+    room = np.full(coder.nbytes(300) + 7, 9, np.uint8)
+    code = coder.encode(vector, 1, room[3:-4])
+    assert bytes(code) == bytes(coder.encode(vector, 1))
+    assert [*room[:3], *room[-4:]] == [9] * 7
+    out = np.empty(300, np.float32)
+    assert coder.decode(code, out) is out
+    np.testing.assert_array_equal(out, coder.decode(code))
+    with pytest.raises(ValueError, match="values take"):
+        coder.encode(vector, 1, room)
+    with pytest.raises(ValueError, match="room for 299"):
+        coder.decode(code, out[1:])
+
+
+@coders
+def test_bytes_that_are_no_code(coder):
+    code = coder.encode(VECTORS["normal"])
+    for bad in (code.data[:-1], np.append(code.data, np.uint8(0)), code.data[:0]):
+        with pytest.raises(ValueError, match="300 values take"):
+            coder.decode(Code(300, bad))
+    with pytest.raises(ValueError, match="no shape"):
+        coder.decode(Code(300, code.data, (7, 7)))
+
+
+@coders
+def test_zeros_stay_zero(coder):
+    zeros = np.array([0, -0.0] * 500, np.float32)
+    assert not coder.decode(coder.encode(zeros)).any()
+    few = zeros.copy()
+    few[700] = 1.5
+    assert not np.delete(coder.decode(coder.encode(few)), 700).any()
+
+
+@coders
+def test_what_is_no_number_does_not_become_one(coder):
+    vector = VECTORS["normal"].copy()
+    vector[[3, 70, 299]] = np.nan
+    back = coder.decode(coder.encode(vector))
+    np.testing.assert_array_equal(np.isnan(back), np.isnan(vector))
+    for bad in (np.inf, -np.inf):
+        vector[5] = bad
+        back = coder.decode(coder.encode(vector))
+        assert not np.isfinite(back[[3, 5, 70, 299]]).any()
+        assert back[5] == bad or np.isnan(back[5])
+
+
+@coders
+def test_settings_tell_a_reader_all(coder):
+    read = from_wire(coder.wire_format, coder.settings)
+    vector = VECTORS["normal"]
+    code = coder.encode(vector, 1)
+    np.testing.assert_array_equal(read.decode(code), coder.decode(code))
+    assert read.nbytes(300) == coder.nbytes(300)
+    assert len(coder.settings) % 8 == 0  # so that codes begin at words
+
+
+FLOATS = st.floats(width=32, allow_nan=True, allow_infinity=True)
+
+
+@coders
+@given(values=arrays(np.float32, st.integers(0, 200), elements=FLOATS), seed=st.integers(0))
+def test_any_values(coder, values, seed):
+    """Signs are kept, zeros stay, and nothing becomes larger than the norm allows."""
+    back = coder.decode(coder.encode(values, seed))
+    assert back.shape == values.shape
+    assert np.isnan(back[np.isnan(values)]).all()
+    if np.isfinite(values).all() and np.abs(values).max(initial=0) < 1e37:
+        assert np.isfinite(back).all()
+        assert (back * np.sign(values) >= 0).all()
+        length = np.sqrt((values.astype(np.float64) ** 2).sum())
+        assert (np.abs(back) <= max(2 * length, 2**-126) * (1 + 1e-6)).all()
