@@ -3,7 +3,7 @@
 // The anonymous namespace is on purpose: see op.h.
 #pragma once
 
-#include "kernels/bits.h"
+#include "kernels/ones.h"
 
 namespace sparcml {
 namespace {
@@ -41,16 +41,43 @@ inline void copy_word(const T* values, std::uint32_t start, std::uint32_t* oi, T
   std::memcpy(ov, values, kWord * sizeof(T));
 }
 
+#ifdef __AVX2__
+// Eight values at a time, without a branch.
+inline void spill_many(const float* values, std::uint32_t start, std::uint64_t found,
+                       std::size_t, std::uint32_t* oi, float* ov) {
+  __m256i at = _mm256_set1_epi32(static_cast<int>(start));
+  for (int k = 0; k < 64; k += 8, found >>= 8) {
+    const auto* row = reinterpret_cast<const __m128i*>(byte_ones[found & 0xff].data());
+    const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(row));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(oi), _mm256_add_epi32(order, at));
+    _mm256_storeu_ps(ov, _mm256_permutevar8x32_ps(_mm256_loadu_ps(values + k), order));
+    const auto count = _mm_popcnt_u32(found & 0xff);
+    oi += count, ov += count;
+    at = _mm256_add_epi32(at, _mm256_set1_epi32(8));
+  }
+}
+
+#endif
+
+template <class T>
+inline void spill_many(const T* values, std::uint32_t start, std::uint64_t found,
+                       std::size_t more, std::uint32_t* oi, T* ov) {
+  if (more == kWord)
+    copy_word(values, start, oi, ov);
+  else
+    spill<8>(values, start, found, more, oi, ov);
+}
+
 // Writes what a full word found, and maybe anything to the 8 entries after it.
 template <class T>
 inline void spill_word(const T* values, std::uint32_t start, std::uint64_t found,
                        std::size_t more, std::uint32_t* oi, T* ov) {
   if (more <= 2)
     spill<2>(values, start, found, 2, oi, ov);
-  else if (more == kWord)
-    copy_word(values, start, oi, ov);
+  else if (more <= 4)
+    spill<4>(values, start, found, 4, oi, ov);
   else
-    spill<8>(values, start, found, more, oi, ov);
+    spill_many(values, start, found, more, oi, ov);
 }
 
 }  // namespace

@@ -15,18 +15,19 @@ struct Above {
   Rank<T> bound;
   std::size_t found = 0;
 
-  void scan(const T* values, std::size_t from, std::size_t to) {
-    for (std::size_t start = from; start < to; start += kWord) {
-      const bool full = start + kWord <= to;
-      const std::uint64_t mask = full ? word_above(values + start, bound)
-                                      : tail_above(values + start, to - start, bound);
+  template <class Source>
+  void scan(Source& source, std::size_t size) {
+    for (std::size_t start = 0; start < size; start += kWord) {
+      const bool whole = start + kWord <= size;
+      const std::uint64_t mask =
+          whole ? source.word(start, bound) : source.tail(start, size - start, bound);
+      const T* values = source.values + start;
       const std::size_t more = __builtin_popcountll(mask);
       const auto index = static_cast<std::uint32_t>(start);
-      if (full && found + more + 8 <= room.size)
-        spill_word(values + start, index, mask, more, room.indices + found,
-                   room.values + found);
+      if (whole && found + more + 8 <= room.size)
+        spill_word(values, index, mask, more, room.indices + found, room.values + found);
       else if (found + more <= room.size)
-        spill_exactly(values + start, index, mask, room.indices + found, room.values + found);
+        spill_exactly(values, index, mask, room.indices + found, room.values + found);
       found += more;
     }
   }
@@ -35,20 +36,18 @@ struct Above {
 template <class T>
 std::size_t at_least_any(const T* values, std::size_t size, T threshold, Room<T> room) {
   Above<T> above{room, rank(threshold) - 1};
-  above.scan(values, 0, size);
+  Whole<T> whole{values};
+  above.scan(whole, size);
   return above.found;
 }
 
 template <class T>
 double owe_at_least_any(Owing<T> owing, T threshold, Room<T> room, std::size_t& found) {
   Above<T> above{room, rank(threshold) - 1};
-  Owe<T> owe{owing};
-  for (std::size_t start = 0; start < owing.size; start = owe.done) {
-    owe.until(start + 1);
-    above.scan(owing.out, start, owe.done);
-  }
+  Owe<T> owe(owing);
+  above.scan(owe, owing.size);
   found = above.found;
-  return owe.squares;
+  return owe.squares();
 }
 
 }  // namespace

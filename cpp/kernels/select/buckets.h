@@ -1,5 +1,9 @@
 // The k largest of every bucket: a bound, the few values above it, the k largest of those.
 //
+// Where the maxima of groups give no good bound, as k is too large for them, bisection does:
+// to count the values of a bucket above a bound takes so little that thirty bounds can be
+// tried.
+//
 // The anonymous namespace is on purpose: see op.h.
 #pragma once
 
@@ -10,17 +14,37 @@
 namespace sparcml {
 namespace {
 
+constexpr std::size_t kBisect = 1 << 13;  // values that stay in the nearest cache
+
+// The bound that exactly k ranks are above; with ties, the k-th largest rank less one.
+template <class T>
+Rank<T> bisected_bound(const Rank<T>* ranks, std::size_t size, std::size_t k) {
+  Rank<T> low = -1, high = 0;
+  for (std::size_t i = 0; i < size; ++i) high = std::max(high, ranks[i]);
+  while (high - low > 1) {
+    const Rank<T> middle = low + (high - low) / 2;
+    Rank<T> above = 0;
+    for (std::size_t i = 0; i < size; ++i) above += ranks[i] > middle;
+    if (above == static_cast<Rank<T>>(k)) return middle;
+    (above > static_cast<Rank<T>>(k) ? low : high) = middle;
+  }
+  return low;
+}
+
 template <class T>
 class Buckets {
  public:
   Buckets(std::size_t k, std::size_t bucket, Room<T> out)
-      : k_(k), out_(out), indices_(bucket + 8), values_(bucket + 8) {}
+      : k_(k),
+        out_(out),
+        indices_(bucket + 8),
+        values_(bucket + 8),
+        ranks_(std::min(bucket, kBisect)) {}
 
   // The bucket that begins at `start`, and has `size` values.
   void select(const T* values, std::size_t start, std::size_t size) {
     const std::size_t k = std::min(k_, size);
-    const bool bounded = size % kWord == 0 && 2 * k <= kGroups<T>;
-    const Rank<T> bound = bounded ? group_bound(values + start, size, k) : kAll<T>;
+    const Rank<T> bound = bound_of(values + start, size, k);
     const std::size_t found = collect(values + start, start, size, bound);
     if (found > k) keep({indices_.data(), values_.data(), found}, k, bound + 1);
     std::memcpy(out_.indices, indices_.data(), k * sizeof(std::uint32_t));
@@ -30,6 +54,14 @@ class Buckets {
   }
 
  private:
+  Rank<T> bound_of(const T* values, std::size_t size, std::size_t k) {
+    if (k == size) return kAll<T>;
+    if (size % kWord == 0 && 4 * k <= kGroups<T>) return group_bound(values, size, k);
+    if (size > kBisect) return kAll<T>;
+    for (std::size_t i = 0; i < size; ++i) ranks_[i] = rank(values[i]);
+    return bisected_bound<T>(ranks_.data(), size, k);
+  }
+
   std::size_t collect(const T* values, std::size_t start, std::size_t size, Rank<T> bound) {
     std::size_t found = 0, at = 0;
     for (; at + kWord <= size; at += kWord) {
@@ -60,6 +92,7 @@ class Buckets {
   Room<T> out_;
   std::vector<std::uint32_t> indices_;
   std::vector<T> values_;
+  std::vector<Rank<T>> ranks_;
 };
 
 template <class T>
@@ -73,7 +106,7 @@ void bucket_top_k_any(const T* values, std::size_t size, std::size_t k, std::siz
 template <class T>
 double owe_bucket_top_k_any(Owing<T> owing, std::size_t k, std::size_t bucket, Room<T> room) {
   Buckets<T> buckets(k, std::min(bucket, owing.size), room);
-  Owe<T> owe{owing};
+  Owe<T> owe(owing);
   const std::uint32_t* cleared = room.indices;
   for (std::size_t start = 0; start < owing.size; start += bucket) {
     const std::size_t size = std::min(bucket, owing.size - start);
@@ -82,7 +115,7 @@ double owe_bucket_top_k_any(Owing<T> owing, std::size_t k, std::size_t bucket, R
     const std::uint32_t* end = cleared + std::min(k, size);
     for (; cleared < end; ++cleared) owing.out[*cleared] = 0;
   }
-  return owe.squares;
+  return owe.squares();
 }
 
 }  // namespace

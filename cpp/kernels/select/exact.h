@@ -3,8 +3,8 @@
 // The scan is right whatever the sample says. If candidates fill their room, the k largest
 // of them stay, and what comes later must be larger than all those that went, as ties go to
 // the lowest index: so a constant vector costs one scan, too. If the sample was too high,
-// or so low that the room fills again and again, a histogram finds a bound that is right,
-// and the vector is scanned once more.
+// or so low that the room fills again and again, another, larger sample is tried; and if the
+// data seem to know our places, a histogram finds a bound that is right.
 //
 // The anonymous namespace is on purpose: see op.h.
 #pragma once
@@ -30,26 +30,34 @@ struct Candidates {
   std::size_t found = 0;
   bool astray = false;
 
-  void scan(const T* values, std::size_t from, std::size_t to) {
-    std::size_t start = from;
-    for (; start + kWord <= to; start += kWord) {
-      const std::uint64_t mask = word_above(values + start, bound);
-      const std::size_t more = __builtin_popcountll(mask);
-      if (found + kWord + 8 > room.size) {
-        if (more) cut(), start -= kWord;  // again, with the higher bound
-        continue;
+  template <class Source>
+  void scan(Source& source, std::size_t size) {
+    std::size_t start = 0;
+    for (; start + kWord <= size; start += kWord) {
+      std::uint64_t mask = source.word(start, bound);
+      const T* values = source.values + start;
+      if (mask && full()) {
+        cut();
+        mask = word_above(values, bound);
       }
-      spill_word(values + start, static_cast<std::uint32_t>(start), mask, more,
-                 room.indices + found, room.values + found);
+      const std::size_t more = __builtin_popcountll(mask);
+      spill_word(values, static_cast<std::uint32_t>(start), mask, more, room.indices + found,
+                 room.values + found);
       found += more;
     }
-    if (start == to) return;
-    if (found + kWord + 8 > room.size) cut();
-    const std::uint64_t mask = tail_above(values + start, to - start, bound);
-    spill_exactly(values + start, static_cast<std::uint32_t>(start), mask, room.indices + found,
-                  room.values + found);
+    if (start == size) return;
+    std::uint64_t mask = source.tail(start, size - start, bound);
+    if (full()) {
+      cut();
+      mask = tail_above(source.values + start, size - start, bound);
+    }
+    spill_exactly(source.values + start, static_cast<std::uint32_t>(start), mask,
+                  room.indices + found, room.values + found);
     found += __builtin_popcountll(mask);
   }
+
+  // Whether another word may not fit.
+  bool full() const { return found + kWord + 8 > room.size; }
 
   // Only the k largest stay; if that has been done too often, nothing is looked for any more.
   void cut() {
@@ -63,18 +71,27 @@ struct Candidates {
   bool failed() const { return astray || found < k; }
 };
 
+// 32 bits that look random: the finalizer of SplitMix64.
+inline std::uint64_t scattered(std::uint64_t x) {
+  x = (x + 1) * 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x >> 32;
+}
+
 // A bound that the k-th largest is very likely above, though not by much. Places are spread
 // evenly, and within their stretch at random: no period of the data is met by them all.
 template <class T, class At>
-Rank<T> sampled_bound(std::size_t size, std::size_t k, At at) {
-  const std::size_t count = std::min(std::max(kSample, size >> kRarely), size / 4);
+Rank<T> sampled_bound(std::size_t size, std::size_t k, At at, unsigned attempt = 0) {
+  const std::size_t wanted = std::max(kSample, size >> kRarely) << 2 * attempt;
+  const std::size_t count = std::min(wanted, size / 4);
   const double expected = double(count) * double(k) / double(size);
   const auto place = static_cast<std::size_t>(expected + 4 * std::sqrt(expected) + 4);
   if (place >= count) return kAll<T>;
   const std::size_t stretch = size / count;
   std::vector<Rank<T>> ranks(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t random = (i * 0x9e3779b97f4a7c15ull >> 32) * 0x2c1b3c6dull & 0xffffffff;
+    const std::uint64_t random = scattered(i + (std::uint64_t(attempt) << 32));
     ranks[i] = rank<T>(at(i * stretch + (random * stretch >> 32)));
   }
   std::nth_element(ranks.begin(), ranks.begin() + place, ranks.end(), std::greater<>());
@@ -107,15 +124,22 @@ Rank<T> counted_bound(const T* values, std::size_t size, std::size_t k, std::siz
   }
 }
 
+// Scans the values until there are k candidates; `candidates` may have seen them once.
 template <class T>
-void finish(Candidates<T>& candidates, const T* values, std::size_t size) {
+void finish(Candidates<T> candidates, const T* values, std::size_t size) {
   const Room<T> room = candidates.room;
   const std::size_t k = candidates.k;
+  const auto at = [&](std::size_t i) { return values[i]; };
+  Whole<T> whole{values};
+  if (candidates.failed()) {
+    candidates = {room, k, sampled_bound<T>(size, k, at, 1), kCuts};
+    candidates.scan(whole, size);
+  }
   if (candidates.failed()) {
     const std::size_t spare = room.size - k - 2 * kWord;
-    candidates = {room, k, counted_bound(values, size, k, spare),
-                  std::numeric_limits<int>::max()};
-    candidates.scan(values, 0, size);
+    const Rank<T> bound = counted_bound(values, size, k, spare);
+    candidates = {room, k, bound, std::numeric_limits<int>::max()};
+    candidates.scan(whole, size);
   }
   keep_largest<T>({room.indices, room.values, candidates.found}, k);
 }
@@ -123,9 +147,10 @@ void finish(Candidates<T>& candidates, const T* values, std::size_t size) {
 template <class T>
 void top_k_any(const T* values, std::size_t size, std::size_t k, Room<T> room) {
   if (k == 0) return;
-  const Rank<T> bound = sampled_bound<T>(size, k, [&](std::size_t i) { return values[i]; });
-  Candidates<T> candidates{room, k, bound, kCuts};
-  candidates.scan(values, 0, size);
+  const auto at = [&](std::size_t i) { return values[i]; };
+  Candidates<T> candidates{room, k, sampled_bound<T>(size, k, at), kCuts};
+  Whole<T> whole{values};
+  candidates.scan(whole, size);
   finish(candidates, values, size);
 }
 
@@ -136,14 +161,11 @@ double owe_top_k_any(Owing<T> owing, std::size_t k, Room<T> room) {
     return canonical(owing.residual[i] + owing.gradient[i]);
   };
   Candidates<T> candidates{room, k, sampled_bound<T>(owing.size, k, at), kCuts};
-  Owe<T> owe{owing};
-  for (std::size_t start = 0; start < owing.size; start = owe.done) {
-    owe.until(start + 1);
-    candidates.scan(owing.out, start, owe.done);
-  }
+  Owe<T> owe(owing);
+  candidates.scan(owe, owing.size);
   finish<T>(candidates, owing.out, owing.size);
   for (std::size_t i = 0; i < k; ++i) owing.out[room.indices[i]] = 0;
-  return owe.squares;
+  return owe.squares();
 }
 
 }  // namespace

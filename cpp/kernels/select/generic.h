@@ -32,9 +32,9 @@
   }                                                                                          \
   template <>                                                                                \
   double owe<T>(Owing<T> owing) {                                                            \
-    Owe<T> all{owing};                                                                       \
+    Owe<T> all(owing);                                                                       \
     all.until(owing.size);                                                                   \
-    return all.squares;                                                                      \
+    return all.squares();                                                                    \
   }                                                                                          \
   template <>                                                                                \
   void block_squares<T>(const T* values, std::size_t size, std::size_t block, double* out) { \

@@ -51,21 +51,69 @@ Rank<T> kth_rank(const T* values, std::size_t size, std::size_t k) {
   return kth_by_digits(values, size, k, low, high);
 }
 
-// Keeps the entries above the bound and the first that equal it, k in all.
+// The lowest `count` ones of a word.
+inline std::uint64_t lowest(std::uint64_t word, std::size_t count) {
+  if (static_cast<std::size_t>(__builtin_popcountll(word)) <= count) return word;
+  std::uint64_t kept = 0;
+  for (; count; --count, word &= word - 1) kept |= word & -word;
+  return kept;
+}
+
+// Moves those of the entries at `from` that have a one in the mask to `to`, which is not later.
+template <class T>
+inline void move_tail(Room<T> entries, std::size_t from, std::uint64_t mask, std::size_t to) {
+  for (; mask; mask &= mask - 1, ++to) {
+    const std::size_t at = from + __builtin_ctzll(mask);
+    entries.indices[to] = entries.indices[at];
+    entries.values[to] = entries.values[at];
+  }
+}
+
+template <class T>
+inline void move_word(Room<T> entries, std::size_t from, std::uint64_t mask, std::size_t to) {
+  move_tail(entries, from, mask, to);
+}
+
+#ifdef __AVX2__
+// Eight at a time: what is written beyond the last one was read before.
+template <>
+inline void move_word(Room<float> entries, std::size_t from, std::uint64_t mask,
+                      std::size_t to) {
+  const auto* indices = reinterpret_cast<const int*>(entries.indices);
+  for (std::size_t i = from; i < from + kWord; i += 8, mask >>= 8) {
+    const auto* row = reinterpret_cast<const __m128i*>(byte_ones[mask & 0xff].data());
+    const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(row));
+    const __m256i index = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(indices + i));
+    const __m256 value = _mm256_loadu_ps(entries.values + i);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(entries.indices + to),
+                        _mm256_permutevar8x32_epi32(index, order));
+    _mm256_storeu_ps(entries.values + to, _mm256_permutevar8x32_ps(value, order));
+    to += _mm_popcnt_u32(mask & 0xff);
+  }
+}
+#endif
+
+// Keeps the entries above a rank and the first that equal it, k in all.
 template <class T>
 void keep_above(Room<T> entries, std::size_t k, Rank<T> kth) {
-  std::size_t above = 0;
-  for (std::size_t i = 0; i < entries.size; ++i) above += rank(entries.values[i]) > kth;
-  std::size_t equal = k - above, o = 0;
-  for (std::size_t i = 0; i < entries.size; ++i) {
-    const T value = entries.values[i];
-    const bool tied = (rank(value) == kth) & (equal > 0);
-    entries.indices[o] = entries.indices[i];
-    entries.values[o] = value;
-    equal -= tied;
-    o += (rank(value) > kth) | tied;
-    if (o == k) break;
+  const T* values = entries.values;
+  std::size_t equal = k, o = 0, i = 0;
+  for (std::size_t j = 0; j < entries.size; ++j) equal -= rank(values[j]) > kth;
+  const auto chosen = [&](std::uint64_t above, std::uint64_t least) {
+    const std::uint64_t ties = lowest(least & ~above, equal);
+    equal -= __builtin_popcountll(ties);
+    return above | ties;
+  };
+  for (; i + kWord <= entries.size; i += kWord) {
+    const std::uint64_t mask =
+        chosen(word_above(values + i, kth), word_above(values + i, kth - 1));
+    move_word(entries, i, mask, o);
+    o += __builtin_popcountll(mask);
   }
+  const std::size_t rest = entries.size - i;
+  const std::uint64_t mask =
+      chosen(tail_above(values + i, rest, kth), tail_above(values + i, rest, kth - 1));
+  move_tail(entries, i, mask, o);
 }
 
 // Keeps the k largest; returns the rank of the last of them.

@@ -25,19 +25,22 @@ inline Rank<T> rank(T x) {
 
 #ifdef __AVX2__
 
-inline unsigned some_above(const float* values, std::int32_t bound) {
-  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
-  const __m256i ranks = _mm256_and_si256(x, _mm256_set1_epi32(kNone<float>));
+inline unsigned some_above(__m256 x, std::int32_t bound) {
+  const __m256i magnitude = _mm256_set1_epi32(kNone<float>);
+  const __m256i ranks = _mm256_and_si256(_mm256_castps_si256(x), magnitude);
   const __m256i above = _mm256_cmpgt_epi32(ranks, _mm256_set1_epi32(bound));
   return _mm256_movemask_ps(_mm256_castsi256_ps(above));
 }
 
-inline unsigned some_above(const double* values, std::int64_t bound) {
-  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
-  const __m256i ranks = _mm256_and_si256(x, _mm256_set1_epi64x(kNone<double>));
+inline unsigned some_above(__m256d x, std::int64_t bound) {
+  const __m256i magnitude = _mm256_set1_epi64x(kNone<double>);
+  const __m256i ranks = _mm256_and_si256(_mm256_castpd_si256(x), magnitude);
   const __m256i above = _mm256_cmpgt_epi64(ranks, _mm256_set1_epi64x(bound));
   return _mm256_movemask_pd(_mm256_castsi256_pd(above));
 }
+
+inline __m256 load(const float* x) { return _mm256_loadu_ps(x); }
+inline __m256d load(const double* x) { return _mm256_loadu_pd(x); }
 
 // One bit for each of 64 values.
 template <class T>
@@ -45,7 +48,7 @@ inline std::uint64_t word_above(const T* values, Rank<T> bound) {
   constexpr int lanes = 32 / sizeof(T);
   std::uint64_t all = 0;
   for (int k = 0; k < 64; k += lanes)
-    all |= static_cast<std::uint64_t>(some_above(values + k, bound)) << k;
+    all |= static_cast<std::uint64_t>(some_above(load(values + k), bound)) << k;
   return all;
 }
 
@@ -71,6 +74,19 @@ inline std::uint64_t tail_above(const T* values, std::size_t size, Rank<T> bound
   for (std::size_t k = 0; k < size; ++k) all |= std::uint64_t(rank(values[k]) > bound) << k;
   return all;
 }
+
+// A vector as the scans take it: a word after the other.
+template <class T>
+struct Whole {
+  const T* values;
+
+  std::uint64_t word(std::size_t start, Rank<T> bound) const {
+    return word_above(values + start, bound);
+  }
+  std::uint64_t tail(std::size_t start, std::size_t size, Rank<T> bound) const {
+    return tail_above(values + start, size, bound);
+  }
+};
 
 }  // namespace
 }  // namespace sparcml

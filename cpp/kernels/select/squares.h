@@ -30,8 +30,12 @@ struct Lanes {
 
 #ifdef __AVX2__
 
+// The same eight, in registers.
 struct WideLanes {
-  __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
+  __m256d low, high;
+
+  explicit WideLanes(const Lanes& lanes)
+      : low(_mm256_loadu_pd(lanes.sum)), high(_mm256_loadu_pd(lanes.sum + 4)) {}
 
   void add(__m256d a, __m256d b) {
     low = _mm256_add_pd(low, _mm256_mul_pd(a, a));
@@ -41,11 +45,9 @@ struct WideLanes {
     add(_mm256_cvtps_pd(_mm256_castps256_ps128(x)),
         _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
   }
-  Lanes lanes() const {
-    Lanes lanes;
+  void store(Lanes& lanes) const {
     _mm256_storeu_pd(lanes.sum, low);
     _mm256_storeu_pd(lanes.sum + 4, high);
-    return lanes;
   }
 };
 
@@ -73,84 +75,122 @@ inline std::size_t square_wide(const double* x, std::size_t size, WideLanes& lan
   return i;
 }
 
-inline std::size_t owe_wide(const float* r, const float* g, float* out, std::size_t size,
-                            WideLanes& lanes) {
-  std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    const __m256 sum = canonical(_mm256_add_ps(_mm256_loadu_ps(r + i), _mm256_loadu_ps(g + i)));
-    _mm256_storeu_ps(out + i, sum);
-    lanes.add(sum);
-  }
-  return i;
+// out = r + g for eight values, and which of them are above the bound.
+inline unsigned owe_eight(const float* r, const float* g, float* out, std::int32_t bound,
+                          WideLanes& lanes) {
+  const __m256 sum = canonical(_mm256_add_ps(load(r), load(g)));
+  _mm256_storeu_ps(out, sum);
+  lanes.add(sum);
+  return some_above(sum, bound);
 }
 
-inline std::size_t owe_wide(const double* r, const double* g, double* out, std::size_t size,
-                            WideLanes& lanes) {
-  std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    const __m256d a = _mm256_add_pd(_mm256_loadu_pd(r + i), _mm256_loadu_pd(g + i));
-    const __m256d b = _mm256_add_pd(_mm256_loadu_pd(r + i + 4), _mm256_loadu_pd(g + i + 4));
-    _mm256_storeu_pd(out + i, canonical(a));
-    _mm256_storeu_pd(out + i + 4, canonical(b));
-    lanes.add(a, b);
-  }
-  return i;
+inline unsigned owe_eight(const double* r, const double* g, double* out, std::int64_t bound,
+                          WideLanes& lanes) {
+  const __m256d a = canonical(_mm256_add_pd(load(r), load(g)));
+  const __m256d b = canonical(_mm256_add_pd(load(r + 4), load(g + 4)));
+  _mm256_storeu_pd(out, a);
+  _mm256_storeu_pd(out + 4, b);
+  lanes.add(a, b);
+  return some_above(a, bound) | some_above(b, bound) << 4;
 }
 
 template <class T>
 inline double squares(const T* x, std::size_t size) {
-  WideLanes wide;
+  Lanes lanes;
+  WideLanes wide(lanes);
   std::size_t i = square_wide(x, size, wide);
-  Lanes lanes = wide.lanes();
+  wide.store(lanes);
   for (; i < size; ++i) lanes.add(i, x[i]);
   return lanes.total();
 }
 
+// out = r + g for 64 values, their squares into the lanes, and which are above the bound.
 template <class T>
-inline double owe_block(const T* r, const T* g, T* out, std::size_t size) {
-  WideLanes wide;
-  std::size_t i = owe_wide(r, g, out, size, wide);
-  Lanes lanes = wide.lanes();
-  for (; i < size; ++i) lanes.add(i, out[i] = canonical(r[i] + g[i]));
-  return lanes.total();
+inline std::uint64_t owe_word(const T* r, const T* g, T* out, Rank<T> bound, Lanes& lanes) {
+  WideLanes wide(lanes);
+  std::uint64_t all = 0;
+  for (std::size_t k = 0; k < kWord; k += kLanes)
+    all |= std::uint64_t(owe_eight(r + k, g + k, out + k, bound, wide)) << k;
+  wide.store(lanes);
+  return all;
 }
 
 #else
 
 template <class T>
+inline void square_some(const T* x, std::size_t size, Lanes& lanes) {
+  const std::size_t whole = size / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes)
+    for (std::size_t k = 0; k < kLanes; ++k) lanes.add(k, x[i + k]);
+  for (std::size_t i = whole; i < size; ++i) lanes.add(i, x[i]);
+}
+
+template <class T>
 inline double squares(const T* x, std::size_t size) {
   Lanes lanes;
-  std::size_t i = 0;
-  for (; i + kLanes <= size; i += kLanes)
-    for (std::size_t k = 0; k < kLanes; ++k) lanes.add(k, x[i + k]);
-  for (; i < size; ++i) lanes.add(i, x[i]);
+  square_some(x, size, lanes);
   return lanes.total();
 }
 
 template <class T>
-inline double owe_block(const T* r, const T* g, T* out, std::size_t size) {
+inline std::uint64_t owe_word(const T* r, const T* g, T* out, Rank<T> bound, Lanes& lanes) {
   SPARCML_IVDEP
-  for (std::size_t i = 0; i < size; ++i) out[i] = canonical(r[i] + g[i]);
-  return squares(out, size);
+  for (std::size_t i = 0; i < kWord; ++i) out[i] = canonical(r[i] + g[i]);
+  square_some(out, kWord, lanes);
+  return word_above(out, bound);
 }
 
 #endif
 
-// Writes residual + gradient from `done` until at least `goal`, in whole blocks.
+// residual + gradient as a vector to be scanned, which is written on the way: each word once,
+// from first to last.
 template <class T>
-struct Owe {
-  Owing<T> owing;
-  std::size_t done = 0;
-  double squares = 0;
+class Owe {
+ public:
+  const T* values;
 
+  explicit Owe(Owing<T> owing) : values(owing.out), owing_(owing) {}
+
+  std::uint64_t word(std::size_t start, Rank<T> bound) {
+    const std::uint64_t above = owe_word(owing_.residual + start, owing_.gradient + start,
+                                         owing_.out + start, bound, lanes_);
+    if ((start + kWord) % kSquares == 0) finish_block();
+    return above;
+  }
+
+  std::uint64_t tail(std::size_t start, std::size_t size, Rank<T> bound) {
+    const T *r = owing_.residual + start, *g = owing_.gradient + start;
+    T* out = owing_.out + start;
+    for (std::size_t i = 0; i < size; ++i) lanes_.add(i, out[i] = canonical(r[i] + g[i]));
+    return tail_above(out, size, bound);
+  }
+
+  // Goes on in whole words until at least `goal`, without looking at what is written.
   void until(std::size_t goal) {
-    while (done < goal) {
-      const std::size_t size = std::min(kSquares, owing.size - done);
-      squares +=
-          owe_block(owing.residual + done, owing.gradient + done, owing.out + done, size);
-      done += size;
+    for (; done_ < goal; done_ += kWord) {
+      if (done_ + kWord <= owing_.size)
+        word(done_, kNone<T>);
+      else
+        tail(done_, owing_.size - done_, kNone<T>);
     }
   }
+
+  // Of all, after the last word.
+  double squares() {
+    finish_block();
+    return squares_;
+  }
+
+ private:
+  void finish_block() {
+    squares_ += lanes_.total();
+    lanes_ = Lanes();
+  }
+
+  Owing<T> owing_;
+  std::size_t done_ = 0;
+  double squares_ = 0;
+  Lanes lanes_;
 };
 
 }  // namespace

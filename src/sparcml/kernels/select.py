@@ -76,11 +76,9 @@ def owe_at_least(
 ) -> tuple[Indices, Values[Float], float]:
     """`owe`, then `at_least` of out, which stays whole."""
     indices, found = _room(out.size // SHARE + LEAST, out.dtype)
-    count, squares = _core.owe_at_least(
-        residual, gradient, threshold, out, indices, found
-    )
+    count, squares = _core.owe_at_least(residual, gradient, threshold, out, indices, found)
     if count > indices.size:
-        return *at_least(out, threshold), squares
+        indices, found = at_least(out, threshold)
     return indices[:count], found[:count], squares
 
 

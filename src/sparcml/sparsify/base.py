@@ -136,10 +136,10 @@ def checked_out(residual: Vector, gradient: Vector, out: Vector | None) -> Vecto
 def subtract(owed: Vector, sent: Stream) -> None:
     """Take off what is sent; where the very value is sent zero is left, of NaN too."""
     indices, values = sent.pairs()
-    rows = owed.reshape(-1, sent.block)
-    due, paid = rows[indices].reshape(-1), values
-    with np.errstate(invalid="ignore"):
-        left = due - paid
+    due = owed.reshape(-1, sent.block)[indices].reshape(-1)
     bits = f"u{owed.itemsize}"
-    left[due.view(bits) == paid.view(bits)] = 0
+    left = np.zeros_like(due)
+    other = due.view(bits) != values.view(bits)
+    with np.errstate(invalid="ignore"):
+        np.subtract(due, values, out=left, where=other)
     kernels.place(owed, indices, left, sent.block)

@@ -6,6 +6,7 @@ Both answer the same questions, so each sparsifier is written once.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -21,12 +22,19 @@ if TYPE_CHECKING:
     Entries = tuple[Indices, Values]
 
 
-class Source(Protocol):
-    """A vector that can be asked for its largest entries; see kernels for what is meant."""
+class Sampled(Protocol):
+    """A vector of which a sample can be had."""
 
     @property
     def size(self) -> int:
         """Number of values."""
+
+    def sample(self, stride: int) -> Values:
+        """Every stride-th value."""
+
+
+class Source(Sampled, Protocol):
+    """A vector that can be asked for its largest entries; see kernels for what is meant."""
 
     def top_k(self, k: int) -> Entries:
         """The k largest."""
@@ -37,14 +45,30 @@ class Source(Protocol):
     def at_least(self, threshold: float) -> Entries:
         """All with |v| >= threshold."""
 
-    def sample(self, stride: int) -> Values:
-        """Every stride-th value."""
-
     def gather(self, indices: Indices, block: int = 1) -> Values:
         """The blocks of values at these indices, as one array."""
 
     def block_squares(self, block: int) -> NDArray[np.float64]:
         """Sums of squares of every `block` values."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Of two vectors, before it is computed."""
+
+    a: Values
+    b: Values
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.a.size
+
+    def sample(self, stride: int) -> Values:
+        """Every stride-th value."""
+        with np.errstate(all="ignore"):
+            total: Values = self.a[::stride] + self.b[::stride]
+        return total
 
 
 class Host:

@@ -20,12 +20,14 @@ import numpy as np
 from .. import kernels
 from ..stream import Stream
 from .amount import amount, check_amount
-from .base import Sparsifier
+from .base import Sparsifier, Taken, subtract
+from .source import Host, Sum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .source import Entries, Source
+    from .base import Vector
+    from .source import Entries, Sampled, Source, Values
 
 REUSED = 32  # calls until the threshold is sampled again
 SAMPLE = 100  # every so manieth value, unless
@@ -86,31 +88,74 @@ class Threshold(Sparsifier):
     def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
         """All that reach the threshold."""
         del seed
-        if self.value is None:
-            return Stream.trusted(source.size, *self._adapt(source, memory))
-        indices, values = source.at_least(self.value)
+        threshold, sampled = self._choose(source, memory)
+        found = source.at_least(threshold)
+        return self._stream(source, found, memory, sampled=sampled)
+
+    def take_into(
+        self,
+        residual: Vector,
+        gradient: Vector,
+        out: Vector,
+        seed: int,
+        memory: NDArray[np.float64],
+    ) -> Taken:
+        """In one pass, unless a threshold must be corrected."""
+        del seed
+        threshold, sampled = self._choose(Sum(residual, gradient), memory)
+        *found, squares = kernels.owe_at_least(residual, gradient, threshold, out)
+        stream = self._stream(Host(out), (found[0], found[1]), memory, sampled=sampled)
         if self.strom:
-            finite = np.isfinite(values)
-            values[finite] = np.copysign(values.dtype.type(self.value), values[finite])
-        return Stream.trusted(source.size, indices, values)
+            subtract(out, stream)
+        else:
+            indices, values = stream.pairs()
+            kernels.place(out, indices, np.zeros_like(values))
+        return Taken(stream, out, squares)
 
-    def _adapt(self, source: Source, memory: NDArray[np.float64]) -> Entries:
+    def _choose(self, source: Sampled, memory: NDArray[np.float64]) -> tuple[float, bool]:
+        """The threshold, and whether it was just sampled."""
+        if self.value is not None:
+            return self.value, False
+        if memory[0] > 0 and memory[1] < REUSED:
+            return float(memory[0]), False
         target = amount(self.ratio, None, source.size)
-        if memory[0] == 0 or memory[1] >= REUSED:
-            memory[:] = self._sampled(source, target), 0
-            found = source.at_least(memory[0])
-            return _settled(source, found, target, memory)
-        found = source.at_least(memory[0])
-        return _reused(found, target, memory)
+        memory[:] = _sampled(source, target), 0
+        return float(memory[0]), True
 
-    def _sampled(self, source: Source, target: int) -> float:
-        """The magnitude that as great a share of a sample reaches."""
-        if not source.size:
-            return _tiny(np.dtype(np.float32))
-        stride = max(1, min(SAMPLE, int(target / SAMPLED)))
-        sample = source.sample(stride)
-        share = max(1, round(sample.size * target / source.size))
-        return _least(kernels.top_k(sample, share)[1])
+    def _stream(
+        self,
+        source: Source,
+        found: Entries,
+        memory: NDArray[np.float64],
+        *,
+        sampled: bool,
+    ) -> Stream:
+        """What is sent of that which was found."""
+        target = amount(self.ratio, None, source.size) if self.ratio else 0
+        if self.strom:
+            found = found[0], _plus_minus(found[1], self.value or 0.0)
+        elif sampled:
+            found = _settled(source, found, target, memory)
+        elif self.ratio:
+            found = _reused(found, target, memory)
+        return Stream.trusted(source.size, *found)
+
+
+def _plus_minus(values: Values, size: float) -> Values:
+    """That size with the values' signs; what is not finite stays as it is."""
+    return np.where(
+        np.isfinite(values), np.copysign(values.dtype.type(size), values), values
+    )
+
+
+def _sampled(source: Sampled, target: int) -> float:
+    """The magnitude that as great a share of a sample reaches."""
+    if not source.size:
+        return _tiny(np.dtype(np.float32))
+    stride = max(1, min(SAMPLE, int(target / SAMPLED)))
+    sample = source.sample(stride)
+    share = max(1, round(sample.size * target / source.size))
+    return _least(kernels.top_k(sample, share)[1])
 
 
 def _settled(
@@ -118,8 +163,8 @@ def _settled(
 ) -> Entries:
     """After sampling: lower the threshold while too few reach it; cut if too many do."""
     for _ in range(TRIES):
-        if found[0].size >= FEW * target:
-            break
+        if found[0].size >= FEW * target or memory[0] <= _tiny(found[1].dtype):
+            break  # in the second case all that is not zero is there
         memory[0] = max(memory[0] * LOWER, _tiny(found[1].dtype))
         found = source.at_least(memory[0])
     memory[1] = 1

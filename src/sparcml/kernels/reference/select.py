@@ -31,9 +31,11 @@ def top_k(values: Values[Float], k: int) -> Entries[Float]:
 
 def bucket_top_k(values: Values[Float], k: int, bucket: int) -> Entries[Float]:
     """`top_k` of every `bucket` consecutive values."""
-    starts = np.arange(0, values.size, bucket, dtype=np.uint32)
-    parts = [top_k(values[start : start + bucket], k)[0] + start for start in starts]
-    indices = np.concatenate([np.empty(0, np.uint32), *parts])
+    chosen = np.zeros(values.size, np.bool_)
+    for start in range(0, values.size, bucket):
+        part, _ = top_k(values[start : start + bucket], k)
+        chosen[start + part.astype(np.int64)] = True
+    indices = np.flatnonzero(chosen).astype(np.uint32)
     return indices, values[indices]
 
 
