@@ -38,6 +38,14 @@ static void require_buckets(std::size_t size, std::size_t k, std::size_t bucket,
   require(room == due, "bucket_top_k: the output must have room for k entries a bucket");
 }
 
+// Above zero it stays above zero: zeros do not reach it.
+template <class T>
+static T as_threshold(double threshold) {
+  require(threshold >= 0, "at_least: threshold must be at least 0");
+  const T rounded = static_cast<T>(threshold);
+  return threshold > 0 && rounded == 0 ? std::numeric_limits<T>::denorm_min() : rounded;
+}
+
 template <class T>
 static void bind_top_k(nb::module_& m) {
   m.def(
@@ -99,9 +107,9 @@ static void bind_at_least(nb::module_& m) {
       [](In<T> values, double threshold, Out<std::uint32_t> oi, Out<T> ov) {
         const sparcml::Room<T> room = room_of<T>(oi, ov);
         require_size(values.size());
+        const T least = as_threshold<T>(threshold);
         nb::gil_scoped_release nogil;
-        return sparcml::at_least<T>(values.data(), values.size(), static_cast<T>(threshold),
-                                    room);
+        return sparcml::at_least<T>(values.data(), values.size(), least, room);
       },
       "values"_a.noconvert(), "threshold"_a, "oi"_a.noconvert(), "ov"_a.noconvert(),
       "Writes the entries of at least this magnitude that there is room for; returns how many "
@@ -112,11 +120,12 @@ static void bind_at_least(nb::module_& m) {
          Out<T> ov) {
         const sparcml::Owing<T> owing = owing_of<T>(residual, gradient, out);
         const sparcml::Room<T> room = room_of<T>(oi, ov);
+        const T least = as_threshold<T>(threshold);
         std::size_t found = 0;
         double squares = 0;
         {
           nb::gil_scoped_release nogil;
-          squares = sparcml::owe_at_least<T>(owing, static_cast<T>(threshold), room, found);
+          squares = sparcml::owe_at_least<T>(owing, least, room, found);
         }
         return std::make_pair(found, squares);
       },

@@ -39,5 +39,5 @@
   template <>                                                                                \
   void block_squares<T>(const T* values, std::size_t size, std::size_t block, double* out) { \
     for (std::size_t start = 0; start < size; start += block)                                \
-      *out++ = squares(values + start, std::min(block, size - start));                       \
+      *out++ = canonical(squares(values + start, std::min(block, size - start)));            \
   }

@@ -60,7 +60,7 @@ std::size_t top_k_room(std::size_t size, std::size_t k);
 
 // top_k, bucket_top_k: k is at most size, or bucket. The owe forms zero what they selected.
 // at_least: returns how many there are, and writes as many as there is room for; its owe
-// form leaves `out` whole.
+// form leaves `out` whole. block_squares: a NaN is the canonical one.
 SPARCML_SELECT_FUNCTIONS;
 namespace scalar {
 SPARCML_SELECT_FUNCTIONS;

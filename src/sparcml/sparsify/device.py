@@ -62,7 +62,7 @@ class Device:
 
     def sample(self, stride: int) -> Values:
         """Every stride-th value."""
-        return self._host(self.tensor[::stride])
+        return self._host(self.tensor[::stride].contiguous())
 
     def gather(self, indices: Indices, block: int = 1) -> Values:
         """The blocks of values at these indices, as one array."""
@@ -84,7 +84,8 @@ class Device:
             lanes += padded[:, row * LANES : (row + 1) * LANES]
         for half in (4, 2, 1):
             lanes = lanes[:, :half] + lanes[:, half : 2 * half]
-        return self._host(lanes[:, 0].contiguous())
+        total = lanes[:, 0]
+        return self._host(torch.where(total.isnan(), torch.nan, total))
 
     def _ranks(self, tensor: Any) -> Any:
         """The bits of |v|, which order magnitudes as integers."""

@@ -74,7 +74,8 @@ class RandomK(Sparsifier):
         indices = self.indices(source.size, seed)
         values = source.gather(indices)
         if self.scaled and indices.size:
-            values = values * values.dtype.type(source.size / indices.size)
+            with np.errstate(all="ignore"):  # too large becomes infinite
+                values = values * values.dtype.type(source.size / indices.size)
         return Stream.trusted(source.size, indices, values)
 
 
@@ -83,7 +84,7 @@ def _draw(size: int, k: int, seed: int) -> NDArray[np.uint32]:
 
     The raw numbers of the generator are used: those are the same in all versions of NumPy.
     """
-    random = np.random.Philox(key=[seed % 2**64, KEY])
+    random = np.random.Philox(key=np.array([seed % 2**64, KEY], np.uint64))
     drawn = np.empty(0, np.uint32)
     while drawn.size < k:
         raw = random.random_raw(k - drawn.size)

@@ -30,18 +30,22 @@ def top_k(values: Values[Float], k: int) -> Entries[Float]:
 
 
 def bucket_top_k(values: Values[Float], k: int, bucket: int) -> Entries[Float]:
-    """`top_k` of every `bucket` consecutive values."""
-    chosen = np.zeros(values.size, np.bool_)
-    for start in range(0, values.size, bucket):
-        part, _ = top_k(values[start : start + bucket], k)
-        chosen[start + part.astype(np.int64)] = True
-    indices = np.flatnonzero(chosen).astype(np.uint32)
+    """`top_k` of every `bucket` consecutive values, the last of them maybe of fewer."""
+    buckets = -(-values.size // bucket)
+    rank = np.full(buckets * bucket, -1)  # below all: fills the last bucket
+    rank[: values.size] = ranks(values)
+    order = np.argsort(-rank.reshape(buckets, bucket), axis=1, kind="stable")
+    places = order[:, :k] + bucket * np.arange(buckets)[:, None]
+    indices = np.sort(places[places < values.size]).astype(np.uint32)
     return indices, values[indices]
 
 
 def at_least(values: Values[Float], threshold: float) -> Entries[Float]:
     """The entries with |v| >= threshold, NaN among them."""
-    least = ranks(np.array([threshold], values.dtype))[0]
+    rounded = np.array([threshold], values.dtype)
+    least = max(
+        ranks(rounded)[0], int(threshold > 0)
+    )  # zeros do not reach it if it is not 0
     indices = np.flatnonzero(ranks(values) >= least).astype(np.uint32)
     return indices, values[indices]
 
@@ -50,6 +54,7 @@ def block_squares(values: Values[Float], block: int) -> NDArray[np.float64]:
     """Sums of squares of every `block` values, the last of them maybe of fewer.
 
     Value i of a block is added to lane i mod 8, in order; then the lanes are halved.
+    A NaN is the canonical one.
     """
     blocks = -(-values.size // block)
     rows = -(-block // LANES)
@@ -63,7 +68,7 @@ def block_squares(values: Values[Float], block: int) -> NDArray[np.float64]:
             lanes += padded[:, row * LANES : (row + 1) * LANES]
         for half in (4, 2, 1):
             lanes = lanes[:, :half] + lanes[:, half : 2 * half]
-    return lanes[:, 0]
+    return np.where(np.isnan(lanes[:, 0]), np.nan, lanes[:, 0])
 
 
 def owe(residual: Values[Float], gradient: Values[Float], out: Values[Float]) -> float:

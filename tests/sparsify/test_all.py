@@ -1,0 +1,153 @@
+"""What holds for every sparsifier: valid streams, nothing lost, one result everywhere."""
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml import kernels
+
+from ..kernels.select_data import hard
+from ..kernels.sums_data import same_bits
+from .roster import EXACT, ROSTER, SIZES, gradient
+
+over_roster = pytest.mark.parametrize("name", ROSTER)
+over_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def check(stream, size, dtype):
+    """A stream that also the public constructor would take."""
+    again = sparcml.Stream(size, stream.indices, stream.values, block=stream.block)
+    assert again.nnz == stream.nnz
+    assert stream.dtype == dtype
+
+
+@over_roster
+@over_dtypes
+@pytest.mark.parametrize("size", SIZES)
+def test_streams_are_valid(name, dtype, size):
+    sparsifier = ROSTER[name]
+    v = gradient(size, size, dtype)
+    stream = sparsifier.select(v, seed=3)
+    check(stream, size, dtype)
+    count = sparsifier.count(size)
+    assert count is None or stream.nnz == count
+    if name in EXACT:
+        np.testing.assert_array_equal(
+            stream.to_dense(), np.where(stream.to_dense() != 0, v, 0)
+        )
+    same_bits(sparsifier.select(v, seed=3).values.reshape(-1), stream.values.reshape(-1))
+
+
+@over_roster
+@over_dtypes
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_is_lost(name, dtype, size):
+    sparsifier = ROSTER[name]
+    residual, new = gradient(1, size, dtype), gradient(2, size, dtype)
+    owed = residual + new
+    taken = sparsifier.take(residual, new, seed=5)
+    check(taken.stream, size, dtype)
+    total = taken.stream.to_dense() + taken.rest
+    if name in EXACT:
+        same_bits(total, owed)
+        stored = np.repeat(taken.stream.indices, taken.stream.block).astype(np.int64)
+        stored = stored * taken.stream.block + np.tile(
+            np.arange(taken.stream.block), taken.stream.nnz
+        )
+        assert not taken.rest[stored].any()
+    np.testing.assert_allclose(total, owed, rtol=0, atol=1e-4)
+    assert taken.squares == pytest.approx(np.sum(np.square(owed, dtype=np.float64)))
+
+
+@over_roster
+@over_dtypes
+def test_taking_is_adding_selecting_and_subtracting(name, dtype):
+    sparsifier = ROSTER[name]
+    cases = hard(np.random.default_rng(4), 3000, dtype)
+    for residual, new in zip(cases.values(), reversed(cases.values()), strict=True):
+        owed = kernels.combine_dense("sum", residual, new)
+        want = sparsifier.select(owed, seed=9)
+        kept = (residual.copy(), new.copy())
+        fresh = sparsifier.take(residual, new, seed=9)
+        same_bits(residual, kept[0])
+        same_bits(new, kept[1])
+        in_place = residual.copy()
+        taken = sparsifier.take(in_place, new, seed=9, out=in_place)
+        assert taken.rest is in_place
+        for x in (fresh, taken):
+            np.testing.assert_array_equal(x.stream.indices, want.indices)
+            same_bits(x.stream.raw_values, want.raw_values)
+        same_bits(taken.rest, fresh.rest)
+        assert np.isfinite(owed).all() or not np.isfinite(fresh.squares)
+
+
+@over_roster
+def test_the_rest_comes_later(name):
+    """The telescope of error feedback: all that was sent and the rest are what was owed."""
+    sparsifier, size, steps = ROSTER[name], 1000, 40
+    residual, sent = np.zeros(size), np.zeros(size)
+    owed, memory = np.zeros(size), sparsifier.memory()
+    for step in range(steps):
+        new = gradient(step, size, np.float64)
+        owed += new
+        taken = sparsifier.take(residual, new, seed=step, memory=memory, out=residual)
+        sent += taken.stream.to_dense()
+    np.testing.assert_allclose(
+        sent + residual, owed, rtol=1e-9, atol=1e-6 * abs(sent).max()
+    )
+
+
+@over_roster
+@pytest.mark.parametrize("isa", kernels.isas())
+def test_every_instruction_set_selects_the_same(name, isa):
+    v = hard(np.random.default_rng(8), 20_000, np.float32)["odd"]
+    before = kernels.isa()
+    want = ROSTER[name].take(v, v, seed=1)
+    try:
+        kernels.use_isa(isa)
+        got = ROSTER[name].take(v, v, seed=1)
+    finally:
+        kernels.use_isa(before)
+    np.testing.assert_array_equal(got.stream.indices, want.stream.indices)
+    same_bits(got.stream.raw_values, want.stream.raw_values)
+    same_bits(got.rest, want.rest)
+
+
+@over_roster
+def test_what_is_not_finite_is_sent_or_kept_and_never_changed(name):
+    """A NaN or an infinity is in the stream or in the rest, and the squares tell of it."""
+    for bad in (np.nan, np.inf, -np.inf):
+        v = gradient(1, 1000)
+        v[500] = bad
+        taken = ROSTER[name].take(np.zeros_like(v), v)
+        assert not np.isfinite(taken.squares)
+        there = [taken.stream.to_dense()[500], taken.rest[500]]
+        assert any(np.array_equal(x, v[500], equal_nan=True) for x in there)
+        if not name.startswith("RandomK"):
+            assert np.array_equal(there[0], v[500], equal_nan=True)
+            assert there[1] == 0
+
+
+def test_only_the_scaled_random_one_is_unbiased():
+    assert [name for name, s in ROSTER.items() if not s.biased] == ["RandomK"]
+
+
+def test_what_take_cannot_use():
+    s = sparcml.TopK(k=1)
+    v = np.ones(8, np.float32)
+    frozen = v.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="gradient must have 8 values of float32"):
+        s.take(v, v[:4])
+    with pytest.raises(ValueError, match="gradient must have 8 values of float32"):
+        s.take(v, v.astype(np.float64))
+    with pytest.raises(ValueError, match="out must have 8"):
+        s.take(v, v, out=np.empty(9, np.float32))
+    with pytest.raises(ValueError, match="contiguous"):
+        s.take(v, np.ones(16, np.float32)[::2])
+    with pytest.raises(ValueError, match="writable"):
+        s.take(v, v, out=frozen)
+    with pytest.raises(TypeError, match="float32 or float64"):
+        s.take(v.astype(np.int32), v)
+    with pytest.raises(TypeError, match="2 dimensions"):
+        s.take(v.reshape(2, 4), v.reshape(2, 4))

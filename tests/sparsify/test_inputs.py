@@ -1,0 +1,84 @@
+"""Every kind of vector: shapes, layouts, short floats, tensors."""
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.sparsify.device import Device
+
+from ..kernels.select_data import hard
+from ..kernels.sums_data import same_bits
+from .roster import ROSTER, SIZES, gradient
+
+over_roster = pytest.mark.parametrize("name", ROSTER)
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.indices, b.indices)
+    same_bits(a.raw_values, b.raw_values)
+    assert (a.size, a.block) == (b.size, b.block)
+
+
+@over_roster
+def test_shapes_and_layouts(name):
+    v = gradient(1, 1200)
+    want = ROSTER[name].select(v)
+    same(ROSTER[name].select(v.reshape(30, 40)), want)
+    same(ROSTER[name].select(np.asfortranarray(v.reshape(30, 40))), want)
+    same(ROSTER[name].select(v.astype(">f4")), want)
+    same(ROSTER[name].select(np.repeat(v, 2)[::2]), want)
+
+
+@over_roster
+def test_float16_is_selected_from_as_float32(name):
+    v = gradient(2, 1000).astype(np.float16)
+    stream = ROSTER[name].select(v)
+    assert stream.dtype == np.float32
+    same(stream, ROSTER[name].select(v.astype(np.float32)))
+
+
+@over_roster
+def test_tensors(name):
+    torch = pytest.importorskip("torch")
+    v = gradient(3, 1000)
+    x = torch.from_numpy(v)
+    same(ROSTER[name].select(x.requires_grad_()), ROSTER[name].select(v))
+    same(ROSTER[name].select(x.reshape(20, 50).T), ROSTER[name].select(v.reshape(20, 50).T))
+    same(ROSTER[name].select(x.double()), ROSTER[name].select(v.astype(np.float64)))
+    for short in (torch.float16, torch.bfloat16):
+        wide = x.detach().to(short)
+        same(ROSTER[name].select(wide), ROSTER[name].select(wide.float()))
+
+
+def test_a_tensor_in_main_memory_is_not_copied():
+    torch = pytest.importorskip("torch")
+    from sparcml.sparsify.source import Host, opened
+
+    x = torch.ones(10)
+    source = opened(x)
+    assert isinstance(source, Host)
+    assert source.values.ctypes.data == x.data_ptr()
+
+
+@over_roster
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", SIZES)
+def test_a_device_selects_the_same(name, dtype, size):
+    """The operations for other devices, here on tensors in main memory."""
+    torch = pytest.importorskip("torch")
+    sparsifier = ROSTER[name]
+    for v in hard(np.random.default_rng(size), size, dtype).values():
+        there = sparsifier.pick(Device(torch.from_numpy(v)), 5, sparsifier.memory())
+        same(there, sparsifier.select(v, seed=5))
+
+
+def test_what_cannot_be_selected_from():
+    with pytest.raises(TypeError, match="NumPy array or a torch tensor, got list"):
+        sparcml.TopK(k=1).select([1.0, 2.0])
+    with pytest.raises(TypeError, match="must be float32 or float64, got int64"):
+        sparcml.TopK(k=1).select(np.arange(3))
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"got torch\.int64"):
+        sparcml.TopK(k=1).select(torch.arange(3))
+    with pytest.raises(TypeError, match="sparse"):
+        sparcml.TopK(k=1).select(torch.eye(3).to_sparse())
