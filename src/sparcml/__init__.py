@@ -1,5 +1,12 @@
 """sparcml: sum vectors across machines and send only what matters."""
 
+from .aggregate import DGC as DGC
+from .aggregate import Compressed as Compressed
+from .aggregate import Dense as Dense
+from .aggregate import MajorityVote as MajorityVote
+from .aggregate import Method as Method
+from .aggregate import PowerSGD as PowerSGD
+from .aggregate import Schedule as Schedule
 from .communicator import Communicator as Communicator
 from .errors import MismatchError as MismatchError
 from .errors import TransportError as TransportError

@@ -53,6 +53,7 @@ class Communicator:
 
     Attributes:
         stats: Messages, bytes and seconds per phase; `stats.reset()` starts anew.
+        notes: What layers above have found out about these ranks, and keep here.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Communicator:
         self.stats = stats or Stats()
         self._session = Session(transport, self.stats)
         self._habit = Habit()
+        self.notes: dict[Hashable, Any] = {}
         self._background: tuple[Communicator, Progress] | None = None
 
     @property
@@ -323,6 +325,10 @@ class Communicator:
 
     def _child(self, transport: Transport) -> Communicator:
         return Communicator(transport, self._network, Stats(trace=self.stats.trace))
+
+    def abort(self, error: BaseException) -> None:
+        """Tell all ranks that this one cannot go on, and why: their waits raise."""
+        self._transport.abort(error)
 
     def close(self) -> None:
         """Give the engine's resources back; a second time does nothing."""

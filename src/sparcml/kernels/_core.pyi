@@ -213,6 +213,7 @@ def block_squares(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), 
 @overload
 def block_squares(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Writes the sums of squares of every block"""
+
 def to_whole(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, most: int, packed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """Packs multiples of a step; how many values are known to be such"""
 

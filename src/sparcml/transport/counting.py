@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -27,6 +28,9 @@ class Stats:
     received_messages: int = 0
     received_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
+    selected: int = 0  # entries that sparsifiers have chosen
+    squares_sent: float = 0.0  # of these entries
+    squares_owed: float = 0.0  # of the vectors they were chosen from
     sent: list[tuple[int, int]] | None = None  # (peer, bytes) of each message, if kept
     trace: Trace | None = field(default=None, repr=False)  # where events go, if anywhere
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -45,8 +49,23 @@ class Stats:
             self.received_messages += 1
             self.received_bytes += nbytes
 
+    def count_selected(self, entries: int, sent: float, owed: float) -> None:
+        """So many entries were chosen, and their squares of all squares."""
+        with self._lock:
+            self.selected += entries
+            self.squares_sent += sent
+            self.squares_owed += owed
+
+    @property
+    def share(self) -> float:
+        """Which part of the norm of what was owed has been sent; 1 if nothing was owed."""
+        return (
+            math.sqrt(self.squares_sent / self.squares_owed) if self.squares_owed else 1.0
+        )
+
     def reset(self) -> None:
         """Count from zero again."""
+        self.selected, self.squares_sent, self.squares_owed = 0, 0.0, 0.0
         self.messages = self.bytes = self.received_messages = self.received_bytes = 0
         self.seconds = dict.fromkeys(PHASES, 0.0)
         if self.sent is not None:

@@ -1,0 +1,129 @@
+"""What a method is: a frozen set of settings, a state, and one step."""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import MismatchError
+from .gradients import opened, said, shapes_of
+from .state import STEP, fresh
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..communicator import Communicator
+    from ..stream.stream import Values
+    from .gradients import Parameter, Shape
+    from .state import State
+
+CHOICES = ("raise", "pass")
+
+
+class Method(ABC):
+    """Averages the ranks' gradients; subclasses are frozen dataclasses.
+
+    Attributes:
+        nonfinite: What to do with NaN and infinity in a gradient: "raise" says which
+            parameter of which rank has them, and all ranks stop; "pass" hands them on, so
+            that they are in the mean.
+    """
+
+    nonfinite: str
+
+    def __post_init__(self) -> None:
+        if self.nonfinite not in CHOICES:
+            known = " or ".join(CHOICES)
+            raise ValueError(f"nonfinite must be {known}, got {self.nonfinite!r}")
+
+    def init(self, sizes: Any, state: State | None = None) -> State:
+        """The state before the first step.
+
+        Args:
+            sizes: A size, a shape, or shapes by name, as the gradients will have; arrays
+                stand for their shapes.
+            state: The state of another method to go on from: nothing of what it owes is
+                lost.
+        """
+        shapes = shapes_of(sizes)
+        begun = fresh(shapes, state)
+        self._begin(shapes, begun)
+        return begun
+
+    def aggregate(
+        self, comm: Communicator, gradient: Any, state: State
+    ) -> tuple[Any, State]:
+        """One step: the mean over all ranks of what they owe, and the state after it.
+
+        A collective call. The old state is not changed: should the step fail, it still
+        holds, without this gradient.
+
+        Args:
+            comm: The ranks.
+            gradient: This rank's: an array or tensor, or many by name.
+            state: From `init`, or from the step before.
+
+        Returns:
+            The mean, as the same kind of thing as the gradient, and the new state.
+        """
+        parameters, back = opened(gradient)
+        _same_everywhere(comm, self, parameters, state)
+        try:
+            means, new = self._step(comm, parameters, state)
+        except ValueError as error:
+            comm.abort(error)  # the others would wait for this rank
+            raise
+        new[STEP] = state[STEP] + 1
+        return back(means), new
+
+    @abstractmethod
+    def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
+        """Add what the method needs to a state that may owe something already."""
+
+    @abstractmethod
+    def _step(
+        self, comm: Communicator, parameters: Sequence[Parameter], state: State
+    ) -> tuple[dict[str, Any], State]:
+        """The means by name, flat, and the state but for its step."""
+
+    def check_finite(
+        self, comm: Communicator, name: str, values: Values, squares: float | None = None
+    ) -> None:
+        """Raise if the caller wants to know of NaN and infinity and there are some.
+
+        A finite sum of squares says that there are none.
+        """
+        if self.nonfinite == "pass" or (squares is not None and np.isfinite(squares)):
+            return
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            raise ValueError(
+                f"rank {comm.rank}: {said(name)} has {len(bad)} values that are NaN or "
+                f"infinite, the first at {bad[0]}; mend the loss or the learning rate, or hand "
+                f'them on with nonfinite="pass"'
+            )
+
+
+def _same_everywhere(
+    comm: Communicator, method: Method, parameters: Sequence[Parameter], state: State
+) -> None:
+    """Raise unless all ranks do the same with the same: looked at once a communicator."""
+    layout = tuple((p.name, p.shape, str(p.values.dtype)) for p in parameters)
+    kind = ("layout", method, layout)
+    if comm.size == 1 or kind in comm.notes:
+        return
+    said = {"parameters": layout, "method": method, "step": int(state[STEP])}
+    mine = [zlib.crc32(repr(what).encode()) for what in said.values()]
+    everyones = np.array(comm.allgather(np.array(mine, np.float64)))
+    for column, (what, here) in zip(everyones.T, said.items(), strict=True):
+        others = np.flatnonzero(column != column[comm.rank])
+        if len(others):
+            raise MismatchError(
+                f"rank {comm.rank} and rank {others[0]} differ in {what}: all ranks must "
+                f"aggregate the same names, shapes and dtypes with the same method, from "
+                f"states of the same step; here it is {here}"
+            )
+    comm.notes[kind] = True

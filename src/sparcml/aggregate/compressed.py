@@ -1,0 +1,235 @@
+"""Compressed: the mean of what was selected and coded, and the rest kept for later."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import kernels
+from .. import memory as pool
+from ..quantize import Quantizer
+from ..sparsify import RandomK, Sparsifier, Taken, TopK
+from ..sparsify.source import Host
+from ..stream import Stream
+from .base import Method
+from .exchange import exchange, mean, put_back
+from .keep import keep_largest
+from .plain import plain_means
+from .scalers import on_the_wire
+from .schedule import Schedule, at
+from .state import RESIDUAL, STEP, key, recalled, zeros
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..communicator import Communicator
+    from .exchange import Pair
+    from .gradients import Parameter, Shape
+    from .state import State
+
+MEMORY = "memory"
+
+
+@dataclass(frozen=True)
+class Compressed(Method):
+    """Error feedback around any selection and any code.
+
+        owed = residual + gradient
+        sent = quantize(sparsify(owed))
+        residual = owed - seen;  mean = sum over ranks of sent / ranks
+
+    where `seen` is what the others saw of this rank's part. What was applied and all residuals
+    are together what was owed, whatever is lost on the way.
+
+    Instances, with g in place of the learning rate times g where the paper has it inside:
+
+    - SparCML's Algorithm 1: `Compressed(TopK(k=4, bucket=512), QSGD(bits=4))`
+    - 1BitSGD: `Compressed(quantize=OneBit())`
+    - QSGD: `Compressed(quantize=QSGD(bits=4), error_feedback=False)`
+    - EF-signSGD: `Compressed(quantize=Sign())`
+    - Ok-Topk: `Compressed(TopK(0.01), algorithm="oktopk")`
+    - gTop-k: `Compressed(TopK(0.01), keep=TopK(0.01))`
+
+    Args:
+        sparsify: What to send, of each parameter by itself; a `Schedule` changes it with
+            the step. Everything by default.
+        quantize: How values are coded on the way; as they are by default. Those that code
+            a vector in one bucket (`bucket=None`) get buckets of 1024.
+        error_feedback: Keep what was not seen for the next step. Without it what is not
+            sent is lost, and biased methods may not converge.
+        keep: Of the sums, keep only the largest; the rest goes back to the ranks that
+            sent it.
+        algorithm: As for `allreduce`.
+        dense_below: Of gradients by name, those with at most so many values and those
+            with one dimension are not compressed: they travel together, as they are.
+        nonfinite: "raise" or "pass", see `Method`.
+    """
+
+    sparsify: Sparsifier | Schedule | None = None
+    quantize: Quantizer | None = None
+    error_feedback: bool = True
+    keep: TopK | None = None
+    algorithm: str = "auto"
+    dense_below: int = 10_000
+    nonfinite: str = "raise"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check("sparsify", self.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
+        _check("quantize", self.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
+        _check("keep", self.keep, (TopK,), "sparcml.TopK(0.01)")
+        loses = [
+            m for m in (at(self.sparsify, 0), self.quantize, self.keep) if m is not None
+        ]
+        if not self.error_feedback and (biased := [m for m in loses if m.biased]):
+            warnings.warn(
+                f"{', '.join(map(str, biased))} without error feedback may not converge: "
+                f"what it leaves out is left out for good",
+                stacklevel=3,
+            )
+
+    def compresses(self, p: Parameter) -> bool:
+        """Whether a parameter is compressed, or travels as it is with the small ones."""
+        return p.stream is None and self.large(p.name, p.shape)
+
+    def large(self, name: str, shape: Shape) -> bool:
+        """Whether one of that shape is compressed; one without a name always is."""
+        return not name or (len(shape) > 1 and math.prod(shape) > self.dense_below)
+
+    def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
+        for name, shape in shapes.items():
+            if self.error_feedback and self.large(name, shape):
+                zeros(state, RESIDUAL, name, math.prod(shape))
+
+    def _step(
+        self, comm: Communicator, parameters: Sequence[Parameter], state: State
+    ) -> tuple[dict[str, Any], State]:
+        means, new, _ = self.run(comm, parameters, state)
+        return means, new
+
+    def run(
+        self, comm: Communicator, parameters: Sequence[Parameter], state: State
+    ) -> tuple[dict[str, Any], State, dict[str, Stream]]:
+        """The means, the state but for its step, and what this rank selected."""
+        large = [p for p in parameters if self.compresses(p)]
+        small = [p for p in parameters if not self.compresses(p)]
+        means = plain_means(self, comm, small, state)
+        new = {STEP: state[STEP]}
+        taken = [self._take(comm, i, p, state, new) for i, p in enumerate(large)]
+        sparsifier = at(self.sparsify, int(state[STEP]))
+        pairs = self._exchange(comm, [t.stream for t in taken], sparsifier)
+        for parameter, part, (total, seen) in zip(large, taken, pairs, strict=True):
+            means[parameter.name] = mean(total, comm.size)
+            if self.error_feedback:
+                put_back(part.rest, part.stream, seen)
+                new[key(RESIDUAL, parameter.name)] = part.rest
+        selected = {p.name: t.stream for p, t in zip(large, taken, strict=True)}
+        return means, new, selected
+
+    def _take(
+        self, comm: Communicator, place: int, p: Parameter, state: State, new: State
+    ) -> Taken:
+        """What is sent of a parameter, and what is not."""
+        step = int(state[STEP])
+        sparsifier = at(self.sparsify, step)
+        residual = recalled(state, RESIDUAL, p)
+        if residual is None and self.error_feedback:
+            residual = np.zeros_like(p.values)
+        carried = _carried(sparsifier, p.name, state, new)
+        shared = isinstance(sparsifier, RandomK) and sparsifier.shared
+        seed = (step << 32) + (place << 16) + (0xFFFF if shared else comm.rank)
+        with comm.stats.phase("select", nnz=p.size):
+            taken = take(sparsifier, residual, p.values, seed=seed, memory=carried)
+        self.check_finite(comm, p.name, p.values, taken.squares)
+        sent = float(np.vdot(taken.stream.raw_values, taken.stream.raw_values))
+        comm.stats.count_selected(taken.stream.nnz, sent, taken.squares)
+        return taken
+
+    def _exchange(
+        self, comm: Communicator, streams: Sequence[Stream], sparsifier: Sparsifier | None
+    ) -> list[Pair]:
+        """The sums of what was selected, and what the others saw of this rank's."""
+        if not streams:
+            return []
+        if isinstance(sparsifier, RandomK) and sparsifier.shared:
+            return self._without_indices(comm, streams)
+        counts = [sparsifier and sparsifier.count(s.size) for s in streams]
+        steady = sparsifier is None or None not in counts
+        pairs = self._sum(comm, streams, steady=steady)
+        if self.keep is None:
+            return pairs
+        return [keep_largest(self.keep, *pair) for pair in pairs]
+
+    def _without_indices(self, comm: Communicator, streams: Sequence[Stream]) -> list[Pair]:
+        """All ranks have the same indices: only values travel."""
+
+        def bare(s: Stream) -> Stream:
+            return Stream.trusted(len(s.raw_values), None, s.raw_values)
+
+        def clothed(s: Stream, like: Stream) -> Stream:
+            values = s.raw_values if s.is_dense else s.to_dense()
+            return Stream.trusted(like.size, like.raw_indices, values, like.block)
+
+        pairs = self._sum(comm, [bare(s) for s in streams], steady=True)
+        return [
+            (clothed(total, s), clothed(seen, s))
+            for s, (total, seen) in zip(streams, pairs, strict=True)
+        ]
+
+    def _sum(
+        self, comm: Communicator, streams: Sequence[Stream], *, steady: bool
+    ) -> list[Pair]:
+        return exchange(
+            comm,
+            streams,
+            quantize=on_the_wire(self.quantize),
+            algorithm=self.algorithm,
+            steady=steady,
+            feedback=self.error_feedback,
+        )
+
+
+def _check(what: str, got: object, kinds: tuple[type, ...], example: str) -> None:
+    if got is not None and not isinstance(got, kinds):
+        raise TypeError(f"{what} must be such as {example}, or None, got {got!r}")
+
+
+def _carried(
+    sparsifier: Sparsifier | None, name: str, state: State, new: State
+) -> np.ndarray[Any, Any] | None:
+    """What a sparsifier remembers of a parameter: a copy that it may change."""
+    if sparsifier is None or not (begun := sparsifier.memory()).size:
+        return None
+    found = state.get(key(MEMORY, name), begun)
+    new[key(MEMORY, name)] = carried = np.array(found, np.float64)
+    return carried
+
+
+def take(
+    sparsifier: Sparsifier | None,
+    residual: np.ndarray[Any, Any] | None,
+    gradient: np.ndarray[Any, Any],
+    *,
+    seed: int = 0,
+    memory: np.ndarray[Any, Any] | None = None,
+) -> Taken:
+    """What a sparsifier, or none, takes of what is owed.
+
+    Without a residual nobody wants the rest.
+    """
+    if residual is None:
+        squares = float(np.vdot(gradient, gradient))
+        if sparsifier is None:
+            return Taken(Stream.trusted(gradient.size, None, gradient), gradient, squares)
+        carried = sparsifier.memory() if memory is None else memory
+        return Taken(sparsifier.pick(Host(gradient), seed, carried), gradient, squares)
+    if sparsifier is not None:
+        return sparsifier.take(residual, gradient, seed=seed, memory=memory)
+    owed = pool.empty(gradient.size, gradient.dtype)
+    squares = kernels.owe(residual, gradient, owed)
+    stream = Stream.trusted(owed.size, None, owed)
+    return Taken(stream, pool.full(owed.size, 0.0, owed.dtype), squares)

@@ -1,0 +1,126 @@
+"""Many streams summed over all ranks in one call, and means made of the sums."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import kernels, memory
+from ..collectives import ALLREDUCES
+from ..stream import Stream, join, split
+from ..stream.add import difference
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..communicator import Communicator
+    from ..quantize import Quantizer
+    from ..stream.stream import Values
+
+Pair = tuple[Stream, Stream]  # the sum over all ranks, and this rank's part of it
+
+
+def exchange(
+    comm: Communicator,
+    streams: Sequence[Stream],
+    *,
+    quantize: Quantizer | None = None,
+    algorithm: str = "auto",
+    steady: bool = False,
+    feedback: bool = True,
+) -> list[Pair]:
+    """The sum of each stream, and this rank's part of it as the others saw it.
+
+    Streams of the same dtype and block travel together. Where nothing is lost on the way,
+    the part is the very stream that was given.
+
+    Args:
+        comm: The ranks.
+        streams: This rank's.
+        quantize: How values are coded on the way.
+        algorithm: As for `allreduce`.
+        steady: Whether streams always have as many entries: then what `auto` chooses
+            once holds for good.
+        feedback: Whether the parts are wanted where something may be lost.
+    """
+    found: dict[int, Pair] = {}
+    groups: dict[Any, list[int]] = {}
+    for i, stream in enumerate(streams):
+        groups.setdefault((stream.block, stream.dtype.char), []).append(i)
+    for places in groups.values():
+        mine = [streams[i] for i in places]
+        call = partial(_together, comm, mine, quantize, algorithm)
+        pairs = call(steady=steady, feedback=feedback)
+        found.update(zip(places, pairs, strict=True))
+    return [found[i] for i in range(len(streams))]
+
+
+def _together(
+    comm: Communicator,
+    streams: Sequence[Stream],
+    quantize: Quantizer | None,
+    algorithm: str,
+    *,
+    steady: bool,
+    feedback: bool,
+) -> list[Pair]:
+    edges = [0, *accumulate(s.blocks for s in streams)]
+    whole = streams[0] if len(streams) == 1 else join(streams, edges)
+    if steady and algorithm == "auto" and comm.size > 1:
+        algorithm = _settled(comm, whole, quantize)
+    lossy = quantize is not None or (algorithm != "auto" and ALLREDUCES[algorithm].lossy)
+    sum_up = partial(comm.allreduce, whole, algorithm=algorithm, quantize=quantize)
+    if not (feedback and lossy):
+        return list(zip(_cut(sum_up(), edges), streams, strict=True))
+    total, seen = sum_up(return_seen=True)
+    return list(zip(_cut(total, edges), _cut(seen, edges), strict=True))
+
+
+def _cut(x: Stream, edges: list[int]) -> list[Stream]:
+    return [x] if len(edges) == 2 else split(x, edges)
+
+
+def _settled(comm: Communicator, x: Stream, quantize: Quantizer | None) -> str:
+    """What auto takes for vectors like x, asked once."""
+    kind = ("settled", x.size, x.nnz, x.block, x.dtype.char, quantize)
+    if kind not in comm.notes:
+        comm.notes[kind] = comm.explain(x, quantize=quantize).choice
+    return str(comm.notes[kind])
+
+
+def dense_sums(comm: Communicator, arrays: Sequence[Values]) -> list[Values]:
+    """The sums of dense arrays, packed together, as views of one result."""
+    streams = [Stream.trusted(a.size, None, a) for a in arrays]
+    pairs = exchange(comm, streams)
+    return [total.raw_values if total.is_dense else total.to_dense() for total, _ in pairs]
+
+
+def mean(total: Stream, ranks: int) -> Values:
+    """A sum over ranks, divided and dense: a new array."""
+    values = memory.empty(len(total.raw_values), total.dtype)
+    np.divide(total.raw_values, total.dtype.type(ranks), out=values)
+    if total.raw_indices is None:
+        return values
+    dense = memory.full(total.size, 0.0, total.dtype)
+    kernels.place(dense, total.raw_indices, values, total.block)
+    return dense
+
+
+def put_back(rest: Values, sent: Stream, seen: Stream) -> None:
+    """Add to the rest what was sent but not seen."""
+    if seen is sent:
+        return
+    missing = difference(sent, seen)
+    if missing.raw_indices is None:
+        np.add(rest, missing.raw_values, out=rest)
+    else:
+        kernels.scatter("sum", rest, missing.raw_indices, missing.raw_values, missing.block)
+
+
+def scaled(x: Stream, factor: float) -> Stream:
+    """The same entries, multiplied."""
+    values = x.raw_values * x.dtype.type(factor)
+    return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill, scratch=True)

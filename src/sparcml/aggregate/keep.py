@@ -1,0 +1,32 @@
+"""gTop-k's rule: of the sums only the largest count, the rest goes back where it came from.
+
+The paper drops sums on the way, in a tree, and so may miss some of the largest; here all are
+summed first, and every rank drops the same ones.
+
+Reference: Shi et al.: A Distributed Synchronous SGD Algorithm with Global Top-k
+Sparsification for Low Bandwidth Networks, ICDCS 2019.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..sparsify import TopK
+from ..stream.parts import only, pick
+
+if TYPE_CHECKING:
+    from ..stream import Stream
+    from .exchange import Pair
+
+
+def keep_largest(keep: TopK, total: Stream, seen: Stream) -> Pair:
+    """The largest sums, and this rank's part of them."""
+    k = keep.count(total.size)
+    stored = total.raw_values
+    if len(stored) <= k:
+        return total, seen
+    places = TopK(k=k).select(stored).indices
+    kept = pick(total, places.astype(np.intp))
+    return kept, only(seen, kept.indices)

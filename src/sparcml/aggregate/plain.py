@@ -1,0 +1,49 @@
+"""Gradients that are not compressed: the small ones, packed together, and sparse ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..stream import Stream, add
+from .exchange import exchange, mean
+from .state import RESIDUAL, recalled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..communicator import Communicator
+    from .base import Method
+    from .gradients import Parameter
+    from .state import State
+
+
+def plain_means(
+    method: Method, comm: Communicator, parameters: Sequence[Parameter], state: State
+) -> dict[str, Any]:
+    """The exact means of gradients plus what is owed for them, which is paid by it."""
+    if not parameters:
+        return {}
+    owed = [_owed(method, comm, parameter, state) for parameter in parameters]
+    means: dict[str, Any] = {}
+    for parameter, (total, _) in zip(parameters, exchange(comm, owed), strict=True):
+        flat = mean(total, comm.size)
+        means[parameter.name] = flat if parameter.stream is None else _sparse(total, comm)
+    return means
+
+
+def _owed(method: Method, comm: Communicator, parameter: Parameter, state: State) -> Stream:
+    method.check_finite(comm, parameter.name, parameter.values)
+    gradient = parameter.stream
+    if gradient is None:
+        gradient = Stream.trusted(parameter.size, None, parameter.values)
+    residual = recalled(state, RESIDUAL, parameter)
+    if residual is None:
+        return gradient
+    return add(Stream.trusted(parameter.size, None, residual, gradient.block), gradient)
+
+
+def _sparse(total: Stream, comm: Communicator) -> Stream:
+    values = np.divide(total.raw_values, total.dtype.type(comm.size))
+    return Stream.trusted(total.size, total.raw_indices, values, total.block)

@@ -1,0 +1,82 @@
+"""The roster of methods, and gradients of which all ranks know everyone's."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+import sparcml
+from sparcml import (
+    DGC,
+    QSGD,
+    Blocks,
+    Compressed,
+    Dense,
+    Half,
+    OneBit,
+    PowerSGD,
+    RandomK,
+    Schedule,
+    Sign,
+    Threshold,
+    TopK,
+)
+
+RANKS = (1, 2, 3, 4, 5, 7, 8)
+SHAPES = {"bias": (7,), "small": (6, 5), "table": (40, 25), "weight": (30, 6, 7)}
+
+# Law 4 holds for all of these: a new method joins by one line.
+CONSERVING = {
+    "dense": Dense(),
+    "topk": Compressed(TopK(0.02), dense_below=100),
+    "topk_one": Compressed(TopK(k=1), dense_below=100),
+    "topk_all": Compressed(TopK(1.0), dense_below=100),
+    "bucket": Compressed(TopK(k=2, bucket=64), dense_below=100),
+    "randomk": Compressed(RandomK(0.05, scaled=False), dense_below=100),
+    "randomk_shared": Compressed(RandomK(0.05, scaled=False, shared=True), dense_below=100),
+    "threshold": Compressed(Threshold(value=1.5), dense_below=100),
+    "threshold_adaptive": Compressed(Threshold(ratio=0.02), dense_below=100),
+    "strom": Compressed(Threshold(value=1.5, strom=True), dense_below=100),
+    "blocks": Compressed(Blocks(0.1, block=5), dense_below=100),
+    "oktopk": Compressed(TopK(0.02), algorithm="oktopk", dense_below=100),
+    "gtopk": Compressed(TopK(0.02), keep=TopK(0.02), dense_below=100),
+    "qsgd": Compressed(quantize=QSGD(bits=4, bucket=64), dense_below=100),
+    "half": Compressed(quantize=Half(), dense_below=100),
+    "onebit": Compressed(quantize=OneBit(), dense_below=100),
+    "sign": Compressed(quantize=Sign(bucket=64), dense_below=100),
+    "sparcml": Compressed(TopK(k=4, bucket=64), QSGD(bits=4, bucket=64), dense_below=100),
+    "topk_onebit": Compressed(TopK(0.05), OneBit(), dense_below=100),
+    "oktopk_half": Compressed(
+        TopK(0.02), Half("bfloat16"), algorithm="oktopk", dense_below=100
+    ),
+    "gtopk_qsgd": Compressed(TopK(0.02), QSGD(), keep=TopK(0.01), dense_below=100),
+    "randomk_shared_qsgd": Compressed(
+        RandomK(0.05, scaled=False, shared=True), QSGD(), dense_below=100
+    ),
+    "schedule": Compressed(Schedule(((0, TopK(0.25)), (3, TopK(0.02)))), dense_below=100),
+    "recursive": Compressed(TopK(0.02), algorithm="ssar_recursive_double", dense_below=100),
+    "powersgd": PowerSGD(rank=2),
+    "powersgd_cold": PowerSGD(rank=1, warm_start=False),
+    "dgc_plain": DGC(ratio=0.02, momentum=0.0, dense_below=100),
+}
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what is without feedback says so
+    FORGETTING = {
+        "topk": Compressed(TopK(0.02), error_feedback=False, dense_below=100),
+        "qsgd": Compressed(quantize=QSGD(bits=4), error_feedback=False, dense_below=100),
+        "powersgd": PowerSGD(rank=2, error_feedback=False),
+        "dgc": DGC(ratio=0.02, dense_below=100),
+        "vote": sparcml.MajorityVote(),
+        "signum": sparcml.MajorityVote(momentum=0.9),
+    }
+EVERY = {**CONSERVING, **{f"forgetting_{k}": v for k, v in FORGETTING.items()}}
+
+
+def gradient(rank, step, shapes=SHAPES, dtype=np.float32):
+    rng = np.random.default_rng([rank, step])
+    return {n: rng.standard_normal(s).astype(dtype) for n, s in shapes.items()}
+
+
+def owed(state, name, shape):
+    return state.get(f"residual/{name}", np.zeros(shape)).reshape(shape)

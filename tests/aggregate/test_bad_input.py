@@ -1,0 +1,140 @@
+"""NaN, infinity, ranks that differ, states that do not fit: said, never silent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml import QSGD, Compressed, Dense, MismatchError, OneBit, Sign, TopK
+
+from .methods import EVERY, SHAPES, gradient
+
+
+def passing(method):
+    from dataclasses import replace
+
+    return replace(method, nonfinite="pass")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", EVERY)
+def test_the_parameter_and_the_rank_are_named(name, bad):
+    method = EVERY[name]
+
+    def work(comm):
+        g, state = gradient(comm.rank, 0), method.init(SHAPES)
+        if comm.rank == 1:
+            g["table"][3, 4] = bad
+        with pytest.raises((ValueError, sparcml.TransportError), match="rank 1") as caught:
+            method.aggregate(comm, g, state)
+        assert "'table'" in str(caught.value)
+        assert int(state["step"]) == 0
+        return type(caught.value).__name__
+
+    kinds = sparcml.launch(work, 3)
+    assert kinds[1] == "ValueError"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("name", EVERY)
+def test_or_it_is_handed_on(name, bad):
+    method = passing(EVERY[name])
+
+    def work(comm):
+        g = gradient(comm.rank, 0)
+        if comm.rank == 1:
+            g["table"][3, 4] = bad
+        mean, _ = method.aggregate(comm, g, method.init(SHAPES))
+        return mean
+
+    for mean in sparcml.launch(work, 3):
+        if "vote" in name or "signum" in name:
+            # Infinity has a sign; NaN takes the bucket that is coded with it along.
+            assert np.isnan(mean["table"][3, 4]) == np.isnan(bad)
+            continue
+        # A place that was drawn by lot may not be sent now; where values are coded, the
+        # whole bucket may come out as NaN.
+        assert "randomk" in name or not np.isfinite(mean["table"]).all()
+        for other in ("bias", "small"):
+            assert np.isfinite(mean[other]).all()
+
+
+CHANGES = {
+    "fewer": lambda g: g.pop("small"),
+    "another shape": lambda g: g.update(table=g["table"].T.copy()),
+    "another dtype": lambda g: g.update(table=g["table"].astype("f8")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_ranks_must_bring_the_same_parameters(change):
+    def work(comm):
+        g, method = gradient(comm.rank, 0), Compressed(TopK(0.1))
+        if comm.rank == 2:
+            CHANGES[change](g)
+        with pytest.raises(MismatchError, match="differ in parameters"):
+            method.aggregate(comm, g, method.init(g))
+        assert comm.allreduce(np.ones(1))[0] == comm.size  # nothing was under way
+
+    sparcml.launch(work, 3)
+
+
+def test_ranks_must_use_the_same_method_and_step():
+    def work(comm):
+        g = gradient(comm.rank, 0)
+        method = Compressed(TopK(0.1 if comm.rank else 0.2))
+        with pytest.raises(MismatchError, match="differ in method"):
+            method.aggregate(comm, g, method.init(g))
+        method = Compressed(TopK(0.3))
+        state = method.init(g)
+        state["step"] = state["step"] + (comm.rank == 1)
+        with pytest.raises(MismatchError, match="differ in step"):
+            method.aggregate(comm, g, state)
+
+    sparcml.launch(work, 2)
+
+
+def test_a_state_must_fit():
+    comm, method = sparcml.world(), Compressed(TopK(0.1))
+    with pytest.raises(
+        ValueError, match=r"has 10 values, the gradient 20.*init\(\(20,\)\)"
+    ):
+        method.aggregate(comm, np.ones(20, "f4"), method.init(10))
+    with pytest.raises(ValueError, match="would be lost"):
+        Dense().init({"a": (3, 3)}, method.init({"b": (200, 300)}))
+
+
+def test_wrong_things_are_refused():
+    comm, method = sparcml.world(), Compressed(TopK(0.1))
+    with pytest.raises(TypeError, match="must be of floats, got int64"):
+        method.aggregate(comm, np.arange(5), method.init(5))
+    with pytest.raises(TypeError, match="names of parameters"):
+        method.init({3: (1, 2)})
+    with pytest.raises(TypeError, match="whole numbers"):
+        method.init((1.5, 2))
+    with pytest.raises(ValueError, match="nonfinite must be raise or pass"):
+        Compressed(TopK(0.1), nonfinite="ignore")
+    with pytest.raises(TypeError, match=r"sparsify must be such as sparcml.TopK"):
+        Compressed(0.1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"quantize must be such as"):
+        Compressed(quantize="4 bits")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("biased", [OneBit(), Sign()])
+def test_a_biased_method_without_feedback_is_warned_of(biased):
+    with pytest.warns(UserWarning, match="without error feedback may not converge"):
+        Compressed(quantize=biased, error_feedback=False)
+
+
+def test_an_unbiased_one_is_not():
+    Compressed(quantize=QSGD(bits=4), error_feedback=False)  # warnings are errors here
+
+
+def test_resharding_needs_states_and_ranks():
+    state = Compressed(TopK(0.1)).init(5)
+    for states, ranks in (([], 2), ([state], 0)):
+        with pytest.raises(ValueError, match="reshard"):
+            sparcml.aggregate.reshard(states, ranks)

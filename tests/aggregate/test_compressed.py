@@ -1,0 +1,243 @@
+"""Error feedback and its instances: the properties that the papers prove."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml import QSGD, Compressed, Dense, OneBit, RandomK, Sign, Stream, TopK
+
+from .methods import EVERY
+
+SIZE = 4000
+
+
+def noise(*key, size=SIZE):
+    return np.random.default_rng(key).standard_normal(size).astype(np.float32)
+
+
+def test_the_virtual_iterate_follows_exact_sgd():
+    def work(comm):
+        method, rate = Compressed(TopK(0.01)), 0.1
+        x, state = np.zeros(SIZE), method.init(SIZE)
+        exact = np.zeros(SIZE)
+        for step in range(20):
+            mean, state = method.aggregate(comm, rate * noise(comm.rank, step), state)
+            x -= mean
+            exact -= np.mean([rate * noise(r, step) for r in range(comm.size)], axis=0)
+            rest = comm.allreduce(state["residual"].astype(np.float64), op="mean")
+            np.testing.assert_allclose(x - rest, exact, atol=1e-5)
+
+    sparcml.launch(work, 4)
+
+
+@pytest.mark.parametrize("k", [1, 40, 400])
+def test_the_residual_stays_bounded(k):
+    # Karimireddy et al. 2019, lemma 3, for a contraction by 1 - k/d.
+    delta = k / SIZE
+    comm = sparcml.world()
+    method, worst = Compressed(TopK(k=k)), 0.0
+    state = method.init(SIZE)
+    most = max(np.linalg.norm(noise(t)) for t in range(50))
+    for t in range(50):
+        _, state = method.aggregate(comm, noise(t), state)
+        worst = max(worst, float(np.sum(state["residual"].astype(np.float64) ** 2)))
+    assert worst <= 4 * (1 - delta) / delta**2 * most**2
+
+
+def test_algorithm_1_sends_the_top_of_what_is_owed():
+    def work(comm):
+        method = Compressed(TopK(k=5))
+        state = method.init(SIZE)
+        owed = np.zeros(SIZE, np.float32)
+        for step in range(4):
+            owed = owed + noise(comm.rank, step)
+            top = np.argsort(-np.abs(owed), kind="stable")[:5]
+            sent = np.zeros(SIZE, np.float32)
+            sent[top] = owed[top]
+            want = comm.allreduce(sent, op="mean")
+            mean, state = method.aggregate(comm, noise(comm.rank, step), state)
+            np.testing.assert_allclose(mean, want, rtol=1e-6)
+            owed -= sent
+            np.testing.assert_array_equal(state["residual"], owed)
+
+    sparcml.launch(work, 3)
+
+
+def test_oktopk_takes_from_residuals_what_it_applies():
+    def work(comm):
+        method = Compressed(TopK(k=50), algorithm="oktopk")
+        state, before = method.init(SIZE), np.zeros(SIZE, np.float32)
+        for step in range(5):
+            g = noise(comm.rank, step)
+            mean, state = method.aggregate(comm, g, state)
+            left = before + g - state["residual"]
+            removed = comm.allreduce(left.astype(np.float64))
+            np.testing.assert_allclose(mean * comm.size, removed, atol=1e-5)
+            assert np.count_nonzero(mean) <= 4 * 50
+            before = state["residual"]
+
+    sparcml.launch(work, 4)
+
+
+def test_gtopk_applies_k_sums_and_returns_the_rest():
+    def work(comm):
+        method = Compressed(TopK(k=50), keep=TopK(k=50))
+        mean, state = method.aggregate(comm, noise(comm.rank), method.init(SIZE))
+        applied = np.flatnonzero(mean)
+        assert len(applied) == 50
+        mine = np.argsort(-np.abs(noise(comm.rank)), kind="stable")[:50]
+        kept = np.intersect1d(applied, mine)
+        np.testing.assert_array_equal(state["residual"][kept], 0)
+        back = np.setdiff1d(mine, applied)
+        np.testing.assert_array_equal(state["residual"][back], noise(comm.rank)[back])
+
+    sparcml.launch(work, 4)
+
+
+def test_shared_random_indices_are_not_sent():
+    def work(comm, shared):
+        choice = RandomK(0.1, shared=shared, scaled=False)
+        method = Compressed(choice, algorithm="dsar_split_allgather")
+        _, state = method.aggregate(comm, noise(comm.rank), method.init(SIZE))
+        comm.stats.reset()
+        mean, _ = method.aggregate(comm, noise(comm.rank, 1), state)
+        return np.count_nonzero(mean), comm.stats.bytes
+
+    (count, with_seed), *_ = sparcml.launch(lambda c: work(c, True), 4)
+    (_, without), *_ = sparcml.launch(lambda c: work(c, False), 4)
+    assert count == 400
+    assert with_seed <= 2 * 3 / 4 * 400 * 4 + 6 * 64 < without
+
+
+def test_the_owner_keeps_what_its_coding_changed():
+    # 1BitSGD's second residual: the sum of a range is coded again by its owner.
+    def work(comm):
+        method = Compressed(quantize=OneBit())
+        g = noise(comm.rank)
+        mean, state = method.aggregate(comm, g, method.init(SIZE))
+        applied = g - state["residual"]
+        return mean, applied
+
+    results = sparcml.launch(work, 4)
+    total = np.sum([a for _, a in results], axis=0)
+    np.testing.assert_allclose(results[0][0] * 4, total, atol=1e-4)
+    start, end = SIZE // 4, SIZE // 2  # rank 1's range
+    ours = np.unique(np.round(results[2][1][start:end], 5))
+    assert len(ours) <= 2, "of another's range, two levels were seen"
+    assert len(np.unique(np.round(results[1][1][start:end], 5))) > 2
+
+
+def test_signs_go_in_one_bit_and_a_scale_for_each_bucket():
+    def work(comm):
+        method = Compressed(quantize=Sign())
+        state = method.init(SIZE)
+        _, state = method.aggregate(comm, noise(comm.rank), state)
+        comm.stats.reset()
+        method.aggregate(comm, noise(comm.rank), state)
+        return comm.stats.bytes
+
+    part = SIZE // 4
+    for nbytes in sparcml.launch(work, 4):
+        assert nbytes <= 2 * 3 * (part / 8 + 4 + 64)
+
+
+def test_auto_is_asked_once_where_the_number_of_entries_is_fixed():
+    def work(comm):
+        method = Compressed(TopK(k=20))
+        state, counts = method.init(SIZE), []
+        for step in range(70):
+            comm.stats.reset()
+            _, state = method.aggregate(comm, noise(comm.rank, step), state)
+            counts.append(comm.stats.messages)
+        return counts
+
+    for counts in sparcml.launch(work, 4):
+        assert counts[0] > counts[1]
+        assert set(counts[1:]) == {counts[1]}
+
+
+def test_the_share_of_the_norm_is_in_the_statistics():
+    def work(comm):
+        method, g = Compressed(TopK(0.1)), noise(comm.rank)
+        method.aggregate(comm, g, method.init(SIZE))
+        top = np.sort(np.abs(g.astype(np.float64)))[-400:]
+        want = np.linalg.norm(top) / np.linalg.norm(g.astype(np.float64))
+        assert comm.stats.share == pytest.approx(want, rel=1e-4)
+        assert comm.stats.selected == 400
+        comm.stats.reset()
+        assert comm.stats.share == 1.0
+
+    sparcml.launch(work, 2)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_tiny_gradients(name, size):
+    method = EVERY[name]
+
+    def work(comm):
+        state = method.init((size, 1))
+        for _ in range(2):
+            mean, state = method.aggregate(comm, np.ones((size, 1), "f4"), state)
+            assert mean.shape == (size, 1)
+
+    sparcml.launch(work, 3)
+
+
+def test_small_and_flat_parameters_go_dense_and_together():
+    shapes = {"a": (50,), "b": (20_000,), "c": (10, 20), "d": (200, 300)}
+
+    def work(comm):
+        g = {n: noise(comm.rank, size=s) for n, s in shapes.items()}
+        method = Compressed(TopK(0.01))
+        mean, state = method.aggregate(comm, g, method.init(shapes))
+        assert set(state) == {"step", "residual/d"}
+        exact = {n: comm.allreduce(g[n], op="mean") for n in shapes}
+        for n in "abc":
+            np.testing.assert_allclose(mean[n], exact[n], atol=1e-6)
+        assert np.count_nonzero(mean["d"]) <= 600 * comm.size
+
+    sparcml.launch(work, 4)
+
+
+def test_a_sparse_gradient_stays_lossless():
+    def work(comm):
+        rows = Stream(1000, [comm.rank, 50], np.full(20, 2.0, "f4"), block=10)
+        g = {"embedding": rows, "weight": noise(comm.rank, size=(200, 100))}
+        for method in (Dense(), Compressed(TopK(0.01))):
+            state = method.init({"embedding": 1000, "weight": (200, 100)})
+            mean, _ = method.aggregate(comm, g, state)
+            assert isinstance(mean["embedding"], Stream)
+            want = comm.allreduce(rows, op="mean").to_dense()
+            np.testing.assert_allclose(mean["embedding"].to_dense(), want)
+
+    sparcml.launch(work, 3)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_every_float_goes_in_and_comes_back(dtype):
+    def work(comm):
+        method = Compressed(TopK(0.5), QSGD(bits=8))
+        state = method.init((20, 30))
+        for step in range(3):
+            g = noise(comm.rank, step, size=(20, 30)).astype(dtype)
+            mean, state = method.aggregate(comm, g, state)
+            assert (mean.dtype, mean.shape) == (np.dtype(dtype), (20, 30))
+        assert state["residual"].dtype == np.dtype("f8" if dtype == "f8" else "f4")
+
+    sparcml.launch(work, 2)
+
+
+def test_torch_tensors_go_in_and_come_back():
+    torch = pytest.importorskip("torch")
+
+    def work(comm):
+        method = Compressed(TopK(0.5))
+        for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+            g = torch.from_numpy(noise(comm.rank, size=(20, 30))).to(dtype)
+            mean, _ = method.aggregate(comm, {"w": g}, method.init({"w": g}))
+            assert (mean["w"].dtype, mean["w"].shape) == (dtype, g.shape)
+
+    sparcml.launch(work, 2)
