@@ -11,7 +11,7 @@ import numpy as np
 
 import sparcml
 
-ROWS, FEATURES, STEPS, RATE = 500, 20_000, 300, 4.0
+ROWS, FEATURES, STEPS, RATE = 100, 10_000, 200, 10.0
 
 METHODS = {
     "dense": sparcml.Dense(),
