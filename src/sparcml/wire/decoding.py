@@ -102,12 +102,14 @@ def _write(
         except ValueError as error:
             raise WireError(str(error)) from None
         return
-    part = _stream(header, message, fill, blocks)
-    if part.raw_indices is None:
-        window[:] = part.raw_values
-    else:
+    dense = header.index_format == indices.DENSE
+    section, found = _sections(header, message, blocks, window if dense else None)
+    positions = indices.read(header.index_format, section, header.nnz, blocks)
+    if positions is not None:
         window.fill(fill)
-        kernels.place(window, part.raw_indices, part.raw_values, header.block)
+        kernels.place(window, positions, found, header.block)
+    elif found is not window:
+        window[:] = found
 
 
 def _stream(header: Header, message: NDArray[np.uint8], fill: float, blocks: int) -> Stream:
@@ -118,9 +120,9 @@ def _stream(header: Header, message: NDArray[np.uint8], fill: float, blocks: int
 
 
 def _sections(
-    header: Header, message: NDArray[np.uint8], blocks: int
+    header: Header, message: NDArray[np.uint8], blocks: int, out: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The index section, still coded, and the values."""
+    """The index section, still coded, and the values: in `out` if that saves a copy."""
     if header.value_format == values.ABSENT:
         raise WireError("a bare header where a stream was due")
     if header.nnz > blocks:
@@ -130,7 +132,8 @@ def _sections(
     values_at = SIZE + header.index_bytes
     coded, count = message[values_at:], header.nnz * header.block
     quantizer = values.quantizer_of(header.value_format, coded)
-    return message[SIZE:values_at], values.read(coded, count, header.dtype, quantizer)
+    found = values.read(coded, count, header.dtype, quantizer, out)
+    return message[SIZE:values_at], found
 
 
 def _aligned(message: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -67,13 +67,14 @@ def read(
     count: int,
     dtype: np.dtype[Any],
     quantizer: Quantizer | None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """The values; raw ones are a view of the message."""
+    """The values; raw ones are a view of the message, coded ones may go to `out`."""
     if quantizer is None:
         return section.view(dtype)
     code = section[len(quantizer.settings) :]
     try:
-        values = quantizer.decode(Code(count, code))
+        values = quantizer.decode(Code(count, code), out if dtype == np.float32 else None)
     except ValueError as error:
         raise WireError(f"value section: {error}") from None
     return values.astype(dtype, copy=False)
