@@ -83,8 +83,8 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 
 # What tests and linters need on top.
 $(VENV)/.dev: $(VENV)/.demo
-	@echo "setting up $(VENV): tests, linters, matplotlib and torch (CPU build, some 200 MB)"
-	$(PIP) torch matplotlib
+	@echo "setting up $(VENV): tests, linters, constriction, matplotlib and torch (CPU build, some 200 MB)"
+	$(PIP) torch matplotlib constriction
 	$(PIP) --group lint --group test
 	@touch $@
 

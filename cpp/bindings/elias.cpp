@@ -4,8 +4,6 @@
 
 #include "bindings/arrays.h"
 
-static std::size_t words(std::size_t bits) { return bits / 64 + (bits % 64 != 0); }
-
 void register_elias(nb::module_& m) {
   m.def(
       "elias_plan",
@@ -18,13 +16,13 @@ void register_elias(nb::module_& m) {
   m.def(
       "elias_encode",
       [](In<std::int8_t> levels, bool sparse, Out<std::uint8_t> out) {
-        nb::gil_scoped_release nogil;
-        const auto plan = sparcml::elias_plan(levels.data(), levels.size());
-        const std::size_t due = words(sparse ? plan.sparse_bits : plan.dense_bits);
-        if (out.size() == 8 * due)
-          sparcml::elias_encode(levels.data(), levels.size(), sparse, out.data());
-        else
-          throw std::invalid_argument("elias_encode: out must have exactly the code's words");
+        bool fine = false;
+        {
+          nb::gil_scoped_release nogil;
+          fine = sparcml::elias_encode(levels.data(), levels.size(), sparse, out.data(),
+                                       out.size() / 8);
+        }
+        require(fine && out.size() % 8 == 0, "elias_encode: out must have exactly its words");
       },
       "levels"_a.noconvert(), "sparse"_a, "out"_a.noconvert(),
       "Levels in Elias's omega code, in words of 8 bytes");

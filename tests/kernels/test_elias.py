@@ -109,5 +109,7 @@ def test_hostile_bytes(data, count, nonzeros):
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="exactly the code's words"):
-        kernels._core.elias_encode(np.ones(9, np.int8), False, np.empty(16, np.uint8))
+    levels = np.ones(36, np.int8)  # of 4 bits: 24 bytes
+    for nbytes in (0, 8, 16, 23, 25, 32):
+        with pytest.raises(ValueError, match="exactly its words"):
+            kernels._core.elias_encode(levels, False, np.empty(nbytes, np.uint8))

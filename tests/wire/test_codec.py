@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sparcml import Byte, Half, OneBit, Sign, Stream, Whole, kernels, wire
+from sparcml import QSGD, Byte, Half, OneBit, Sign, Stream, Whole, kernels, wire
 from sparcml.wire import indices
 
 from ..laws import sparse
@@ -120,6 +120,24 @@ def test_multiples_come_back_exactly():
     np.testing.assert_array_equal(wire.decode(message).to_dense(), x.to_dense())
     np.testing.assert_array_equal(seen.to_dense(), x.to_dense())
     assert len(message) <= 32 + 8 + -(-300 * 5 // 8) + 300 * 2
+
+
+@pytest.mark.parametrize("coder", ["elias", "ans"])
+@pytest.mark.parametrize("density", [0.01, 0.3, 0.7, 1.0])
+def test_codes_of_any_length(coder, density):
+    """The message says how long it is, and several can lie one behind the other."""
+    if coder == "ans":
+        pytest.importorskip("constriction")
+    x = sparse(np.random.default_rng(4), 9000, int(9000 * density))
+    x = Stream(x.size, x.indices, x.values * np.float32(0.3))
+    plain, coded = (QSGD(levels=32, norm="l2", coder=name) for name in (None, coder))
+    want, seen = wire.encode(x, TAG, plain, seed=8)
+    message, also = wire.encode(x, TAG, coded, seed=8)
+    assert len(message) <= len(want) + 8
+    assert (len(message) < 0.8 * len(want)) == (density > 0.1)
+    assert wire.message_length(np.append(message, want)) == len(message)
+    for y in (also, wire.decode(message)):
+        np.testing.assert_array_equal(y.to_dense(), seen.to_dense())
 
 
 def test_declared_sizes_bound_the_real_ones():

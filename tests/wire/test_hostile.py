@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcml import Byte, Half, OneBit, Sign, Stream, Whole, WireError, wire
+from sparcml import QSGD, Byte, Half, OneBit, Sign, Stream, Whole, WireError, wire
 from sparcml.wire.header import CRC_AT, SIZE, checksum
 
 from ..laws import sparse
+
+pytest.importorskip("constriction")
 
 TAG = wire.Tag(call=24, sequence=1)
 RNG = np.random.default_rng(11)
@@ -22,6 +24,9 @@ GOOD = {
     "one bit": sparse(RNG, 900, 35),
     "sign": Stream.from_dense(np.arange(1, 100, dtype=np.float32)),
     "whole": sparse(RNG, 900, 37),
+    "elias": sparse(RNG, 900, 90),
+    "ans": Stream.from_dense(np.arange(1, 300, dtype=np.float32)),
+    "packed": sparse(RNG, 900, 9),
     "held dense": Stream.trusted(500, None, np.array([0, 0, 0, 1, 0] * 100, np.float32)),
 }
 
@@ -32,6 +37,9 @@ CODERS = {
     "one bit": OneBit(10),
     "sign": Sign(),
     "whole": Whole(1.0, 8),
+    "elias": QSGD(levels=5, bucket=30, norm="l2", coder="elias"),
+    "ans": QSGD(bits=6, bucket=100, coder="ans"),
+    "packed": QSGD(bits=8, coder="elias"),
 }
 
 

@@ -4,8 +4,10 @@ namespace sparcml::avx2 {
 
 EliasPlan elias_plan(const std::int8_t* levels, std::size_t n) { return plan(levels, n); }
 
-void elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out) {
-  sparse ? encode_sparse(levels, n, out) : encode_dense(levels, n, out);
+bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
+                  std::size_t words) {
+  const Writer writer(out, words);
+  return sparse ? encode_sparse(levels, n, writer) : encode_dense(levels, n, writer);
 }
 
 bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,

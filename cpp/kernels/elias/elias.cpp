@@ -6,8 +6,9 @@ EliasPlan elias_plan(const std::int8_t* levels, std::size_t n) {
   return SPARCML_PICK(elias_plan)(levels, n);
 }
 
-void elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out) {
-  SPARCML_PICK(elias_encode)(levels, n, sparse, out);
+bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
+                  std::size_t words) {
+  return SPARCML_PICK(elias_encode)(levels, n, sparse, out, words);
 }
 
 bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,

@@ -21,21 +21,24 @@ struct EliasPlan {
 };
 
 EliasPlan elias_plan(const std::int8_t* levels, std::size_t n);
-// `out` has as many words of 8 bytes as the bits take.
-void elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out);
+// Whether the words, of 8 bytes, are exactly as many as the code takes.
+bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
+                  std::size_t words);
 // Whether the words are exactly such a code, of so many nonzero levels if it is sparse.
 bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,
                   std::size_t nonzeros, std::int8_t* levels, std::size_t n);
 
 namespace scalar {
 EliasPlan elias_plan(const std::int8_t* levels, std::size_t n);
-void elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out);
+bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
+                  std::size_t words);
 bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,
                   std::size_t nonzeros, std::int8_t* levels, std::size_t n);
 }  // namespace scalar
 namespace avx2 {
 EliasPlan elias_plan(const std::int8_t* levels, std::size_t n);
-void elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out);
+bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
+                  std::size_t words);
 bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,
                   std::size_t nonzeros, std::int8_t* levels, std::size_t n);
 }  // namespace avx2

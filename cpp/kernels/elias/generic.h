@@ -70,45 +70,78 @@ constexpr auto gap_words = [] {
   return words;
 }();
 
+inline Word gap_word(std::size_t gap) {
+  return gap < gap_words.size() ? gap_words[gap] : omega(gap);
+}
+
+// Whether a level is zero is hard to predict: no branch depends on it.
 inline EliasPlan plan(const std::int8_t* levels, std::size_t n) {
   EliasPlan sum{0, 0, 0};
   std::size_t before = 0;  // one past the last that is not zero
   for (std::size_t i = 0; i < n; ++i) {
     const auto byte = static_cast<std::uint8_t>(levels[i]);
+    const std::size_t gap = i + 1 - before, present = byte != 0;
     sum.dense_bits += dense_words[byte].length;
-    if (!byte) continue;
-    const std::size_t gap = i + 1 - before;
-    sum.sparse_bits += sparse_words[byte].length;
-    sum.sparse_bits += gap < gap_words.size() ? gap_words[gap].length : omega(gap).length;
-    before = i + 1;
-    ++sum.nonzeros;
+    sum.sparse_bits += (sparse_words[byte].length + gap_word(gap).length) & (0 - present);
+    sum.nonzeros += present;
+    before = present ? i + 1 : before;
   }
   return sum;
 }
 
-inline void encode_dense(const std::int8_t* levels, std::size_t n, std::uint8_t* out) {
-  BitWriter writer(out);
+// As BitWriter, but it knows where to stop.
+class Writer {
+ public:
+  Writer(std::uint8_t* out, std::size_t words) : out_(out), end_(out + 8 * words) {}
+
+  void append(std::uint64_t code, unsigned length) {
+    word_ |= code << used_;
+    used_ += length;
+    if (used_ < 64) return;
+    store();
+    used_ -= 64;
+    word_ = used_ ? code >> (length - used_) : 0;
+  }
+
+  // Whether all words were filled, and no more.
+  bool finish() {
+    if (used_) store();
+    return !over_ && out_ == end_;
+  }
+
+ private:
+  void store() {
+    over_ |= out_ == end_;
+    if (over_) return;
+    store64(out_, word_);
+    out_ += 8;
+  }
+
+  std::uint8_t *out_, *end_;
+  std::uint64_t word_ = 0;
+  unsigned used_ = 0;
+  bool over_ = false;
+};
+
+inline bool encode_dense(const std::int8_t* levels, std::size_t n, Writer writer) {
   for (std::size_t i = 0; i < n; ++i) {
     const Word& word = dense_words[static_cast<std::uint8_t>(levels[i])];
     writer.append(word.bits, word.length);
   }
-  writer.finish();
+  return writer.finish();
 }
 
-inline void encode_sparse(const std::int8_t* levels, std::size_t n, std::uint8_t* out) {
-  BitWriter writer(out);
+inline bool encode_sparse(const std::int8_t* levels, std::size_t n, Writer writer) {
   std::size_t before = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const auto byte = static_cast<std::uint8_t>(levels[i]);
-    if (!byte) continue;
-    const std::size_t gap = i + 1 - before;
-    Word word = gap < gap_words.size() ? gap_words[gap] : omega(gap);
-    writer.append(word.bits, word.length);
-    word = sparse_words[byte];
-    writer.append(word.bits, word.length);
-    before = i + 1;
+    const bool present = byte != 0;
+    Word word = gap_word(i + 1 - before);
+    word.append(sparse_words[byte]);
+    writer.append(present ? word.bits : 0, present ? word.length : 0);
+    before = present ? i + 1 : before;
   }
-  writer.finish();
+  return writer.finish();
 }
 
 // Bits one after the other; beyond the end they are zeros, and `over` says so.
@@ -159,27 +192,45 @@ class Reader {
   std::size_t bits_, at_ = 0;
 };
 
-// Code words of at most this many bits are looked up: levels up to 30.
+// Code words of at most this many bits are looked up.
 constexpr unsigned kShort = 12;
 
 struct Entry {
   std::int8_t level;
   std::uint8_t length;  // 0: longer
+  std::uint8_t gap;
 };
+using Entries = std::array<Entry, 1 << kShort>;
 
-inline const std::array<Entry, 1 << kShort>& short_words() {
-  static const auto entries = [] {
-    std::array<Entry, 1 << kShort> made{};
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      const Word& word = dense_words[byte];
-      if (word.length > kShort) continue;
-      const Entry entry{static_cast<std::int8_t>(byte), static_cast<std::uint8_t>(word.length)};
-      for (unsigned rest = 0; rest < 1u << (kShort - word.length); ++rest)
-        made[rest << word.length | word.bits] = entry;
-    }
-    return made;
+inline void enter(Entries& entries, const Word& word, unsigned byte, unsigned gap) {
+  if (word.length > kShort) return;
+  const Entry entry{static_cast<std::int8_t>(byte), static_cast<std::uint8_t>(word.length),
+                    static_cast<std::uint8_t>(gap)};
+  for (unsigned rest = 0; rest < 1u << (kShort - word.length); ++rest)
+    entries[rest << word.length | word.bits] = entry;
+}
+
+inline const Entries& short_dense() {
+  static const Entries made = [] {
+    Entries entries{};
+    for (unsigned byte = 0; byte < 256; ++byte) enter(entries, dense_words[byte], byte, 1);
+    return entries;
   }();
-  return entries;
+  return made;
+}
+
+inline const Entries& short_sparse() {
+  static const Entries made = [] {
+    Entries entries{};
+    for (unsigned gap = 1; gap < 256; ++gap)
+      for (unsigned byte = 1; byte < 256; ++byte) {
+        Word word = gap_words[gap];
+        word.append(sparse_words[byte]);
+        enter(entries, word, byte, gap);
+      }
+    return entries;
+  }();
+  return made;
 }
 
 // A level from its magnitude and sign: -128 to 127.
@@ -191,12 +242,12 @@ inline bool signed_level(std::uint64_t size, bool negative, std::int8_t* level) 
 }
 
 inline bool decode_dense(Reader reader, std::int8_t* levels, std::size_t n) {
-  const auto& words = short_words();
+  const Entries& words = short_dense();
   for (std::size_t i = 0; i < n; ++i) {
-    const Entry entry = words[reader.peek() & ((1u << kShort) - 1)];
-    levels[i] = entry.level;
-    reader.skip(entry.length);
+    const Entry entry = words[reader.peek() & (words.size() - 1)];
     if (entry.length) {
+      levels[i] = entry.level;
+      reader.skip(entry.length);
       if (reader.over()) return false;
       continue;
     }
@@ -209,11 +260,19 @@ inline bool decode_dense(Reader reader, std::int8_t* levels, std::size_t n) {
 inline bool decode_sparse(Reader reader, std::size_t nonzeros, std::int8_t* levels,
                           std::size_t n) {
   std::memset(levels, 0, n);
+  const Entries& words = short_sparse();
   std::size_t next = 0;
   for (std::size_t count = 0; count < nonzeros; ++count) {
-    const std::uint64_t gap = reader.omega();
+    const Entry entry = words[reader.peek() & (words.size() - 1)];
+    const std::uint64_t gap = entry.length ? entry.gap : reader.omega();
     if (!gap || gap > n - next) return false;
     next += gap;
+    if (entry.length) {
+      levels[next - 1] = entry.level;
+      reader.skip(entry.length);
+      if (reader.over()) return false;
+      continue;
+    }
     const bool negative = reader.bit();
     const std::uint64_t size = reader.omega();
     if (!size || !signed_level(size, negative, levels + next - 1)) return false;

@@ -4,6 +4,8 @@ from .base import Code as Code
 from .base import Quantizer as Quantizer
 from .byte import Byte as Byte
 from .half import Half as Half
+from .measure import Measured as Measured
+from .measure import measure as measure
 from .onebit import OneBit as OneBit
 from .qsgd import QSGD as QSGD
 from .registry import from_wire as from_wire

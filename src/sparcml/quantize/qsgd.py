@@ -12,14 +12,16 @@ import numpy as np
 from .. import kernels, memory
 from .base import SEEDS, Quantizer
 from .buckets import bucket_of, check_bits, check_bucket
+from .coders import CODERS, frame, name_of, number_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Levels = tuple[NDArray[np.float32], NDArray[np.int8]]
 
-SETTINGS = struct.Struct("<BBBxI")  # bits, levels, norm, bucket (0: the whole vector)
+SETTINGS = struct.Struct("<BBBBI")  # bits, levels, norm, coder, bucket (0: whole vector)
 NORMS = {"max": kernels.LARGEST, "l2": kernels.LENGTH}
+NAN = -128  # a level that stands for it
 NAMES = {number: name for name, number in NORMS.items()}
 
 
@@ -36,12 +38,16 @@ class QSGD(Quantizer):
         bucket: Consecutive values that share a norm; None for the whole vector.
         norm: "max", the largest magnitude, or "l2", the length.
         levels: s, levels above zero, 1 to 127; all that `bits` have room for by default.
+        coder: How levels are stored: None, packed to `bits` each; "elias", the paper's code;
+            "ans", close to their entropy, which needs the extra `coders`. For slow links: a
+            coder takes far longer than packing.
     """
 
     bits: int = 8
     bucket: int | None = 1024
     norm: str = "max"
     levels: int | None = None
+    coder: str | None = None
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -55,6 +61,7 @@ class QSGD(Quantizer):
         check_bucket("QSGD", self.bucket)
         if self.norm not in NORMS:
             raise ValueError(f"QSGD: norm must be 'max' or 'l2', got {self.norm!r}")
+        number_of(self.coder)
 
     @property
     def s(self) -> int:
@@ -63,8 +70,16 @@ class QSGD(Quantizer):
         return self.levels
 
     def nbytes(self, count: int) -> int:
-        """Four a bucket, and `bits` a value."""
-        return kernels.grid_nbytes(count, bucket_of(self.bucket, count), self.bits)
+        """Four a bucket, and `bits` a value; at most so many, and 8, with a coder."""
+        packed = kernels.grid_nbytes(count, bucket_of(self.bucket, count), self.bits)
+        return packed if self.coder is None else packed + frame.SIZE
+
+    def length(self, count: int, opening: NDArray[np.uint8]) -> int:
+        """With a coder, the code tells."""
+        most = self.nbytes(count)
+        if self.coder is None:
+            return most
+        return frame.length(opening, self._norm_bytes(count), most)
 
     def omega(self, size: int) -> float:
         """E||Q(v) - v||^2 <= omega ||v||^2 for vectors of so many values."""
@@ -95,17 +110,41 @@ class QSGD(Quantizer):
         bucket = bucket_of(self.bucket, levels.size)
         return kernels.from_grid(code, levels.size, bucket, self.s, 8, out)
 
+    def _norm_bytes(self, count: int) -> int:
+        return 4 * -(-count // bucket_of(self.bucket, count))
+
     def _write(
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
-    ) -> None:
-        """Norms, then packed levels."""
+    ) -> int | None:
+        """Norms, then levels."""
+        if self.coder is not None:
+            _, coder = CODERS[self.coder]
+            used = frame.write(coder, *self.quantize(values, seed), out)
+            if used is not None:
+                return used
+            out = out[frame.SIZE :]
         bucket, kind = bucket_of(self.bucket, values.size), NORMS[self.norm]
         kernels.to_grid(values, bucket, self.s, self.bits, kind, seed=seed, out=out)
+        return None
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
         """Multiples of norm / s."""
+        if self.coder is not None:
+            if frame.is_coded(data):
+                self._read_coded(data, out)
+                return
+            data = data[frame.SIZE :]
         bucket = bucket_of(self.bucket, out.size)
         kernels.from_grid(data, out.size, bucket, self.s, self.bits, out)
+
+    def _read_coded(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
+        assert self.coder is not None
+        _, coder = CODERS[self.coder]
+        norms, levels = frame.read(coder, data, self._norm_bytes(out.size), out.size)
+        beyond = (levels > self.s) | (levels < -self.s) & (levels != NAN)
+        if beyond.any():
+            raise ValueError(f"QSGD: a level beyond {self.s}")
+        self.dequantize(norms, levels, out)
 
     @property
     def wire_format(self) -> int:
@@ -114,8 +153,9 @@ class QSGD(Quantizer):
 
     @property
     def settings(self) -> bytes:
-        """Bits, levels, norm and bucket."""
-        return SETTINGS.pack(self.bits, self.s, NORMS[self.norm], self.bucket or 0)
+        """Bits, levels, norm, coder and bucket."""
+        norm, coder = NORMS[self.norm], number_of(self.coder)
+        return SETTINGS.pack(self.bits, self.s, norm, coder, self.bucket or 0)
 
     @classmethod
     def from_settings(cls, settings: bytes) -> QSGD:
@@ -124,10 +164,10 @@ class QSGD(Quantizer):
         Raises:
             ValueError: If they are no settings.
         """
-        bits, levels, norm, bucket = SETTINGS.unpack(settings)
+        bits, levels, norm, coder, bucket = SETTINGS.unpack(settings)
         if norm not in NAMES:
             raise ValueError(f"QSGD: norm {norm} is unknown")
-        made = cls(bits, bucket or None, NAMES[norm], levels)
+        made = cls(bits, bucket or None, NAMES[norm], levels, name_of(coder))
         if made.bits != bits:
             raise ValueError(f"QSGD: {levels} levels do not take {bits} bits")
         return made
