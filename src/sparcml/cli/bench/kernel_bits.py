@@ -1,0 +1,132 @@
+"""Cases of the codes of one bit a value, of packed multiples, and of QSGD's coders.
+
+Outputs are allocated beforehand, so that the kernel is timed and not the page faults; only coders,
+which do not know their length before, allocate. Their references are too slow for all values, and
+see the first ones.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparcml import kernels
+from sparcml.cli.bench.kernel_case import Case, copy_of
+from sparcml.kernels.reference import elias, onebit, whole
+from sparcml.quantize import QSGD
+from sparcml.quantize.coders import CODERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from sparcml.cli.bench.kernel_case import Arrays
+
+    Floats = NDArray[np.float32]
+    Levels = NDArray[np.int8]
+
+BUCKETS = (None, 512)
+CHECKED = 1 << 12  # levels that slow references are asked about
+RANKS = 8
+
+
+def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
+    """On Gaussian values, and on the levels that QSGD makes of them."""
+    values = rng.standard_normal(size).astype(np.float32)
+    for bucket in BUCKETS:
+        yield from _one_bit(values, bucket)
+    yield from _whole(values)
+    norm = QSGD(levels=32, bucket=1024, norm="l2")
+    _, levels = norm.quantize(values, seed=1)
+    copy = copy_of(values)
+    yield from _elias(levels, copy)
+    if find_spec("constriction") is not None:
+        yield from _ans(levels, copy)
+
+
+def _one_bit(values: Floats, bucket: int | None) -> Iterator[Case]:
+    size, each = values.size, bucket or values.size
+    named = "all" if bucket is None else str(bucket)
+    buckets = -(-size // each)
+    levels, scales = np.zeros(2 * buckets, np.float32), np.zeros(buckets, np.float32)
+    plane, back = np.zeros(-(-size // 8), np.uint8), np.zeros_like(values)
+
+    def case(what: str, run: Callable[[], Arrays], want: Arrays, each_bytes: float) -> Case:
+        args = (f"{what}, {named}", size, run, want, values.nbytes, "GB/s", "memcpy")
+        return Case(*args, copy, entry_bytes=each_bytes / size)
+
+    def decode() -> Arrays:
+        return (kernels.two_levels(*zero, size, each, back),)
+
+    copy = copy_of(values)
+    zero, mean = onebit.one_bit(values, each), onebit.one_bit(values, each, mean=True)
+    two, one = levels.nbytes + plane.nbytes, scales.nbytes + plane.nbytes
+    yield case(
+        "OneBit", lambda: kernels.one_bit(values, each, False, levels, plane), zero, two
+    )
+    yield case(
+        "OneBit mean", lambda: kernels.one_bit(values, each, True, levels, plane), mean, two
+    )
+    signs = onebit.signs(values, each)
+    yield case("Sign", lambda: kernels.signs(values, each, scales, plane), signs, one)
+    yield case("decode one bit", decode, (onebit.two_levels(*zero, size, each),), two)
+
+
+def _whole(values: Floats) -> Iterator[Case]:
+    times = np.clip(np.rint(2 * values), -RANKS, RANKS).astype(np.float32)
+    want = whole.to_whole(times, 1.0, RANKS)
+    assert want is not None
+    packed, back = np.zeros_like(want), np.zeros_like(times)
+    rest = (values.nbytes, "GB/s", "memcpy", copy_of(values), None, want.size / times.size)
+
+    def encode() -> Arrays:
+        return (kernels.to_whole(times, 1.0, RANKS, packed),)
+
+    def decode() -> Arrays:
+        return (kernels.from_whole(want, times.size, 1.0, RANKS, back),)
+
+    yield Case(f"Whole, {RANKS} ranks", times.size, encode, (want,), *rest)
+    yield Case(f"decode Whole, {RANKS} ranks", times.size, decode, (times,), *rest)
+
+
+def _elias(levels: Levels, copy: Callable[[], object]) -> Iterator[Case]:
+    few, count = levels[:CHECKED], levels.size
+    forms: tuple[tuple[str, bool, Callable[[Levels], str]], ...] = (
+        ("dense", False, elias.dense),
+        ("sparse", True, elias.sparse),
+    )
+    plan = kernels.elias_plan(levels)
+    for name, sparse, reference in forms:
+        code = kernels.elias_encode(levels, sparse)
+        want = (elias.packed(reference(few)),)
+        rest = (4 * count, "GB/s", "memcpy", copy, None, code.size / count)
+
+        def encode(part: Levels = levels, sparse: bool = sparse) -> Arrays:
+            return (kernels.elias_encode(part, sparse),)
+
+        def decode(code: NDArray[np.uint8] = code, sparse: bool = sparse) -> Arrays:
+            return (kernels.elias_decode(code, count, sparse, plan.nonzeros),)
+
+        def check(encode: Callable[[Levels], Arrays] = encode) -> Arrays:
+            return encode(few)
+
+        yield Case(f"elias {name}", count, encode, want, *rest, output=check)
+        yield Case(f"decode elias {name}", count, decode, (levels,), *rest)
+
+
+def _ans(levels: Levels, copy: Callable[[], object]) -> Iterator[Case]:
+    _, coder = CODERS["ans"]
+    code = coder.encode(levels)
+    rest = (4 * levels.size, "GB/s", "memcpy", copy, None, code.size / levels.size)
+
+    def encode() -> Arrays:
+        return (coder.encode(levels),)
+
+    def decode() -> Arrays:
+        return (coder.decode(code, levels.size),)
+
+    yield Case("ans", levels.size, encode, (code,), *rest)
+    yield Case("decode ans", levels.size, decode, (levels,), *rest)
