@@ -1,17 +1,11 @@
 #include "kernels/grid/grid.h"
 
-#include "bindings/arrays.h"
+#include "bindings/buckets.h"
 
-static sparcml::Grid grid_of(std::size_t n, std::size_t nbytes, std::size_t bucket,
-                             unsigned levels, unsigned bits, int norm, float scale) {
-  require(bucket > 0, "bucket must be at least 1");
-  require(bits >= 2 && bits <= 8, "bits must be 2 to 8");
-  require(levels >= 1 && levels < 1u << (bits - 1), "levels must be 1 to 2^(bits - 1) - 1");
-  require(norm >= 0 && norm <= 2, "norm must be 0 (largest), 1 (length) or 2 (given)");
-  const std::size_t buckets = n / bucket + (n % bucket != 0);
-  require(nbytes == 4 * buckets + n / 8 * bits + (n % 8 * bits + 7) / 8,
-          "the code must have 4 bytes a bucket and the bits of all values");
-  return {bucket, levels, bits, static_cast<sparcml::Norm>(norm), scale};
+static sparcml::Grid as_grid(const sparcml::Buckets& buckets, unsigned levels) {
+  require(levels >= 1 && levels < 1u << (buckets.bits - 1),
+          "levels must be 1 to 2^(bits - 1) - 1");
+  return {buckets, levels};
 }
 
 void register_grid(nb::module_& m) {
@@ -20,7 +14,7 @@ void register_grid(nb::module_& m) {
       [](In<float> values, std::size_t bucket, unsigned levels, unsigned bits, int norm,
          float scale, std::uint64_t seed, Out<std::uint8_t> code) {
         const auto grid =
-            grid_of(values.size(), code.size(), bucket, levels, bits, norm, scale);
+            as_grid(as_buckets(values.size(), code.size(), bucket, bits, norm, scale), levels);
         nb::gil_scoped_release nogil;
         sparcml::to_grid(values.data(), values.size(), grid, seed, code.data());
       },
@@ -29,7 +23,8 @@ void register_grid(nb::module_& m) {
   m.def(
       "from_grid",
       [](Bytes code, std::size_t bucket, unsigned levels, unsigned bits, Out<float> values) {
-        const auto grid = grid_of(values.size(), code.size(), bucket, levels, bits, 2, 0);
+        const auto grid =
+            as_grid(as_buckets(values.size(), code.size(), bucket, bits, 2, 0), levels);
         nb::gil_scoped_release nogil;
         sparcml::from_grid(code.data(), values.size(), grid, values.data());
       },

@@ -20,6 +20,10 @@ void register_onebit(nb::module_& m);
 void register_scatter(nb::module_& m);
 void register_select(nb::module_& m);
 void register_whole(nb::module_& m);
+void register_moments(nb::module_& m);
+void register_natural(nb::module_& m);
+void register_scatter(nb::module_& m);
+void register_table(nb::module_& m);
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
@@ -41,4 +45,8 @@ NB_MODULE(_core, m) {
   register_scatter(m);
   register_select(m);
   register_whole(m);
+  register_moments(m);
+  register_natural(m);
+  register_scatter(m);
+  register_table(m);
 }

@@ -11,12 +11,15 @@ from .communicator import Communicator as Communicator
 from .errors import MismatchError as MismatchError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
+from .quantize import NUQSGD as NUQSGD
 from .quantize import QSGD as QSGD
 from .quantize import Byte as Byte
 from .quantize import Half as Half
 from .quantize import OneBit as OneBit
 from .quantize import Sign as Sign
 from .quantize import Whole as Whole
+from .quantize import Natural as Natural
+from .quantize import TernGrad as TernGrad
 from .ranks import from_group as from_group
 from .ranks import from_mpi as from_mpi
 from .ranks import launch as launch

@@ -5,7 +5,7 @@ Another one joins by one line, and has to keep every law in `test_laws.py`.
 
 import numpy as np
 
-from sparcml import QSGD
+from sparcml import NUQSGD, QSGD, Natural, TernGrad
 
 UNBIASED = [
     QSGD(2),
@@ -14,6 +14,12 @@ UNBIASED = [
     QSGD(3, bucket=64, norm="l2"),
     QSGD(levels=5, bucket=None, norm="l2"),
     QSGD(levels=1, bucket=100),
+    NUQSGD(2),
+    NUQSGD(4),
+    NUQSGD(8, bucket=None),
+    NUQSGD(3, bucket=50),
+    TernGrad(clip=None),
+    Natural(),
 ]
 RNG = np.random.default_rng(11)
 VECTORS = {

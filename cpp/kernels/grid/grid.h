@@ -9,29 +9,19 @@
 // after the point, and u has as many; F, 14 to 16, is so small that rounding errors vanish: a
 // value on the grid stays where it is.
 //
-//   code:  norm as float32, of each bucket | signed codes of b bits, packed (see packed.h)
-//
-// Decoding is code * (norm / s). The one code below -s that no value has, -2^(b-1), is NaN;
-// NaN does not count in a norm. An infinity makes the norm infinite: such a bucket decodes to
-// infinities and NaN. With a norm that was given, an infinity becomes NaN. So what was not a
-// number never comes back as one.
+// The code is laid out as in buckets.h; decoding is code * (norm / s).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/buckets.h"
 #include "kernels/isa.h"
 
 namespace sparcml {
 
-enum class Norm : int { largest, length, given };
-
-struct Grid {
-  std::size_t bucket;  // values, at least 1
-  unsigned levels;     // s, at least 1 and at most 2^(bits - 1) - 1
-  unsigned bits;       // 2 to 8
-  Norm norm;
-  float scale;  // the norm that is given
+struct Grid : Buckets {
+  unsigned levels;  // s, at least 1 and at most 2^(bits - 1) - 1
 };
 
 // `code` has 4 bytes a bucket and n * bits bits, padded to a byte.

@@ -43,3 +43,57 @@ def from_grid(
         out = memory.empty(count, np.float32)
     _core.from_grid(code, bucket, levels, bits, out)
     return out
+
+
+def to_table(
+    values: Floats,
+    bucket: int,
+    levels: Floats,
+    bits: int,
+    norm: int = LENGTH,
+    *,
+    scale: float = 0.0,
+    seed: int = 0,
+    out: Bytes | None = None,
+) -> Bytes:
+    """Values at random on any levels, which ascend from 0 to 1: shares of the norm."""
+    if out is None:
+        out = memory.empty(grid_nbytes(values.size, bucket, bits), np.uint8)
+    _core.to_table(values, bucket, levels, bits, norm, scale, seed, out)
+    return out
+
+
+def from_table(
+    code: Bytes,
+    count: int,
+    bucket: int,
+    levels: Floats,
+    bits: int,
+    out: Floats | None = None,
+) -> Floats:
+    """The values that such a code stands for."""
+    if out is None:
+        out = memory.empty(count, np.float32)
+    _core.from_table(code, bucket, levels, bits, out)
+    return out
+
+
+def to_natural(values: Floats, *, seed: int = 0, out: Bytes | None = None) -> Bytes:
+    """Each value at random to a power of two next to it: a sign and an exponent."""
+    if out is None:
+        out = memory.empty(values.size + -(-values.size // 8), np.uint8)
+    _core.to_natural(values, seed, out)
+    return out
+
+
+def from_natural(code: Bytes, count: int, out: Floats | None = None) -> Floats:
+    """The values that such a code stands for."""
+    if out is None:
+        out = memory.empty(count, np.float32)
+    _core.from_natural(code, out)
+    return out
+
+
+def moments(values: Floats) -> tuple[float, float, float, int]:
+    """The largest magnitude, sum, sum of squares and number of what is not NaN."""
+    return _core.moments(values)

@@ -11,3 +11,8 @@ from .qsgd import QSGD as QSGD
 from .registry import from_wire as from_wire
 from .sign import Sign as Sign
 from .whole import Whole as Whole
+from .natural import Natural as Natural
+from .nuqsgd import NUQSGD as NUQSGD
+from .qsgd import QSGD as QSGD
+from .registry import from_wire as from_wire
+from .terngrad import TernGrad as TernGrad

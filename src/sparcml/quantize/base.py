@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,17 +35,21 @@ class Code:
 
 
 class Quantizer(ABC):
-    """Codes float32 values in fewer bits; subclasses are frozen dataclasses.
+    """Codes float32 values in fewer bits; subclasses are frozen dataclasses."""
 
-    Attributes:
-        biased: Whether the decoded value is off on average; then error feedback is
-            needed to train with it.
-        keeps_zero: Whether a zero is decoded as a zero. If not, what a stream does not store
-            is never coded with the rest, even where that would be shorter.
-    """
+    @property
+    @abstractmethod
+    def biased(self) -> bool:
+        """Whether decoded values are off on average; then training needs error feedback."""
 
-    biased: ClassVar[bool]
-    keeps_zero: ClassVar[bool] = True
+    @property
+    def keeps_zero(self) -> bool:
+        """Whether a zero is decoded as a zero.
+
+        If not, what a stream does not store is never coded with the rest, even where that
+        would be shorter.
+        """
+        return True
 
     def encode(
         self, values: ArrayLike, seed: int = 0, out: NDArray[np.uint8] | None = None

@@ -11,6 +11,10 @@ from .half import FORMATS, Half
 from .onebit import OneBit
 from .qsgd import QSGD
 from .sign import Sign
+from .natural import Natural
+from .nuqsgd import NUQSGD
+from .qsgd import QSGD
+from .terngrad import TernGrad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +32,9 @@ READERS: dict[int, tuple[int, Callable[[bytes], Quantizer]]] = {
     9: (bits.SETTINGS.size, lambda settings: Sign(bits.bucket_of(settings))),
     10: (whole.SETTINGS.size, lambda s: whole.Whole(*whole.SETTINGS.unpack(s))),
     4: (8, QSGD.from_settings),
+    5: (8, NUQSGD.from_settings),
+    6: (0, lambda _: TernGrad()),
+    7: (0, lambda _: Natural()),
 }
 
 

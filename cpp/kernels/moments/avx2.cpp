@@ -1,0 +1,7 @@
+#include "kernels/moments/generic.h"
+
+namespace sparcml::avx2 {
+
+Moments moments(const float* values, std::size_t n) { return all_moments(values, n); }
+
+}  // namespace sparcml::avx2

@@ -1,0 +1,27 @@
+// The largest magnitude, the sum and the sum of squares of float32 values, in one pass. Sums
+// are in double and in one order (see norms.h). NaN does not count.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa.h"
+
+namespace sparcml {
+
+struct Moments {
+  float largest;
+  double sum, squares;
+  std::size_t count;  // of what is not NaN
+};
+
+Moments moments(const float* values, std::size_t n);
+
+namespace scalar {
+Moments moments(const float* values, std::size_t n);
+}  // namespace scalar
+namespace avx2 {
+Moments moments(const float* values, std::size_t n);
+}  // namespace avx2
+
+}  // namespace sparcml

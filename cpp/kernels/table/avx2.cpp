@@ -1,0 +1,116 @@
+#include "kernels/table/generic.h"
+#include "kernels/vectors.h"
+
+namespace sparcml::avx2 {
+namespace {
+
+// Eight rows fit in a register; more are gathered from memory.
+template <bool small>
+inline __m256 row(const float* rows, __m256i at) {
+  if (small) return _mm256_permutevar8x32_ps(_mm256_loadu_ps(rows), at);
+  return _mm256_i32gather_ps(rows, at, 4);
+}
+
+template <bool small>
+class Coder {
+ public:
+  Coder(const Steps& steps, Random random)
+      : steps_(steps), random_(random), times_(_mm256_set1_ps(steps.times)) {}
+
+  __m256i next(const float* v) {
+    const __m256i one = random_.next8(), two = random_.next8();
+    return to_bytes(code(v, lower(one)), code(v + 8, upper(one)), code(v + 16, lower(two)),
+                    code(v + 24, upper(two)));
+  }
+
+ private:
+  static __m256i lower(__m256i word) {
+    return _mm256_and_si256(word, _mm256_set1_epi32(0xFFFF));
+  }
+  static __m256i upper(__m256i word) { return _mm256_srli_epi32(word, 16); }
+
+  __m256i code(const float* from, __m256i random) const {
+    const __m256 v = _mm256_loadu_ps(from), sign = _mm256_set1_ps(-0.0f);
+    __m256 r = _mm256_mul_ps(_mm256_andnot_ps(sign, v), times_);
+    r = _mm256_min_ps(_mm256_set1_ps(1), r);
+    __m256i j = _mm256_setzero_si256();
+    for (unsigned step = steps_.rows.half; step; step /= 2) {
+      const __m256i there = _mm256_add_epi32(j, _mm256_set1_epi32(static_cast<int>(step)));
+      const __m256 edge = row<small>(steps_.rows.lower, there);
+      j = _mm256_blendv_epi8(j, there, _mm256_castps_si256(_mm256_cmp_ps(r, edge, _CMP_GE_OQ)));
+    }
+    const __m256 above = _mm256_sub_ps(r, row<small>(steps_.rows.lower, j));
+    const __m256 share = _mm256_mul_ps(_mm256_mul_ps(above, row<small>(steps_.rows.inverse, j)),
+                                       _mm256_set1_ps(65536));
+    __m256i up = _mm256_srai_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(share), random), 16);
+    up = _mm256_min_epi32(up, _mm256_set1_epi32(1));
+    const __m256i negative = _mm256_srai_epi32(_mm256_castps_si256(v), 31);
+    const __m256i size = _mm256_add_epi32(j, up);
+    const __m256i level = _mm256_sub_epi32(_mm256_xor_si256(size, negative), negative);
+    const __m256 odd = _mm256_cmp_ps(_mm256_sub_ps(v, v), v, _CMP_UNORD_Q);
+    return _mm256_blendv_epi8(level, _mm256_set1_epi32(steps_.none), _mm256_castps_si256(odd));
+  }
+
+  const Steps& steps_;
+  Random random_;
+  __m256 times_;
+};
+
+template <bool past_cache>
+struct Loops {
+  static void codes(const float* v, std::size_t n, const Steps& steps, Random random,
+                    std::int8_t* codes) {
+    if (steps.factor != 1 || steps.infinite)
+      PlainLoops::codes(v, n, steps, random, codes);
+    else if (steps.rows.count <= 8)
+      all_codes(v, n, Coder<true>(steps, random), codes);
+    else
+      all_codes(v, n, Coder<false>(steps, random), codes);
+  }
+
+  static bool has_direct(unsigned bits) { return bits == 2 || bits == 4; }
+
+  static void direct(const std::uint8_t* packed, std::size_t n, unsigned bits,
+                     const Values& bucket, float* v) {
+    look_up<past_cache>(packed, n, bits, bucket, v);
+  }
+
+  static void values(const std::int8_t* codes, std::size_t n, const Values& bucket, float* v) {
+    std::size_t i = 0;
+    if (bucket.plain) {
+      const __m256 norm = _mm256_set1_ps(bucket.norm), nan = _mm256_set1_ps(kNaN);
+      for (; i + 8 <= n; i += 8) {
+        const __m256i code =
+            _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + i)));
+        const __m256i least = _mm256_set1_epi32(static_cast<int>(kRows) - 1);
+        const __m256i at = _mm256_min_epi32(_mm256_abs_epi32(code), least);
+        __m256 x = _mm256_mul_ps(_mm256_i32gather_ps(bucket.rows.value, at, 4), norm);
+        const __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(code, 31), 31);
+        x = _mm256_xor_ps(x, _mm256_castsi256_ps(sign));
+        const __m256i none = _mm256_cmpeq_epi32(code, _mm256_set1_epi32(bucket.none));
+        const __m256 odd =
+            _mm256_or_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q), _mm256_castsi256_ps(none));
+        store<past_cache>(v + i, _mm256_blendv_ps(x, nan, odd));
+      }
+    }
+    for (; i < n; ++i) v[i] = bucket.of(codes[i]);
+  }
+};
+
+}  // namespace
+
+void to_table(const float* values, std::size_t n, Table table, std::uint64_t seed,
+              std::uint8_t* code) {
+  encode_buckets<Loops<false>, Steps>(values, n, Rows(table), seed, code);
+}
+
+void from_table(const std::uint8_t* code, std::size_t n, Table table, float* values) {
+  if (past_caches(values, n) && table.bucket % 8 == 0) {
+    decode_buckets<Loops<true>, Values>(code, n, Rows(table), values);
+    _mm_sfence();
+  } else {
+    decode_buckets<Loops<false>, Values>(code, n, Rows(table), values);
+  }
+}
+
+}  // namespace sparcml::avx2

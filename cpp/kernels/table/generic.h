@@ -1,0 +1,77 @@
+// One bucket's numbers, and one value at a time.
+#pragma once
+
+#include "kernels/op.h"
+#include "kernels/table/table.h"
+
+namespace sparcml {
+namespace {
+
+constexpr unsigned kRows = 128;
+
+// The table in a form to look things up in, with rows behind the last.
+struct Rows : Table {
+  explicit Rows(const Table& table) : Table(table) {
+    for (unsigned j = 0; j < kRows; ++j) {
+      lower[j] = j < count ? levels[j] : kInfinity;  // no value is above these
+      inverse[j] = j < count ? 1 / (levels[j + 1] - levels[j]) : 0;
+      value[j] = j <= count ? levels[j] : kNaN;
+    }
+    while (2 * half < count) half *= 2;
+  }
+
+  float lower[kRows], inverse[kRows], value[kRows];
+  unsigned half = 1;  // where a search begins: a power of two, the last below count if any
+};
+
+struct Steps {
+  Steps(float norm, const Rows& rows)
+      : rows(rows),
+        infinite(!(norm < kInfinity)),
+        factor(factor_of(norm)),
+        times(norm == 0 || infinite ? 0 : 1 / (norm * factor)),
+        none(code_of_nan(rows.bits)) {}
+
+  std::int8_t code(float v, std::uint32_t random) const {
+    float r = std::fabs(v) * factor * times + (v - v);  // no infinity is clipped: it is NaN
+    if (infinite) r = std::fabs(v) == kInfinity || v != v ? std::fabs(v) : 0;
+    if (r != r) return static_cast<std::int8_t>(none);
+    r = r > 1 ? 1 : r;
+    unsigned j = 0;
+    for (unsigned step = rows.half; step; step /= 2)
+      if (r >= rows.lower[j + step]) j += step;
+    const float share = (r - rows.lower[j]) * rows.inverse[j] * 65536.0f;
+    const std::int32_t up = (nearest(share) + static_cast<std::int32_t>(random)) >> 16;
+    const std::int32_t level = static_cast<std::int32_t>(j) + (up > 1 ? 1 : up);
+    return static_cast<std::int8_t>(v < 0 ? -level : level);
+  }
+
+  const Rows& rows;
+  static constexpr unsigned fraction = 16;
+  bool infinite;
+  float factor, times;
+  int none;
+};
+
+struct Values {
+  Values(float norm, const Rows& rows)
+      : rows(rows),
+        factor(factor_of(norm)),
+        norm(norm * factor),
+        none(code_of_nan(rows.bits)),
+        plain(factor == 1) {}
+
+  float of(int code) const {
+    if (code == none) return kNaN;
+    const float size = rows.value[code < 0 ? -code : code] * norm / factor;
+    return canonical(code < 0 ? -size : size);
+  }
+
+  const Rows& rows;
+  float factor, norm;
+  int none;
+  bool plain;
+};
+
+}  // namespace
+}  // namespace sparcml
