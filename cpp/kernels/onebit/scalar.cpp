@@ -3,19 +3,25 @@
 namespace sparcml {
 namespace {
 
+inline std::uint32_t bits_from(const float* v, float threshold) {
+  std::uint32_t group = 0;
+  for (std::size_t j = 0; j < kGroup; ++j)
+    group |= static_cast<std::uint32_t>(v[j] >= threshold) << j;
+  return group;
+}
+
 struct Loops {
   // Sums of the values below zero (and NaN), and of the others.
   class Classes {
    public:
     std::uint32_t operator()(const float* v) {
-      std::uint32_t group = 0;
-      for (std::size_t j = 0; j < kGroup; ++j) {
-        const bool high = v[j] >= 0;
-        low_[j % 8] += high ? 0.0 : v[j];
-        high_[j % 8] += high ? v[j] : 0.0;
-        group |= static_cast<std::uint32_t>(high) << j;
-      }
-      return group;
+      // In loops of their own: signs are hard to predict, and so no branch comes of them.
+      float low[kGroup], high[kGroup];
+      for (std::size_t j = 0; j < kGroup; ++j) high[j] = v[j] >= 0 ? v[j] : 0.0f;
+      for (std::size_t j = 0; j < kGroup; ++j) low[j] = v[j] >= 0 ? 0.0f : v[j];
+      for (std::size_t j = 0; j < kGroup; ++j) high_[j % 8] += high[j];
+      for (std::size_t j = 0; j < kGroup; ++j) low_[j % 8] += low[j];
+      return bits_from(v, 0);
     }
     double low() const { return tree(low_); }
     double high() const { return tree(high_); }
@@ -29,13 +35,11 @@ struct Loops {
    public:
     explicit Distances(float from) : from_(from) {}
     std::uint32_t operator()(const float* v) {
-      std::uint32_t group = 0;
       for (std::size_t j = 0; j < kGroup; ++j) {
         const double x = static_cast<double>(v[j]) - static_cast<double>(from_);
         sum_[j % 8] += __builtin_fabs(x);
-        group |= static_cast<std::uint32_t>(v[j] >= from_) << j;
       }
-      return group;
+      return bits_from(v, from_);
     }
     double sum() const { return tree(sum_); }
 

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "kernels/bits.h"
+#include "kernels/packed.h"
 #include "kernels/whole/whole.h"
 
 namespace sparcml {
@@ -16,56 +16,81 @@ constexpr std::size_t kGroup = 64;
 constexpr std::size_t kWords = 17;  // of a group of the widest codes, and one to read over
 
 // How far a sum of `most` steps may be off its multiple, in steps: each addition rounds.
-inline double slack(const Grid& grid) {
+inline float slack(const Grid& grid) {
   const double most = grid.most, ulps = (most * most + 2 * most) / (1 << 24);
-  return ulps < 0.25 ? ulps : 0.25;
+  return static_cast<float>(ulps < 0.25 ? ulps : 0.25);
 }
 
-// To the nearest whole number: adding 1.5 * 2^52 leaves no room for a fraction.
-inline double nearest(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
+// To the nearest whole number: adding 1.5 * 2^23 leaves no room for a fraction.
+inline float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
 
 // Returns whether all 64 are multiples.
-inline bool code_group(const float* v, const Grid& grid, double off, std::uint32_t* codes) {
-  const double step = grid.step, most = grid.most;
-  const std::uint32_t nan = (1u << grid.width) - 1;
-  int bad = 0;
+inline bool code_group(const float* v, const Grid& grid, float off, std::int32_t* codes) {
+  const auto most = static_cast<float>(grid.most);
+  const std::int32_t nan = (1 << grid.width) - 1;
+  std::int32_t misses[kGroup], bad = 0;  // in a loop of their own, or none would vectorise
   for (std::size_t j = 0; j < kGroup; ++j) {
-    const bool finite = v[j] - v[j] == 0;
-    const double x = finite ? v[j] / step : 0.0, k = nearest(x), far = x - k;
-    const bool fits = far <= off && far >= -off && k <= most && k >= -most;
-    bad |= !fits;
-    const double code = fits ? k + most : 0.0;
-    codes[j] = finite ? static_cast<std::uint32_t>(static_cast<std::int32_t>(code)) : nan;
+    const float x = (v[j] - v[j] == 0 ? v[j] : 0.0f) / grid.step, k = nearest(x);
+    const float far = __builtin_fabsf(x - k), size = __builtin_fabsf(k);
+    const float excess = far <= off ? size : 2 * most;  // also if they are NaN
+    misses[j] = excess <= most ? 0 : 1;
+    const float code = excess <= most ? k + most : 0.0f;
+    codes[j] = v[j] - v[j] == 0 ? static_cast<std::int32_t>(code) : nan;
   }
+  for (std::size_t j = 0; j < kGroup; ++j) bad |= misses[j];
   return !bad;
 }
 
-inline void pack_group(const std::uint32_t* codes, unsigned width, std::uint64_t* words) {
-  BitWriter writer(reinterpret_cast<std::uint8_t*>(words));
-  for (std::size_t j = 0; j < kGroup; ++j) writer.append(codes[j], width);
+inline void pack_group(const std::int32_t* codes, unsigned width, std::uint64_t* words) {
+  auto* to = reinterpret_cast<std::uint8_t*>(words);
+  if (width <= 8) {
+    std::uint8_t bytes[kGroup];
+    for (std::size_t j = 0; j < kGroup; ++j) bytes[j] = static_cast<std::uint8_t>(codes[j]);
+    for (std::size_t j = 0; j < kGroup; j += 8, to += width)
+      store64(to, squeeze8(load64(bytes + j), width));
+    return;
+  }
+  BitWriter writer(to);
+  for (std::size_t j = 0; j < kGroup; ++j)
+    writer.append(static_cast<std::uint64_t>(codes[j]), width);
+}
+
+inline void unpack_group(const std::uint64_t* words, unsigned width, std::int32_t* codes) {
+  const auto* from = reinterpret_cast<const std::uint8_t*>(words);
+  if (width <= 8) {
+    std::uint8_t bytes[kGroup];
+    for (std::size_t j = 0; j < kGroup; j += 8, from += width)
+      store64(bytes + j, spread8(load64(from), width));
+    for (std::size_t j = 0; j < kGroup; ++j) codes[j] = bytes[j];
+    return;
+  }
+  for (std::size_t j = 0; j < kGroup; ++j) {
+    const std::size_t at = j * width;
+    codes[j] = static_cast<std::int32_t>(load64(from + at / 8) >> at % 8 & ((1 << width) - 1));
+  }
 }
 
 // Returns whether all 64 codes are in use.
-inline bool value_group(const std::uint64_t* words, const Grid& grid, float* v) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(words);
-  const std::uint32_t nan = (1u << grid.width) - 1, last = 2 * grid.most;
-  int bad = 0;
+inline bool value_group(const std::int32_t* codes, const Grid& grid, float* v) {
+  const std::int32_t nan = (1 << grid.width) - 1;
+  const auto last = static_cast<std::int32_t>(2 * grid.most);
+  std::int32_t used[kGroup], largest = 0;
+  const auto most = static_cast<std::int32_t>(grid.most);
   for (std::size_t j = 0; j < kGroup; ++j) {
-    const std::size_t at = j * grid.width;
-    const auto code = static_cast<std::uint32_t>(load64(bytes + at / 8) >> at % 8) & nan;
-    bad |= code > last && code != nan;
-    const auto k = static_cast<float>(static_cast<std::int32_t>(code - grid.most));
-    v[j] = code == nan ? std::numeric_limits<float>::quiet_NaN() : k * grid.step;
+    const float x = static_cast<float>(codes[j] - most) * grid.step;
+    v[j] = codes[j] == nan ? std::numeric_limits<float>::quiet_NaN() : x;
   }
-  return !bad;
+  for (std::size_t j = 0; j < kGroup; ++j) used[j] = codes[j] == nan ? 0 : codes[j];
+  for (std::size_t j = 0; j < kGroup; ++j) largest = used[j] > largest ? used[j] : largest;
+  return largest <= last;
 }
 
 inline std::size_t all_to_whole(const float* v, std::size_t n, const Grid& grid,
                                 std::uint8_t* packed) {
-  const double off = slack(grid);
+  const float off = slack(grid);
   for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * grid.width) {
     const std::size_t size = n - i < kGroup ? n - i : kGroup;
-    std::uint32_t codes[kGroup];
+    std::int32_t codes[kGroup];
     std::uint64_t words[kWords];
     float last[kGroup] = {};
     if (size < kGroup) std::memcpy(last, v + i, size * sizeof(float));
@@ -84,7 +109,9 @@ inline std::size_t all_from_whole(const std::uint8_t* packed, std::size_t n, con
     std::uint64_t words[kWords] = {};
     std::memcpy(words, packed, (size * grid.width + 7) / 8);
     float last[kGroup];
-    if (!value_group(words, grid, size < kGroup ? last : v + i)) return i;
+    std::int32_t codes[kGroup];
+    unpack_group(words, grid.width, codes);
+    if (!value_group(codes, grid, size < kGroup ? last : v + i)) return i;
     if (size < kGroup) std::memcpy(v + i, last, size * sizeof(float));
   }
   return n;

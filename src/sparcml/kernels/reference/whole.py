@@ -9,10 +9,11 @@ def to_whole(
 ) -> NDArray[np.uint8] | None:
     """Each value / step + most in the fewest bits; None if one is no such multiple."""
     width, finite = (2 * most).bit_length(), np.isfinite(values)
-    x = np.where(finite, values, 0).astype(np.float64) / np.float32(step)
-    k = np.rint(x)
-    off = min(0.25, (most * most + 2 * most) / 2**24)
-    if (np.abs(x - k) > off).any() or (np.abs(k) > most).any():
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = np.where(finite, values, np.float32(0)) / np.float32(step)
+        k = np.rint(x)
+    off = np.float32(min(0.25, (most * most + 2 * most) / 2**24))
+    if (np.abs(k) > most).any() or (np.abs(x - k) > off).any():
         return None
     codes = np.where(finite, k + most, 2**width - 1).astype(np.uint32)
     bits = codes[:, None] >> np.arange(width, dtype=np.uint32) & 1
