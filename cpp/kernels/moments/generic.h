@@ -1,4 +1,4 @@
-// The loop behind both instruction sets; the compiler vectorises it as its file's flags allow.
+// Lanes of sums, and one value at a time.
 #pragma once
 
 #include "kernels/moments/moments.h"
@@ -10,41 +10,34 @@ namespace {
 struct Lanes {
   float largest[8] = {};
   double sum[8] = {}, squares[8] = {};
-  std::uint32_t missing[8] = {};
+  std::size_t count = 0;
 
   void add(const float* v, std::size_t n) {
     for (std::size_t j = 0; j < n; ++j) {
-      const bool number = v[j] == v[j];
-      const float x = number ? v[j] : 0, size = std::fabs(x);
+      const float x = v[j] == v[j] ? v[j] : 0, size = std::fabs(x);
       const double wide = x;
       largest[j] = size > largest[j] ? size : largest[j];
       sum[j] += wide;
       squares[j] += wide * wide;
-      missing[j] += number ? 0 : 1;
+      count += v[j] == v[j];
     }
   }
 };
 
 constexpr std::size_t kPiece = std::size_t{1} << 30;  // before a count of 32 bits overflows
 
+// Loops::add takes a piece but for its last few values, and says how many it took.
+template <class Loops>
 inline Moments all_moments(const float* values, std::size_t n) {
   Lanes lanes;
-  Moments all{0, 0, 0, n};
   for (std::size_t start = 0; start < n; start += kPiece) {
-    const std::size_t end = n - start < kPiece ? n : start + kPiece;
-    std::size_t i = start;
-    for (; i + 8 <= end; i += 8) lanes.add(values + i, 8);
-    lanes.add(values + i, end - i);
-    for (std::uint32_t& missing : lanes.missing) {
-      all.count -= missing;
-      missing = 0;
-    }
+    const std::size_t piece = n - start < kPiece ? n - start : kPiece;
+    const std::size_t done = Loops::add(values + start, piece, lanes);
+    lanes.add(values + start + done, piece - done);
   }
-  for (float largest : lanes.largest)
-    all.largest = largest > all.largest ? largest : all.largest;
-  all.sum = tree(lanes.sum);
-  all.squares = tree(lanes.squares);
-  return all;
+  float most = 0;
+  for (float largest : lanes.largest) most = largest > most ? largest : most;
+  return {most, tree(lanes.sum), tree(lanes.squares), lanes.count};
 }
 
 }  // namespace

@@ -18,10 +18,17 @@ struct Rows : Table {
       value[j] = j <= count ? levels[j] : kNaN;
     }
     while (2 * half < count) half *= 2;
+    first = bits_of(levels[1]) >> 23;
+    powers = bits_of(levels[1]) == first << 23 && first > 0;
+    for (unsigned j = 1; j < count; ++j) powers = powers && levels[j + 1] == 2 * levels[j];
   }
 
+  static std::uint32_t bits_of(float x) { return sparcml::bits(x); }
+
   float lower[kRows], inverse[kRows], value[kRows];
-  unsigned half = 1;  // where a search begins: a power of two, the last below count if any
+  unsigned half = 1;    // where a search begins: a power of two, the last below count if any
+  bool powers;          // whether each level is a power of two, twice the one before
+  std::uint32_t first;  // the exponent of level 1 then
 };
 
 struct Steps {
