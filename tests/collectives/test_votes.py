@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import Sign, Stream
+from sparcml import Sign, Stream, TernGrad, Whole
 
 from .. import laws
 from .test_quantized import QUANTIZING
@@ -73,6 +73,49 @@ def test_a_vote_with_nan_is_nan_where_it_was_counted():
     for total, _ in run(inputs, algorithm="ssar_split_allgather", quantize=Sign(scale=1.0)):
         assert np.isnan(total[5])
         np.testing.assert_array_equal(total[1001:], signs(signs(inputs).sum(axis=0))[1001:])
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("algorithm", QUANTIZING)
+@pytest.mark.parametrize("scale", [2.0, 0.3])
+def test_ternaries_of_one_scale_add_up_exactly(algorithm, ranks, scale):
+    coder = TernGrad(scale=scale)
+    inputs = np.random.default_rng(7).standard_normal((ranks, 3001)).astype(np.float32)
+    results = run(inputs, algorithm=algorithm, quantize=coder)
+    if ranks == 1:
+        np.testing.assert_array_equal(results[0][0], inputs[0])
+        return
+    total = results[0][0]
+    times = np.rint(total / np.float32(scale))
+    assert np.abs(times).max() <= ranks
+    np.testing.assert_array_equal(total, times.astype(np.float32) * np.float32(scale))
+    parts = np.array([seen for _, seen in results])
+    # Nothing was coded but the ranks' own vectors: each part is one of -1, 0 and 1 scales.
+    rounded = np.rint(parts / np.float32(scale))
+    np.testing.assert_allclose(parts, rounded * scale, atol=1e-6 * scale)
+    assert np.abs(rounded).max() <= 1
+    np.testing.assert_array_equal(rounded.sum(axis=0), times)
+    for other, _ in results:
+        np.testing.assert_array_equal(other, total)
+
+
+def test_sums_of_ternaries_take_few_bits():
+    coder = TernGrad(scale=1.0)
+    assert coder.for_sums(8) == Whole(1.0, 8)
+    assert TernGrad().for_sums(8) == TernGrad()
+    assert Sign(scale=1.0).for_sums(8) == Sign(scale=1.0)
+    assert Whole(1.0, 8).nbytes(8) == 5
+    inputs = gradients(4, 1 << 16)
+
+    def body(comm):
+        comm.stats.reset()
+        comm.allreduce(inputs[comm.rank], algorithm="dsar_split_allgather", quantize=coder)
+        return comm.stats.bytes
+
+    share = (1 << 16) // 4
+    up, down = share * 2 // 8 + 4, share * 4 // 8 + 8  # 2 bits, and log2(2 * 4 + 1)
+    for sent in sparcml.launch(body, 4):
+        assert sent <= 3 * (32 + up + 32 + down)
 
 
 def test_who_stores_nothing_does_not_vote():

@@ -6,13 +6,11 @@ from .byte import Byte as Byte
 from .half import Half as Half
 from .measure import Measured as Measured
 from .measure import measure as measure
+from .natural import Natural as Natural
+from .nuqsgd import NUQSGD as NUQSGD
 from .onebit import OneBit as OneBit
 from .qsgd import QSGD as QSGD
 from .registry import from_wire as from_wire
 from .sign import Sign as Sign
-from .whole import Whole as Whole
-from .natural import Natural as Natural
-from .nuqsgd import NUQSGD as NUQSGD
-from .qsgd import QSGD as QSGD
-from .registry import from_wire as from_wire
 from .terngrad import TernGrad as TernGrad
+from .whole import Whole as Whole

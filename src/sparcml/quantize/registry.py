@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from . import bits, whole
 from .byte import SETTINGS, Byte
 from .half import FORMATS, Half
+from .natural import Natural
+from .nuqsgd import NUQSGD
 from .onebit import OneBit
 from .qsgd import QSGD
 from .sign import Sign
-from .natural import Natural
-from .nuqsgd import NUQSGD
-from .qsgd import QSGD
 from .terngrad import TernGrad
 
 if TYPE_CHECKING:
@@ -28,13 +27,13 @@ READERS: dict[int, tuple[int, Callable[[bytes], Quantizer]]] = {
     1: (0, lambda _: Half(HALVES[1])),
     2: (0, lambda _: Half(HALVES[2])),
     3: (SETTINGS.size, lambda settings: Byte(*SETTINGS.unpack(settings))),
-    8: (bits.SETTINGS.size, lambda settings: OneBit(bits.bucket_of(settings))),
-    9: (bits.SETTINGS.size, lambda settings: Sign(bits.bucket_of(settings))),
-    10: (whole.SETTINGS.size, lambda s: whole.Whole(*whole.SETTINGS.unpack(s))),
     4: (8, QSGD.from_settings),
     5: (8, NUQSGD.from_settings),
     6: (0, lambda _: TernGrad()),
     7: (0, lambda _: Natural()),
+    8: (bits.SETTINGS.size, lambda settings: OneBit(bits.bucket_of(settings))),
+    9: (bits.SETTINGS.size, lambda settings: Sign(bits.bucket_of(settings))),
+    10: (whole.SETTINGS.size, lambda s: whole.Whole(*whole.SETTINGS.unpack(s))),
 }
 
 

@@ -12,6 +12,7 @@ from .. import kernels
 from .base import Quantizer
 from .buckets import bucket_of
 from .qsgd import omega_of_max
+from .whole import MOST, Whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,6 +72,17 @@ class TernGrad(Quantizer):
     def nbytes(self, count: int) -> int:
         """Two bits a value, and four bytes."""
         return kernels.grid_nbytes(count, bucket_of(None, count), 2)
+
+    def for_sums(self, ranks: int) -> Quantizer:
+        """With a shared scale sums are whole multiples of it, and stay exact."""
+        if self.scale is None or ranks > MOST:
+            return self
+        return Whole(self.scale, ranks)
+
+    @property
+    def codes_own(self) -> bool:
+        """With a shared scale, or sums would not be multiples of it."""
+        return self.scale is not None
 
     def omega(self, size: int) -> float:
         """E||Q(v) - v||^2 <= omega ||v||^2, for the clipped vector; no bound with `scale`."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SETTINGS = struct.Struct("<fI")
+MOST = 2**15 - 1
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Whole(Quantizer):
     def __post_init__(self) -> None:
         if not 0 < np.float32(self.step) < np.inf:
             raise ValueError(f"Whole: step must be positive, got {self.step}")
-        if not 1 <= self.most < 2**15:
-            raise ValueError(f"Whole: most must be from 1 to 32767, got {self.most}")
+        if not 1 <= self.most <= MOST:
+            raise ValueError(f"Whole: most must be from 1 to {MOST}, got {self.most}")
 
     def nbytes(self, count: int) -> int:
         """log2(2 most + 1) bits a value, rounded up."""
