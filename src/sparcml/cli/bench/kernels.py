@@ -8,7 +8,13 @@ import numpy as np
 import typer
 
 from sparcml import kernels as loops
-from sparcml.cli.bench import kernel_bits, kernel_coding, kernel_dense, kernel_merges
+from sparcml.cli.bench import (
+    kernel_bits,
+    kernel_coding,
+    kernel_dense,
+    kernel_merges,
+    kernel_select,
+)
 from sparcml.cli.bench.common import (
     Clock,
     Column,
@@ -24,7 +30,7 @@ from sparcml.cli.bench.common import (
 from sparcml.cli.bench.kernel_case import Case
 
 SEED = 1
-SUBJECTS = (kernel_merges, kernel_dense, kernel_coding, kernel_bits)
+SUBJECTS = (kernel_merges, kernel_dense, kernel_coding, kernel_select, kernel_bits)
 
 COLUMNS = (
     Column("kernel", "kernel", "", 26),

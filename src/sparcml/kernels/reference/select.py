@@ -22,10 +22,15 @@ def ranks(values: Values[Float]) -> NDArray[Any]:
 
 def top_k(values: Values[Float], k: int) -> Entries[Float]:
     """The k entries of largest magnitude, ascending; of equal ones the first."""
-    order = np.argsort(
-        np.iinfo(np.int64).max - ranks(values).astype(np.int64), kind="stable"
-    )
-    indices = np.sort(order[:k]).astype(np.uint32)
+    rank = ranks(values)
+    k = min(k, rank.size)
+    if k == 0:
+        return np.empty(0, np.uint32), values[:0]
+    kth = np.partition(rank, rank.size - k)[rank.size - k]
+    chosen = rank > kth
+    ties = np.flatnonzero(rank == kth)
+    chosen[ties[: k - np.count_nonzero(chosen)]] = True
+    indices = np.flatnonzero(chosen).astype(np.uint32)
     return indices, values[indices]
 
 
