@@ -4,6 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernels/select/magnitude.h"
@@ -12,12 +15,16 @@ namespace sparcml {
 namespace {
 
 constexpr int kDigit = 12;  // bits that one pass of the radix search settles
-constexpr std::size_t kFew = 256;
+constexpr std::size_t kFew = 256, kMany = 1 << 14;
 
-// The k-th largest rank of ranks that are all in [low, high], from the highest digit down.
+// The k-th largest rank of some values, from the highest digit down.
 template <class T>
-Rank<T> kth_by_digits(const T* values, std::size_t size, std::size_t k, Rank<T> low,
-                      Rank<T> high) {
+Rank<T> kth_by_digits(const T* values, std::size_t size, std::size_t k) {
+  Rank<T> low = kNone<T>, high = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    low = std::min(low, rank(values[i]));
+    high = std::max(high, rank(values[i]));
+  }
   for (;;) {
     int shift = 0;
     while (Bits<T>(high - low) >> shift >> kDigit) ++shift;
@@ -34,21 +41,61 @@ Rank<T> kth_by_digits(const T* values, std::size_t size, std::size_t k, Rank<T> 
   }
 }
 
+// The same of a few values.
+template <class T>
+Rank<T> kth_of_few(const T* values, std::size_t size, std::size_t k) {
+  std::vector<Rank<T>> ranks(size);
+  for (std::size_t i = 0; i < size; ++i) ranks[i] = rank(values[i]);
+  std::nth_element(ranks.begin(), ranks.begin() + (k - 1), ranks.end(), std::greater<>());
+  return ranks[k - 1];
+}
+
+// Of many values: between which two of a sample it very likely lies (Floyd and Rivest).
+template <class T>
+std::pair<Rank<T>, Rank<T>> bracket(const T* values, std::size_t size, std::size_t k) {
+  constexpr std::size_t count = 1 << 13, margin = 5 * 45;  // five standard deviations at most
+  std::vector<Rank<T>> ranks(count);
+  for (std::size_t i = 0; i < count; ++i) ranks[i] = rank(values[i * (size / count)]);
+  const auto place = static_cast<std::size_t>(double(k) / double(size) * count);
+  const auto nth = [&](std::size_t n) {
+    std::nth_element(ranks.begin(), ranks.begin() + n, ranks.end(), std::greater<>());
+    return ranks[n];
+  };
+  const Rank<T> low = place + margin < count ? nth(place + margin) : 0;
+  return {low, place > margin ? nth(place - margin) : kNone<T>};
+}
+
+// Of many values: those in the bracket are looked through, if they are few as expected.
+template <class T>
+Rank<T> kth_of_many(const T* values, std::size_t size, std::size_t k) {
+  const auto [low, high] = bracket(values, size, k);
+  const std::size_t few = size / 8, room = few + kWord + 8;
+  const std::unique_ptr<T[]> between(new T[room]);  // not filled with zeros
+  const std::unique_ptr<std::uint32_t[]> places(new std::uint32_t[room]);
+  std::size_t found = 0, above = 0, start = 0;
+  for (; start < size && found <= few; start += kWord) {
+    const T* word = values + start;
+    const std::size_t left = size - start;
+    const bool whole = left >= kWord;
+    const auto larger = whole ? word_above(word, high) : tail_above(word, left, high);
+    const auto least = whole ? word_above(word, low - 1) : tail_above(word, left, low - 1);
+    const std::uint64_t mask = least & ~larger;
+    if (whole)
+      spill_word(word, 0, mask, __builtin_popcountll(mask), &places[found], &between[found]);
+    else
+      spill_exactly(word, 0, mask, &places[found], &between[found]);
+    above += __builtin_popcountll(larger);
+    found += __builtin_popcountll(mask);
+  }
+  if (start < size || above >= k || above + found < k) return kth_by_digits(values, size, k);
+  return kth_of_few(between.get(), found, k - above);
+}
+
 // The k-th largest rank of some values; 1 <= k <= size.
 template <class T>
 Rank<T> kth_rank(const T* values, std::size_t size, std::size_t k) {
-  if (size <= kFew) {
-    Rank<T> ranks[kFew];
-    for (std::size_t i = 0; i < size; ++i) ranks[i] = rank(values[i]);
-    std::nth_element(ranks, ranks + (k - 1), ranks + size, std::greater<>());
-    return ranks[k - 1];
-  }
-  Rank<T> low = kNone<T>, high = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    low = std::min(low, rank(values[i]));
-    high = std::max(high, rank(values[i]));
-  }
-  return kth_by_digits(values, size, k, low, high);
+  if (size <= kFew) return kth_of_few(values, size, k);
+  return size < kMany ? kth_by_digits(values, size, k) : kth_of_many(values, size, k);
 }
 
 // The lowest `count` ones of a word.
