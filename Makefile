@@ -52,7 +52,7 @@ LINK := 1gbit mpi $(abspath $(BIN))/python
 bench-cluster: $(VENV)/.dev
 	@test -x $(CLUSTER) || { echo "bench-cluster: $(CLUSTER) is missing; it starts ranks behind slow links"; exit 1; }
 	$(ON_CLUSTER) 8 $(LINK) -m sparcml bench allreduce $(SUMS) --runs 10 --link 1gbit \
-	  --algorithms $(SPARSE) --quantize none,byte --json $(RESULTS)-cluster-8.json
+	  --algorithms $(SPARSE) --quantize none,qsgd8 --json $(RESULTS)-cluster-8.json
 	$(ON_CLUSTER) 4 $(LINK) -m sparcml bench allreduce --sizes 16M --density 1 --runs 10 --link 1gbit \
 	  --algorithms $(DENSE) --json $(RESULTS)-cluster-4.json
 	$(ON_CLUSTER) 2 $(LINK) benchmarks/run_overlap.py --json $(RESULTS)-overlap.json

@@ -13,7 +13,6 @@ from .errors import TransportError as TransportError
 from .errors import WireError as WireError
 from .quantize import NUQSGD as NUQSGD
 from .quantize import QSGD as QSGD
-from .quantize import Byte as Byte
 from .quantize import Half as Half
 from .quantize import OneBit as OneBit
 from .quantize import Sign as Sign

@@ -78,14 +78,14 @@ def test_coded_values_and_the_bound_of_a_link(tmp_path):
     file = tmp_path / "allreduce.json"
     done = bench(
         *("allreduce", "-n", "2", "--sizes", "16K", "--density", "0.1,1"),
-        *("--algorithms", "ring,dsar_split_allgather,auto", "--quantize", "none,byte"),
+        *("--algorithms", "ring,dsar_split_allgather,auto", "--quantize", "none,qsgd8"),
         *("--runs", "3", "--link", "100mbit", "--json", str(file)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads(file.read_text())["rows"]
     ours = ["ring", "dsar_split_allgather", "auto", "dsar_split_allgather", "auto"]
     assert [row["algorithm"] for row in rows] == ["mpi_allreduce", *ours] * 2
-    assert [row["quantize"] for row in rows[:6]] == [None] * 4 + ["Byte"] * 2
+    assert [row["quantize"] for row in rows[:6]] == [None] * 4 + ["QSGD8"] * 2
     plain, coded = rows[2], rows[4]
     assert coded["wire"] < 0.6 * plain["wire"]
     assert plain["bound"] == pytest.approx(1e6 * plain["wire"] / 12.5e6, rel=1e-4)

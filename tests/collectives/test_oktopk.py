@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import Byte, Communicator, Half, Stream, WireError, wire
+from sparcml import QSGD, Communicator, Half, Stream, WireError, wire
 from sparcml.collectives.reuse import EDGES_EVERY, MOST, THRESHOLD_EVERY
 from sparcml.transport import ThreadTransport, World
 
@@ -404,7 +404,7 @@ def test_error_feedback_loses_nothing(ranks):
     np.testing.assert_array_equal(sum(a for a, _, _ in results), applied + owed)
 
 
-@pytest.mark.parametrize("coder", [Half(), Byte()], ids=str)
+@pytest.mark.parametrize("coder", [Half(), QSGD(8)], ids=str)
 @pytest.mark.parametrize("density", [0.02, 0.3])
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_quantized_parts_add_up(ranks, density, coder):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import Byte, Half, OneBit, Sign, Stream
+from sparcml import QSGD, Half, OneBit, Sign, Stream
 from sparcml.collectives import ALLREDUCES
 
 from .. import laws
 
-CODERS = (Half(), Half("bfloat16"), Byte(), Byte(bucket=100))
+CODERS = (Half(), Half("bfloat16"), QSGD(8), QSGD(8, bucket=100))
 QUANTIZING = tuple(name for name in laws.LOSSLESS if ALLREDUCES[name].quantizes)
 
 
@@ -81,15 +81,15 @@ def test_bytes_on_the_wire_shrink(algorithm):
 
     def body(comm):
         sent = []
-        for coder in (None, Half(), Byte()):
+        for coder in (None, Half(), QSGD(8)):
             comm.stats.reset()
             comm.allreduce(inputs[comm.rank], algorithm=algorithm, quantize=coder)
             sent.append(comm.stats.bytes)
         return sent
 
-    for raw, half, byte in sparcml.launch(body, 4):
+    for raw, half, qsgd in sparcml.launch(body, 4):
         assert half < 0.65 * raw
-        assert byte < 0.45 * raw
+        assert qsgd < 0.45 * raw
 
 
 def test_what_is_lossless_says_so():
@@ -113,7 +113,7 @@ def test_the_mean_and_its_parts():
     inputs = list(vectors(3))
 
     def body(comm):
-        return comm.allreduce(inputs[comm.rank], "mean", quantize=Byte(), return_seen=True)
+        return comm.allreduce(inputs[comm.rank], "mean", quantize=QSGD(8), return_seen=True)
 
     results = sparcml.launch(body, 3)
     parts = sum(seen.to_dense() for _, seen in results)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcml import Byte, Half, Stream, kernels, wire
+from sparcml import QSGD, Half, Stream, kernels, wire
 from sparcml.wire import indices
 from sparcml.wire.encoding import _is_crowded
 from sparcml.wire.header import HELD_DENSE
@@ -13,7 +13,7 @@ from sparcml.wire.header import HELD_DENSE
 from .test_hostile import resealed
 
 TAG = wire.Tag(call=24, sequence=1)
-CODERS = [None, Half(), Byte(16)]
+CODERS = [None, Half(), QSGD(4, 16)]
 
 
 def dense(rng, size, density, dtype=np.float32, fill=0.0, empty=0):

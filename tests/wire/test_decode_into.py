@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcml import Byte, Half, Stream, WireError, wire
+from sparcml import QSGD, Half, Natural, Stream, WireError, wire
 from sparcml.stream.switch import densify
 from sparcml.wire import indices
 
@@ -57,7 +57,7 @@ def parted(whole, x):
 @pytest.mark.parametrize("kind", NNZ, ids=indices.NAMES.get)
 def test_every_format(kind, block, dtype, fill, held_dense):
     x = part(kind, block, dtype, fill, held_dense)
-    for coder in (None, Half(), Half("bfloat16"), Byte(16)):
+    for coder in (None, Half(), Half("bfloat16"), QSGD(3, 16), Natural()):
         if coder is not None and kind != indices.DENSE:
             x = Stream.trusted(x.size, x.raw_indices, abs(x.raw_values), block, fill)
         message = encoded(x, coder)
@@ -90,7 +90,7 @@ def refused(message, x):
     assert (parted(whole, x)[1] == OUTSIDE).all()
 
 
-@pytest.mark.parametrize("coder", [None, Half(), Byte(16)], ids=str)
+@pytest.mark.parametrize("coder", [None, Half(), QSGD(8, 16)], ids=str)
 @pytest.mark.parametrize("kind", NNZ, ids=indices.NAMES.get)
 def test_damage_is_noticed(kind, coder):
     x = part(kind)

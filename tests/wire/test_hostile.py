@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcml import QSGD, Byte, Half, OneBit, Sign, Stream, Whole, WireError, wire
+from sparcml import (
+    NUQSGD,
+    QSGD,
+    Half,
+    Natural,
+    OneBit,
+    Sign,
+    Stream,
+    TernGrad,
+    Whole,
+    WireError,
+    wire,
+)
 from sparcml.wire.header import CRC_AT, SIZE, checksum
 
 from ..laws import sparse
@@ -20,24 +32,30 @@ GOOD = {
     "bitmap": sparse(RNG, 200, 80),
     "dense": Stream.from_dense(np.arange(1, 20, dtype=np.float64)),
     "float16": sparse(RNG, 900, 31),
-    "byte": sparse(RNG, 900, 35),
     "one bit": sparse(RNG, 900, 35),
     "sign": Stream.from_dense(np.arange(1, 100, dtype=np.float32)),
     "whole": sparse(RNG, 900, 37),
     "elias": sparse(RNG, 900, 90),
     "packed": sparse(RNG, 900, 9),
+    "qsgd": sparse(RNG, 900, 35),
+    "nuqsgd": sparse(RNG, 900, 36),
+    "terngrad": sparse(RNG, 900, 37),
+    "natural": sparse(RNG, 900, 38),
     "held dense": Stream.trusted(500, None, np.array([0, 0, 0, 1, 0] * 100, np.float32)),
 }
 
 
 CODERS = {
     "float16": Half(),
-    "byte": Byte(16),
     "one bit": OneBit(10),
     "sign": Sign(),
     "whole": Whole(1.0, 8),
     "elias": QSGD(levels=5, bucket=30, norm="l2", coder="elias"),
     "packed": QSGD(bits=8, coder="elias"),
+    "qsgd": QSGD(4, 16),
+    "nuqsgd": NUQSGD(3, 16),
+    "terngrad": TernGrad(),
+    "natural": Natural(),
 }
 
 if find_spec("constriction") is not None:

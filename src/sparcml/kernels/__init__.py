@@ -4,12 +4,10 @@ from . import _core
 from .coding import bitmap_decode as bitmap_decode
 from .coding import bitmap_encode as bitmap_encode
 from .coding import crc32c as crc32c
-from .coding import from_bytes as from_bytes
 from .coding import from_half as from_half
 from .coding import gap_decode as gap_decode
 from .coding import gap_encode as gap_encode
 from .coding import gap_plan as gap_plan
-from .coding import to_bytes as to_bytes
 from .coding import to_half as to_half
 from .elias import elias_decode as elias_decode
 from .elias import elias_encode as elias_encode

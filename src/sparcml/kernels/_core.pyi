@@ -22,12 +22,6 @@ def bitmap_encode(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), 
 def bitmap_decode(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], nnz: int, blocks: int, out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """the nnz positions of the ones in data"""
 
-def to_bytes(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bucket: int, scales: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], codes: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Values as signed bytes, scaled by each bucket's largest magnitude"""
-
-def from_bytes(scales: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], codes: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], bucket: int, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """The values that these bytes and scales stand for"""
-
 def crc32c(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], crc: int = 0) -> int:
     """CRC-32C of data, going on from crc"""
 

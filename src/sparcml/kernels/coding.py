@@ -91,22 +91,3 @@ def from_half(
         out = memory.empty(bits.size, np.float32)
     _core.from_half(bits, out, bfloat)
     return out
-
-
-def to_bytes(
-    values: NDArray[np.float32], bucket: int
-) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-    """A scale for each bucket, and each value as a signed byte of it."""
-    scales = memory.empty(-(-values.size // bucket), np.float32)
-    codes = memory.empty(values.size, np.int8)
-    _core.to_bytes(values, bucket, scales, codes)
-    return scales, codes
-
-
-def from_bytes(
-    scales: NDArray[np.float32], codes: NDArray[np.int8], bucket: int
-) -> NDArray[np.float32]:
-    """The values that bytes and scales stand for."""
-    values = memory.empty(codes.size, np.float32)
-    _core.from_bytes(scales, codes, bucket, values)
-    return values

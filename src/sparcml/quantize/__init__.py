@@ -2,7 +2,6 @@
 
 from .base import Code as Code
 from .base import Quantizer as Quantizer
-from .byte import Byte as Byte
 from .half import Half as Half
 from .measure import Measured as Measured
 from .measure import measure as measure

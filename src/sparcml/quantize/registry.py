@@ -26,7 +26,6 @@ HALVES = {number: name for name, number in FORMATS.items()}
 READERS: dict[int, tuple[int, Callable[[bytes], Quantizer]]] = {
     1: (0, lambda _: Half(HALVES[1])),
     2: (0, lambda _: Half(HALVES[2])),
-    3: (SETTINGS.size, lambda settings: Byte(*SETTINGS.unpack(settings))),
     4: (8, QSGD.from_settings),
     5: (8, NUQSGD.from_settings),
     6: (0, lambda _: TernGrad()),

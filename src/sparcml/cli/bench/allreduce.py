@@ -16,11 +16,11 @@ from sparcml.cli.bench.report import Progress, Report
 from sparcml.cli.bench.sums import EVERY, OURS, Trial, quantizes
 from sparcml.cli.bench.vectors import Problem
 from sparcml.cli.start import start_self, under_launcher
-from sparcml.quantize import Byte, Half, Quantizer
+from sparcml.quantize import QSGD, Half, Quantizer
 
 COMMAND = "sparcml bench allreduce"
 DTYPES = ("float32", "float64")
-CODINGS = {"none": None, "byte": Byte(), "half": Half()}
+CODINGS = {"none": None, "qsgd8": QSGD(8), "half": Half()}
 
 
 def allreduce(

@@ -29,6 +29,11 @@ SILENT = (*PEERS, "native")  # an engine does not say what it sends
 WARM_UPS, MOST_RUNS = 2, 1000
 
 
+def called(quantizer: Quantizer) -> str:
+    """A short name for a row: its kind, with its bits if they can differ."""
+    return f"{type(quantizer).__name__}{getattr(quantizer, 'bits', '')}"
+
+
 def quantizes(algorithm: str) -> bool:
     """Whether values can be coded on its way."""
     return algorithm == "auto" or (
@@ -96,7 +101,7 @@ class Trial:
         if algorithm in PEERS:  # the faster of them
             self._dense = min(row["p50"], self._dense or np.inf)
         row["speedup"] = None if self._dense is None else self._dense / row["p50"]
-        coding = None if quantizer is None else type(quantizer).__name__
+        coding = None if quantizer is None else called(quantizer)
         names = {"algorithm": algorithm, "choice": choice, "quantize": coding}
         return {**names, **row, "wrong": wrong}
 

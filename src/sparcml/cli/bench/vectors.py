@@ -65,11 +65,11 @@ class Problem:
         return max(1, round(self.size // self.block * self.density))
 
     def coding_error(self, ranks: int) -> float:
-        """What `Byte` or `Half` may add to an entry of the sum: each rank's and the owner's.
+        """What `QSGD(8)` or `Half` may add to an entry of the sum: each rank's, the owner's.
 
-        Half a step of 127 in the largest value, which is 8 on a rank and 8 P in the sum.
+        A step of 127 in the largest value, which is 8 on a rank and 8 P in the sum.
         """
-        return (ranks * 8 + 8 * ranks + 8) / 254
+        return (ranks * 8 + 8 * ranks + 8) / 127
 
     def vector(self, rank: int) -> Stream:
         """What this rank brings."""

@@ -100,33 +100,3 @@ def from_half(bits: NDArray[np.uint16], bfloat: bool = False) -> NDArray[np.floa
     else:
         values = bits.view(np.float16).astype(np.float32)
     return np.where(np.isnan(values), np.float32(np.nan), values)
-
-
-def to_bytes(
-    values: NDArray[np.float32], bucket: int
-) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-    """Each bucket's largest magnitude / 127, and the nearest multiple of it."""
-    scales, codes = [np.empty(0, np.float32)], [np.empty(0, np.int8)]
-    for at in range(0, values.size, bucket):
-        v = values[at : at + bucket]
-        most = np.float32(max(np.abs(v[~np.isnan(v)]), default=0))
-        step = most / np.float32(127)
-        with np.errstate(all="ignore"):
-            inverse = np.float32(127) / most
-            x = v / step if np.isinf(inverse) else v * inverse
-        if not 0 < step < np.inf:  # nothing to scale by
-            x = np.where(np.isinf(v), v, 0)
-        x = np.where(np.isnan(v), -128, np.clip(np.rint(x), -127, 127))
-        scales.append(np.array([step]))
-        codes.append(x.astype(np.int8))
-    return np.concatenate(scales), np.concatenate(codes)
-
-
-def from_bytes(
-    scales: NDArray[np.float32], codes: NDArray[np.int8], bucket: int
-) -> NDArray[np.float32]:
-    """The multiples; NaN for -128."""
-    with np.errstate(all="ignore"):
-        values = codes.astype(np.float32) * np.repeat(scales, bucket)[: codes.size]
-    values[(codes == -128) | np.isnan(values)] = np.nan
-    return values
