@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparcml import Stream, wire
+import sparcml
+from sparcml import wire
+from sparcml.quantize import registry
 from sparcml.wire import indices
 
 PAGE = Path(__file__).parents[2] / "docs" / "wire-format.md"
@@ -20,15 +22,17 @@ def unhex(dump):
     return np.frombuffer(bytes.fromhex(text), np.uint8)
 
 
-def test_the_page_shows_every_index_format():
-    shown = {wire.Header.read(unhex(dump)).index_format for _, dump in EXAMPLES}
-    assert shown == set(indices.NAMES)
+def test_the_page_shows_every_format():
+    shown = [wire.Header.read(unhex(dump)) for _, dump in EXAMPLES]
+    assert {header.index_format for header in shown} == set(indices.NAMES)
+    assert {header.value_format for header in shown} == {0, *registry.READERS}
 
 
 @pytest.mark.parametrize(("made", "dump"), EXAMPLES, ids=[made for made, _ in EXAMPLES])
 def test_example(made, dump):
-    stream = eval(made, {"Stream": Stream, "np": np})
-    message, _ = wire.encode(stream, TAG)
+    found = eval(made, {"np": np, **vars(sparcml)})
+    stream, coder = found if isinstance(found, tuple) else (found, None)
+    message, _ = wire.encode(stream, TAG, coder)
     assert bytes(message) == bytes(unhex(dump))
     message = unhex(dump)
     header, back = wire.verify(message), wire.decode(message)

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from . import bits, whole
-from .byte import SETTINGS, Byte
 from .half import FORMATS, Half
 from .natural import Natural
 from .nuqsgd import NUQSGD
