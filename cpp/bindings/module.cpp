@@ -21,7 +21,6 @@ void register_select(nb::module_& m);
 void register_whole(nb::module_& m);
 void register_moments(nb::module_& m);
 void register_natural(nb::module_& m);
-void register_scatter(nb::module_& m);
 void register_table(nb::module_& m);
 
 NB_MODULE(_core, m) {
@@ -45,6 +44,5 @@ NB_MODULE(_core, m) {
   register_whole(m);
   register_moments(m);
   register_natural(m);
-  register_scatter(m);
   register_table(m);
 }

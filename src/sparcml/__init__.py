@@ -14,11 +14,11 @@ from .errors import WireError as WireError
 from .quantize import NUQSGD as NUQSGD
 from .quantize import QSGD as QSGD
 from .quantize import Half as Half
+from .quantize import Natural as Natural
 from .quantize import OneBit as OneBit
 from .quantize import Sign as Sign
-from .quantize import Whole as Whole
-from .quantize import Natural as Natural
 from .quantize import TernGrad as TernGrad
+from .quantize import Whole as Whole
 from .ranks import from_group as from_group
 from .ranks import from_mpi as from_mpi
 from .ranks import launch as launch

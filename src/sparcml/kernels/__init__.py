@@ -24,6 +24,8 @@ from .quantizing import from_table as from_table
 from .quantizing import grid_nbytes as grid_nbytes
 from .quantizing import moments as moments
 from .quantizing import to_grid as to_grid
+from .quantizing import to_natural as to_natural
+from .quantizing import to_table as to_table
 from .select import at_least as at_least
 from .select import block_squares as block_squares
 from .select import bucket_top_k as bucket_top_k
@@ -32,8 +34,6 @@ from .select import owe_at_least as owe_at_least
 from .select import take_bucket_top_k as take_bucket_top_k
 from .select import take_top_k as take_top_k
 from .select import top_k as top_k
-from .quantizing import to_natural as to_natural
-from .quantizing import to_table as to_table
 from .sums import ascending as ascending
 from .sums import combine_dense as combine_dense
 from .sums import compact as compact
