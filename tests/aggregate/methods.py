@@ -9,16 +9,19 @@ import numpy as np
 import sparcml
 from sparcml import (
     DGC,
+    NUQSGD,
     QSGD,
     Blocks,
     Compressed,
     Dense,
     Half,
+    Natural,
     OneBit,
     PowerSGD,
     RandomK,
     Schedule,
     Sign,
+    TernGrad,
     Threshold,
     TopK,
 )
@@ -42,9 +45,12 @@ CONSERVING = {
     "oktopk": Compressed(TopK(0.02), algorithm="oktopk", dense_below=100),
     "gtopk": Compressed(TopK(0.02), keep=TopK(0.02), dense_below=100),
     "qsgd": Compressed(quantize=QSGD(bits=4, bucket=64), dense_below=100),
+    "nuqsgd": Compressed(quantize=NUQSGD(bits=4, bucket=64), dense_below=100),
+    "natural": Compressed(quantize=Natural(), dense_below=100),
     "half": Compressed(quantize=Half(), dense_below=100),
     "onebit": Compressed(quantize=OneBit(), dense_below=100),
     "sign": Compressed(quantize=Sign(bucket=64), dense_below=100),
+    "terngrad": Compressed(quantize=TernGrad(), dense_below=100),
     "sparcml": Compressed(TopK(k=4, bucket=64), QSGD(bits=4, bucket=64), dense_below=100),
     "topk_onebit": Compressed(TopK(0.05), OneBit(), dense_below=100),
     "oktopk_half": Compressed(
@@ -65,6 +71,7 @@ with warnings.catch_warnings():
     FORGETTING = {
         "topk": Compressed(TopK(0.02), error_feedback=False, dense_below=100),
         "qsgd": Compressed(quantize=QSGD(bits=4), error_feedback=False, dense_below=100),
+        "terngrad": Compressed(quantize=TernGrad(), error_feedback=False, dense_below=100),
         "powersgd": PowerSGD(rank=2, error_feedback=False),
         "dgc": DGC(ratio=0.02, dense_below=100),
         "vote": sparcml.MajorityVote(),

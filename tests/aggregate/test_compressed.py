@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import QSGD, Compressed, Dense, OneBit, RandomK, Sign, Stream, TopK
+from sparcml import QSGD, Compressed, Dense, OneBit, RandomK, Sign, Stream, TernGrad, TopK
 
 from .methods import EVERY
 
@@ -109,6 +109,45 @@ def test_shared_random_indices_are_not_sent():
     (_, without), *_ = sparcml.launch(lambda c: work(c, False), 4)
     assert count == 400
     assert with_seed <= 2 * 3 / 4 * 400 * 4 + 6 * 64 < without
+
+
+def test_ternaries_of_one_scale_add_up():
+    def work(comm):
+        method = Compressed(quantize=TernGrad(clip=None), error_feedback=False)
+        g = noise(comm.rank)
+        scale = comm.allreduce(np.array([np.abs(g).max()]), op="max")[0]
+        mean, _ = method.aggregate(comm, g, method.init(SIZE))
+        counts = mean * comm.size / scale
+        np.testing.assert_allclose(counts, np.round(counts), atol=1e-5)
+        assert np.abs(counts).max() <= comm.size
+        comm.stats.reset()
+        method.aggregate(comm, g, method.init(SIZE))
+        # 2 bits a value up; for 4 ranks 9 different sums, so 4 bits a value down
+        part = SIZE / 4
+        assert comm.stats.bytes <= 3 * (part * 2 / 8 + part * 4 / 8 + 2 * 80) + 500
+
+    sparcml.launch(work, 4)
+
+
+@pytest.mark.parametrize("clip", [None, 2.5])
+def test_terngrad_is_unbiased_for_what_is_left_after_clipping(clip):
+    method = Compressed(quantize=TernGrad(clip=clip), error_feedback=False)
+    trials = 400
+
+    def work(comm):
+        g = noise(comm.rank, size=300)
+        state, total = method.init(300), np.zeros(300)
+        for _ in range(trials):
+            mean, state = method.aggregate(comm, g, state)
+            total += mean
+        cut = g if clip is None else np.clip(g, -clip * g.std(), clip * g.std())
+        return total / trials, cut, np.abs(cut).max()
+
+    results = sparcml.launch(work, 3)
+    want = np.mean([cut for _, cut, _ in results], axis=0)
+    scale = max(s for *_, s in results)
+    sigma = np.sqrt(sum(scale * np.abs(c) - c**2 for _, c, _ in results)) / 3
+    assert (np.abs(results[0][0] - want) <= 5 * sigma / np.sqrt(trials) + 1e-6).all()
 
 
 def test_the_owner_keeps_what_its_coding_changed():

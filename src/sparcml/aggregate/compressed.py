@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import kernels
 from .. import memory as pool
-from ..quantize import Quantizer
+from ..quantize import Quantizer, TernGrad
 from ..sparsify import RandomK, Sparsifier, Taken, TopK
 from ..sparsify.source import Host
 from ..stream import Stream
@@ -19,7 +19,7 @@ from .base import Method
 from .exchange import exchange, mean, put_back
 from .keep import keep_largest
 from .plain import plain_means
-from .scalers import on_the_wire
+from .scalers import Scaled, on_the_wire
 from .schedule import Schedule, at
 from .state import RESIDUAL, STEP, key, recalled, zeros
 
@@ -50,6 +50,8 @@ class Compressed(Method):
     - SparCML's Algorithm 1: `Compressed(TopK(k=4, bucket=512), QSGD(bits=4))`
     - 1BitSGD: `Compressed(quantize=OneBit())`
     - QSGD: `Compressed(quantize=QSGD(bits=4), error_feedback=False)`
+    - TernGrad: `Compressed(quantize=TernGrad(), error_feedback=False)`; ranks agree on
+      the largest magnitude of each parameter first, so that ternaries add up
     - EF-signSGD: `Compressed(quantize=Sign())`
     - Ok-Topk: `Compressed(TopK(0.01), algorithm="oktopk")`
     - gTop-k: `Compressed(TopK(0.01), keep=TopK(0.01))`
@@ -82,9 +84,9 @@ class Compressed(Method):
         _check("sparsify", self.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
         _check("quantize", self.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
         _check("keep", self.keep, (TopK,), "sparcml.TopK(0.01)")
-        loses = [
-            m for m in (at(self.sparsify, 0), self.quantize, self.keep) if m is not None
-        ]
+        parts = (at(self.sparsify, 0), self.quantize, self.keep)
+        # TernGrad's bias is in its clipping alone, and it was published without feedback.
+        loses = [m for m in parts if m is not None and not isinstance(m, TernGrad)]
         if not self.error_feedback and (biased := [m for m in loses if m.biased]):
             warnings.warn(
                 f"{', '.join(map(str, biased))} without error feedback may not converge: "
@@ -183,14 +185,16 @@ class Compressed(Method):
     def _sum(
         self, comm: Communicator, streams: Sequence[Stream], *, steady: bool
     ) -> list[Pair]:
-        return exchange(
+        scaling = Scaled.agreed(comm, streams, self.quantize)
+        pairs = exchange(
             comm,
-            streams,
+            scaling.down(streams),
             quantize=on_the_wire(self.quantize),
             algorithm=self.algorithm,
             steady=steady,
             feedback=self.error_feedback,
         )
+        return scaling.up(pairs)
 
 
 def _check(what: str, got: object, kinds: tuple[type, ...], example: str) -> None:
