@@ -13,6 +13,7 @@ from sparcml.cli.bench import (
     kernel_coding,
     kernel_dense,
     kernel_merges,
+    kernel_quantize,
     kernel_select,
 )
 from sparcml.cli.bench.common import (
@@ -30,7 +31,14 @@ from sparcml.cli.bench.common import (
 from sparcml.cli.bench.kernel_case import Case
 
 SEED = 1
-SUBJECTS = (kernel_merges, kernel_dense, kernel_coding, kernel_select, kernel_bits)
+SUBJECTS = (
+    kernel_merges,
+    kernel_dense,
+    kernel_coding,
+    kernel_select,
+    kernel_quantize,
+    kernel_bits,
+)
 
 COLUMNS = (
     Column("kernel", "kernel", "", 26),
@@ -39,6 +47,7 @@ COLUMNS = (
     Column("median", "median", "(us)", 9, ".1f"),
     Column("q1", "q1", "(us)", 9, ".1f"),
     Column("q3", "q3", "(us)", 9, ".1f"),
+    Column("each", "each", "(ns)", 7, ".3f"),
     Column("rate", "rate", "", 7, ".2f"),
     Column("unit", "", "", 4),
     Column("entry_bytes", "coded", "(B/entry)", 9, ".2f"),
@@ -109,6 +118,7 @@ def measure_case(case: Case, isa: str, clock: Clock) -> Row:
         "median": median,
         "q1": quantile(ours, 0.25),
         "q3": quantile(ours, 0.75),
+        "each": 1e3 * median / case.size,
         "rate": rate,
         "unit": case.unit,
         "entry_bytes": case.entry_bytes,
