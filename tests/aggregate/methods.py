@@ -87,3 +87,21 @@ def gradient(rank, step, shapes=SHAPES, dtype=np.float32):
 
 def owed(state, name, shape):
     return state.get(f"residual/{name}", np.zeros(shape)).reshape(shape)
+
+
+def conserves(comm, name, steps=4):
+    """Laws 2 and 4 on any engine: the same bits everywhere, and nothing lost."""
+    method, applied = EVERY[name], {n: np.zeros(s) for n, s in SHAPES.items()}
+    state = method.init(SHAPES)
+    for step in range(steps):
+        mean, state = method.aggregate(comm, gradient(comm.rank, step), state)
+        for n in SHAPES:
+            applied[n] += mean[n]
+    for n, shape in SHAPES.items():
+        for other in comm.allgather(applied[n]):
+            np.testing.assert_array_equal(other, applied[n])
+        if name in CONSERVING:
+            rest = comm.allreduce(owed(state, n, shape).astype(np.float64), op="mean")
+            everyones = [gradient(r, t)[n] for r in range(comm.size) for t in range(steps)]
+            due = np.sum(everyones, axis=0, dtype=np.float64) / comm.size
+            np.testing.assert_allclose(applied[n] + rest, due, atol=2e-4, rtol=0)

@@ -1,4 +1,4 @@
-"""Laws 1, 2, 6 and 10 with MPI processes: the same collective files, another engine."""
+"""Laws 1, 2, 4, 6 and 10 with MPI processes: the same collective files, another engine."""
 
 import numpy as np
 import pytest

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import sparcml
 from tests import laws
+from tests.aggregate import methods
 
 
 def roster(comm):
@@ -28,6 +29,8 @@ def roster(comm):
     for algorithm in laws.OURS:
         for case in laws.CASES:
             laws.declared_cost(comm, algorithm, case)
+    for name in methods.EVERY:
+        methods.conserves(comm, name)
 
 
 def messages_of_any_size(comm):
