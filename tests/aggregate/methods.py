@@ -36,7 +36,7 @@ CONSERVING = {
     "topk_one": Compressed(TopK(k=1), dense_below=100),
     "topk_all": Compressed(TopK(1.0), dense_below=100),
     "bucket": Compressed(TopK(k=2, bucket=64), dense_below=100),
-    "randomk": Compressed(RandomK(0.05, scaled=False), dense_below=100),
+    "randomk": Compressed(RandomK(0.05), dense_below=100),
     "randomk_shared": Compressed(RandomK(0.05, scaled=False, shared=True), dense_below=100),
     "threshold": Compressed(Threshold(value=1.5), dense_below=100),
     "threshold_adaptive": Compressed(Threshold(ratio=0.02), dense_below=100),

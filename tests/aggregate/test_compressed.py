@@ -111,6 +111,16 @@ def test_shared_random_indices_are_not_sent():
     assert with_seed <= 2 * 3 / 4 * 400 * 4 + 6 * 64 < without
 
 
+def test_with_feedback_random_entries_are_sent_as_they_are():
+    comm, method = sparcml.world(), Compressed(RandomK(0.1))
+    mean, state = method.aggregate(comm, noise(0), method.init(SIZE))
+    np.testing.assert_array_equal(mean + state["residual"], noise(0))
+    plain = Compressed(RandomK(0.1), error_feedback=False)
+    mean, _ = plain.aggregate(comm, noise(0), plain.init(SIZE))
+    sent = np.flatnonzero(mean)
+    np.testing.assert_allclose(mean[sent], 10 * noise(0)[sent], rtol=1e-6)
+
+
 def test_ternaries_of_one_scale_add_up():
     def work(comm):
         method = Compressed(quantize=TernGrad(clip=None), error_feedback=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +58,8 @@ class Compressed(Method):
 
     Args:
         sparsify: What to send, of each parameter by itself; a `Schedule` changes it with
-            the step. Everything by default.
+            the step. Everything by default. `RandomK` is never scaled together with
+            error feedback.
         quantize: How values are coded on the way; as they are by default. Those that code
             a vector in one bucket (`bucket=None`) get buckets of 1024.
         error_feedback: Keep what was not seen for the next step. Without it what is not
@@ -122,7 +123,7 @@ class Compressed(Method):
         means = plain_means(self, comm, small, state)
         new = {STEP: state[STEP]}
         taken = [self._take(comm, i, p, state, new) for i, p in enumerate(large)]
-        sparsifier = at(self.sparsify, int(state[STEP]))
+        sparsifier = self._sparsifier(int(state[STEP]))
         pairs = self._exchange(comm, [t.stream for t in taken], sparsifier)
         for parameter, part, (total, seen) in zip(large, taken, pairs, strict=True):
             means[parameter.name] = mean(total, comm.size)
@@ -132,12 +133,20 @@ class Compressed(Method):
         selected = {p.name: t.stream for p, t in zip(large, taken, strict=True)}
         return means, new, selected
 
+    def _sparsifier(self, step: int) -> Sparsifier | None:
+        """What selects in this step."""
+        found = at(self.sparsify, step)
+        if isinstance(found, RandomK) and self.error_feedback:
+            # Feedback makes up for what is not sent; scaled as well, it would diverge.
+            return replace(found, scaled=False)
+        return found
+
     def _take(
         self, comm: Communicator, place: int, p: Parameter, state: State, new: State
     ) -> Taken:
         """What is sent of a parameter, and what is not."""
         step = int(state[STEP])
-        sparsifier = at(self.sparsify, step)
+        sparsifier = self._sparsifier(step)
         residual = recalled(state, RESIDUAL, p)
         if residual is None and self.error_feedback:
             residual = np.zeros_like(p.values)
