@@ -33,3 +33,12 @@ def test_the_error_of_a_mean_falls_with_the_ranks():
     slope = re.search(r"slope in log-log: (\S+)", run(path))
     assert slope is not None
     assert float(slope[1]) == pytest.approx(-1, abs=0.1)
+
+
+def test_one_bit_stalls_without_feedback_and_not_with_it():
+    (path,) = [p for p in EXAMPLES if p.stem == "one_bit_stalls"]
+    found = dict(re.findall(r"^(.+?) +loss .*, +(\S+) times", run(path), re.MULTILINE))
+    ratios = {name: float(ratio) for name, ratio in found.items()}
+    for name in ("1-bit", "sign"):
+        assert ratios[f"{name}, no feedback"] > 10
+        assert ratios[f"{name}, with feedback"] < 1.1
