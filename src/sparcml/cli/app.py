@@ -7,6 +7,7 @@ import typer
 
 from sparcml import __version__
 from sparcml.cli.bench.allreduce import allreduce
+from sparcml.cli.bench.compress import compress
 from sparcml.cli.bench.kernels import kernels
 from sparcml.cli.demo import demo
 from sparcml.cli.info import info
@@ -28,6 +29,7 @@ app.command()(info)
 
 bench = typer.Typer(help="Measure, and check what was measured.", no_args_is_help=True)
 bench.command()(kernels)
+bench.command()(compress)
 bench.command()(allreduce)
 app.add_typer(bench, name="bench")
 

@@ -1,0 +1,133 @@
+"""One way to compress a vector: what to run, what comes out, what it must reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sparcml.cli.bench.common import Clock, Row, quantile
+from sparcml.cli.bench.kernel_case import copy_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from sparcml.cli.bench.gradients import Vector
+
+    Floats = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a way to compress made of a vector.
+
+    Attributes:
+        decoded: What the others would see, dense; None if nothing is compressed.
+        nbytes: What would travel.
+        wrong: Values that break a rule which this method must keep.
+    """
+
+    decoded: Floats | None
+    nbytes: int | None
+    wrong: int = 0
+
+
+class Floor(NamedTuple):
+    """What a way must reach: so many copies of the vector at most, and more."""
+
+    copies: float | None = None
+    peer: str | None = None  # a line of the same table, by method and part
+    faster: float = 1.0  # how many times faster than that
+
+    def __str__(self) -> str:
+        parts = [] if self.copies is None else [f"<= {self.copies}x memcpy"]
+        parts += [] if self.peer is None else [f">= {self.faster:g}x {self.peer}"]
+        return ", ".join(parts)
+
+
+NONE = Floor()
+
+
+@dataclass(frozen=True)
+class Way:
+    """One line of the table.
+
+    Attributes:
+        name: The method, with its settings.
+        part: What is timed: select, take, encode, decode, step or add.
+        run: The timed call.
+        outcome: What comes out of it, not timed.
+        floor: What it must reach.
+    """
+
+    name: str
+    part: str
+    run: Callable[[], object]
+    outcome: Callable[[], Outcome]
+    floor: Floor = NONE
+
+
+def measure(way: Way, vector: Vector, clock: Clock) -> Row:
+    """Time it beside a copy of the vector, and see what came out."""
+    x = vector.values
+    ours, copies = clock.side_by_side(way.run, copy_of(x))
+    median = quantile(ours, 0.5)
+    found = way.outcome()
+    return {
+        "method": way.name,
+        "part": way.part,
+        "vector": vector.name,
+        "size": x.size,
+        "median": median,
+        "q1": quantile(ours, 0.25),
+        "q3": quantile(ours, 0.75),
+        "ns": 1e3 * median / x.size,
+        "copies": median / quantile(copies, 0.5),
+        "nbytes": found.nbytes,
+        "bits": None if found.nbytes is None else 8 * found.nbytes / x.size,
+        **quality(x, found.decoded),
+        "wrong": found.wrong,
+    }
+
+
+def quality(x: Floats, decoded: Floats | None) -> Row:
+    """The relative error, and how much of the vector is missing in its own direction.
+
+    An unbiased code has a bias of 0 but for chance; selecting entries has minus the share of
+    the squared norm that was left out.
+    """
+    if decoded is None:
+        return {"error": None, "bias": None}
+    squares = _dot(x, x)
+    off = decoded - x
+    error = np.sqrt(_dot(off, off) / squares) if squares else 0.0
+    bias = _dot(off, x) / squares if squares else 0.0
+    return {"error": float(error), "bias": float(bias)}
+
+
+def _dot(a: Floats, b: Floats) -> float:
+    """In double, a piece at a time: no large copies."""
+    step = 1 << 20
+    return float(
+        sum(
+            np.dot(a[i : i + step].astype(np.float64), b[i : i + step].astype(np.float64))
+            for i in range(0, a.size, step)
+        )
+    )
+
+
+def settle(rows: list[Row], ways: dict[tuple[str, str], Floor]) -> None:
+    """Say which floors were met, those against other lines of the table too."""
+    times = {f"{row['method']} {row['part']}": row["ns"] for row in rows}
+    for row in rows:
+        floor = ways[row["method"], row["part"]]
+        row["floor"], row["faster"], row["met"] = str(floor) or None, None, None
+        checks = [] if floor.copies is None else [row["copies"] <= floor.copies]
+        if floor.peer in times:
+            row["faster"] = times[floor.peer] / row["ns"]
+            checks.append(row["faster"] >= floor.faster)
+        if checks:
+            row["met"] = "yes" if all(checks) else "no"

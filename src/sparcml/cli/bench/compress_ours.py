@@ -1,0 +1,210 @@
+"""Our ways to compress: every sparsifier, quantizer and method of aggregation."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import sparcml
+from sparcml import kernels, wire
+from sparcml.cli.bench.compress_case import NONE, Floor, Outcome, Way
+from sparcml.cli.bench.vectors import different
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sparcml.quantize import Code, Quantizer
+
+    Floats = NDArray[Any]
+
+ENCODE, DECODE, FUSED, BUCKETS = Floor(2.5), Floor(1.5), Floor(3.0), Floor(3.0)
+TOP = Floor(1.5, "torch.topk 1 % select", 40.0)
+FEW = Floor(1.5, "torch.topk 0.1 % select", 40.0)
+
+
+def ways(x: Floats) -> Iterator[Way]:
+    """All of them, on one vector."""
+    yield from _selections(x)
+    yield from _codes(x)
+    yield from _methods(x)
+
+
+def _selections(x: Floats) -> Iterator[Way]:
+    scale = float(np.sqrt(np.mean(np.square(x), dtype=np.float64))) or 1.0
+    large = float(f"{2.5 * scale:.2g}")
+    top, few = sparcml.TopK(0.01), sparcml.TopK(0.001)
+    bucket = sparcml.TopK(k=4, bucket=512)
+    yield _select(top, x, TOP)
+    yield _select(few, x, FEW)
+    yield _select(bucket, x, BUCKETS)
+    yield _select(sparcml.RandomK(0.01), x)
+    yield _select(sparcml.RandomK(0.01, scaled=False), x)
+    yield _select(sparcml.Threshold(value=large), x)
+    yield _select(sparcml.Threshold(ratio=0.01), x)
+    yield _select(sparcml.Threshold(value=large, strom=True), x)
+    yield _select(sparcml.Blocks(0.01, block=64), x)
+    for sparsifier in (top, bucket, sparcml.Threshold(ratio=0.01)):
+        yield _take(sparsifier, x)
+
+
+def _select(sparsifier: sparcml.Sparsifier, x: Floats, floor: Floor = NONE) -> Way:
+    def outcome() -> Outcome:
+        stream = sparsifier.select(x)
+        return Outcome(stream.to_dense(), sent(stream), broken(sparsifier, x, stream))
+
+    run = partial(sparsifier.select, x)
+    return Way(label(sparsifier), "select", run, outcome, floor)
+
+
+def _take(sparsifier: sparcml.Sparsifier, x: Floats) -> Way:
+    """Residual + vector, selection and the new residual."""
+    residual, out = x[::-1].copy(), np.zeros_like(x)
+    memory = sparsifier.memory()
+
+    def outcome() -> Outcome:
+        taken = sparsifier.take(residual, x, out=out)
+        owed, sent_part = residual + x, taken.stream.to_dense()
+        return Outcome(None, sent(taken.stream), different(taken.rest, owed - sent_part))
+
+    run = partial(sparsifier.take, residual, x, memory=memory, out=out)
+    return Way(label(sparsifier), "take", run, outcome, FUSED)
+
+
+def sent(stream: sparcml.Stream) -> int:
+    """Bytes of the message that carries it."""
+    return len(wire.encode(stream, wire.Tag(0, 0))[0])
+
+
+def broken(sparsifier: sparcml.Sparsifier, x: Floats, stream: sparcml.Stream) -> int:
+    """Entries that are not the vector's own, too many or too few, or not the largest."""
+    due, places = sparsifier.count(x.size), stream.indices
+    wrong = 0 if due is None else abs(stream.nnz - due)
+    rows = x[: stream.blocks * stream.block].reshape(-1, stream.block)
+    own: Floats = rows[places].reshape(-1)
+    value = getattr(sparsifier, "value", None)
+    if getattr(sparsifier, "scaled", False):
+        own = own * np.float32(x.size / max(1, stream.nnz))
+    if getattr(sparsifier, "strom", False):
+        own = np.copysign(np.float32(value), own)
+    wrong += different(stream.values.reshape(-1), own)
+    if isinstance(sparsifier, sparcml.TopK) and sparsifier.bucket is None:
+        left = np.abs(x)
+        least = left[places].min()
+        left[places] = 0
+        wrong += int(np.count_nonzero(left > least))
+    if value is not None:
+        reach = np.count_nonzero(np.abs(x) >= np.float32(value))
+        wrong += abs(stream.nnz - int(reach))
+    return wrong
+
+
+def _codes(x: Floats) -> Iterator[Way]:
+    for bits in (8, 4, 2):
+        yield from _code(sparcml.QSGD(bits=bits), x, bits > 2)
+    yield from _code(sparcml.QSGD(bits=4, norm="l2"), x)
+    yield from _code(sparcml.NUQSGD(bits=4), x)
+    yield from _code(sparcml.TernGrad(), x)
+    yield from _code(sparcml.OneBit(bucket=1024), x)
+    yield from _code(sparcml.Sign(bucket=1024), x)
+    yield from _code(sparcml.Natural(), x)
+    yield from _code(sparcml.Half(), x)
+    yield from _code(sparcml.Half("bfloat16"), x)
+
+
+def _code(quantizer: Quantizer, x: Floats, floors: bool = False) -> Iterator[Way]:
+    name, ready = label(quantizer), quantizer.encode(x, 1)
+
+    def outcome() -> Outcome:
+        code = quantizer.encode(x, 1)
+        wrong = abs(code.nbytes - quantizer.nbytes(x.size))
+        wrong += elsewhere(quantizer, x, code)
+        return Outcome(quantizer.decode(code).reshape(-1), code.nbytes, wrong)
+
+    encode = partial(quantizer.encode, x, 1)
+    yield Way(name, "encode", encode, outcome, ENCODE if floors else NONE)
+    decode = partial(quantizer.decode, ready)
+    yield Way(name, "decode", decode, outcome, DECODE if floors else NONE)
+
+
+def elsewhere(quantizer: Quantizer, x: Floats, code: Code) -> int:
+    """Bytes and values that other instruction sets compute differently."""
+    active, wrong = kernels.isa(), 0
+    want = quantizer.decode(code).reshape(-1)
+    try:
+        for isa in kernels.isas():
+            kernels.use_isa(isa)
+            again = quantizer.encode(x, 1)
+            wrong += different(again.data, code.data)
+            wrong += different(quantizer.decode(code).reshape(-1), want)
+    finally:
+        kernels.use_isa(active)
+    return wrong
+
+
+def _methods(x: Floats) -> Iterator[Way]:
+    """A whole step of one rank, alone: nothing travels, so nothing is coded either."""
+    for method in (
+        sparcml.Dense(),
+        sparcml.Compressed(sparcml.TopK(0.01)),
+        sparcml.Compressed(sparcml.TopK(k=4, bucket=512), sparcml.QSGD(bits=4)),
+        sparcml.Compressed(quantize=sparcml.QSGD(bits=4), error_feedback=False),
+        sparcml.Compressed(quantize=sparcml.OneBit()),
+        sparcml.DGC(ratio=0.001),
+        sparcml.PowerSGD(rank=4),
+        sparcml.MajorityVote(),
+    ):
+        yield _step(method, x)
+
+
+def _step(method: sparcml.Method, x: Floats) -> Way:
+    matrix = as_matrix(x)
+    comm = sparcml.world()
+    held = {"state": method.init(matrix.shape)}
+
+    def run() -> Any:
+        mean, held["state"] = method.aggregate(comm, matrix, held["state"])
+        return mean
+
+    def outcome() -> Outcome:
+        mean, _ = method.aggregate(comm, matrix, method.init(matrix.shape))
+        wrong = abs(np.size(mean) - matrix.size)
+        if isinstance(method, sparcml.MajorityVote):  # a direction, no estimate of x
+            return Outcome(None, None, wrong)
+        return Outcome(padded(mean, x), None, wrong)
+
+    return Way(label(method), "step", run, outcome)
+
+
+def as_matrix(x: Floats) -> Floats:
+    """The vector as a matrix that is nearly square, as PowerSGD wants it."""
+    rows = math.isqrt(x.size)
+    return x[: rows * (x.size // rows)].reshape(rows, -1)
+
+
+def padded(mean: Floats, x: Floats) -> Floats:
+    """A step's result, with the few values that its matrix had no room for."""
+    flat = np.asarray(mean).reshape(-1)
+    return np.concatenate([flat, x[flat.size :]])
+
+
+def label(method: object) -> str:
+    """As one writes it: settings that differ from the usual, and the number of bits."""
+    parts = []
+    for field in dataclasses.fields(method):  # type: ignore[arg-type]
+        value = getattr(method, field.name)
+        if value == field.default and field.name != "bits":
+            continue
+        if field.name == "levels" and value == 2 ** (getattr(method, "bits", 0) - 1) - 1:
+            continue  # they follow from the bits
+        text = label(value) if dataclasses.is_dataclass(value) else repr(value)
+        parts.append(text if field.name in SHORT else f"{field.name}={text}")
+    return f"{type(method).__name__}({', '.join(parts)})"
+
+
+SHORT = ("ratio", "bits", "sparsify", "dtype")
