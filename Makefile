@@ -37,6 +37,7 @@ SUMS := --sizes 16M --density 0.001,0.01,0.1
 DENSE := gloo_allreduce,master,sharded,ring,recursive_double,halving_doubling,double_binary_tree
 bench: $(VENV)/.dev
 	$(BIN)/sparcml bench kernels --json $(RESULTS)-kernels.json
+	$(BIN)/sparcml bench compress --json $(RESULTS)-compress.json
 	for n in 4 8; do \
 	  $(BIN)/sparcml bench allreduce -n $$n $(SUMS) --json $(RESULTS)-allreduce-$$n.json \
 	  || exit 1; done
@@ -57,7 +58,8 @@ bench-cluster: $(VENV)/.dev
 	  --algorithms $(DENSE) --json $(RESULTS)-cluster-4.json
 	$(ON_CLUSTER) 2 $(LINK) benchmarks/run_overlap.py --json $(RESULTS)-overlap.json
 
-# Run the experiments behind docs/claims.md and keep their rows: half a minute.
+# Run the experiments behind docs/claims.md and docs/methods.md and keep their rows: some ten
+# minutes, most of them for claim 7, which trains with every method (data: ../shared/data).
 claims: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_claims.py
 
@@ -68,6 +70,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python docs/diagrams.py
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/claims_page.py
+	$(BIN)/python benchmarks/methods_page.py
 
 clean:
 	rm -rf $(VENV) build

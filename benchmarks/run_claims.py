@@ -5,8 +5,12 @@ Each writes its rows to benchmarks/results; `make docs` then writes the page.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+
+# Ranks are threads already: a matrix product of one must not take all cores as well.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from claims import CLAIMS, Claim
 from rich.console import Console

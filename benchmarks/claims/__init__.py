@@ -1,7 +1,31 @@
 """What talks, lectures and the paper claim, each answered by a file with an experiment."""
 
-from . import dense_family, requantize, supports
+from . import (
+    averaging,
+    dense_family,
+    mean_estimation,
+    one_bit,
+    powersgd,
+    qsgd_bounds,
+    qsgd_converges,
+    requantize,
+    supports,
+    three_questions,
+    topk_converges,
+)
 from .base import Answer as Answer
 from .base import Claim as Claim
 
-CLAIMS = (supports.CLAIM, dense_family.CLAIM, requantize.CLAIM)
+CLAIMS = (
+    one_bit.CLAIM,
+    qsgd_bounds.CLAIM,
+    qsgd_converges.CLAIM,
+    mean_estimation.CLAIM,
+    averaging.CLAIM,
+    three_questions.CLAIM,
+    topk_converges.CLAIM,
+    supports.CLAIM,
+    dense_family.CLAIM,
+    requantize.CLAIM,
+    powersgd.CLAIM,
+)

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from .base import Row
 
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"  # told apart by everyone
+GOLD, SKY, PINK, BLACK = "#e69f00", "#56b4e9", "#cc79a7", "#000000"
+COLOURS = (BLUE, ORANGE, GREEN, GOLD, SKY, PINK, BLACK)
 STYLE: dict[Any, Any] = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "sparcml"}
 
 
-def axes(count: int, inches: tuple[float, float]) -> tuple[Figure, list[Axes]]:
-    """A white sheet with axes side by side, of one scale."""
+def axes(
+    count: int, inches: tuple[float, float], *, together: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """A white sheet with axes side by side; of one scale if they belong together."""
     canvas = Figure(figsize=inches, facecolor="white", layout="constrained")
-    found = canvas.subplots(1, count, sharey=True, squeeze=False)[0]
+    found = canvas.subplots(1, count, sharey=together, squeeze=False)[0]
     for ax in found:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(color="0.9")

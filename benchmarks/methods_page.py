@@ -1,0 +1,180 @@
+"""Write docs/methods.md and its figure from the roster, the texts and the kept rows.
+
+With --check nothing is written, and the page must be up to date already.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from claims import three_questions
+from claims.gradient_error import figure
+from methods import ROSTER, TEXTS, Entry, Text
+from methods.texts import INSTANCES, ONE_FRAME
+from tables import markdown, newest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS, RESULTS = ROOT / "docs", ROOT / "benchmarks" / "results"
+FIGURE = "methods"
+
+Row = dict[str, Any]
+
+INTRODUCTION = """\
+# Methods
+
+Written by `make docs` from `benchmarks/methods` and the newest rows of claim 7. Three questions
+decide on a method: how much does it compress, does it converge, does it need tuning?
+"""
+
+READING = """\
+A network of two layers on Fashion-MNIST, {ranks} ranks, {steps} steps, one seed
+([claims.md](claims.md), claim 7).
+
+- *Bytes*: what all ranks sent, dense / ours, small parameters and headers among it. Sums of
+  sparse vectors fill up with the ranks, so a run saves less than a single message does.
+- *Share*: how much of the norm of what was owed was selected, over all steps.
+- *Converges*: the theorem, and where in `tests` the method is held to what the theorem needs.
+- *1/2x, 1x, 2x*: accuracy on the test set at that multiple of the dense run's learning rate;
+  **bold** within a percent of the dense run at the same rate. The loss at 1x is relative to the
+  dense one.
+"""
+
+
+def page(results: Path) -> str:
+    """The whole page."""
+    data = newest(three_questions.CLAIM.file, results)
+    parts = [INTRODUCTION]
+    if data is None:
+        parts.append(f"No data kept; run `{three_questions.CLAIM.command}`.\n")
+    else:
+        parts += [questions(data["rows"]), _notes(data["rows"]), _origin(data)]
+    for title, texts in TEXTS.items():
+        parts += [f"## {title}\n", *(section(text) for text in texts)]
+    parts += [ONE_FRAME, instances()]
+    if data is not None:
+        parts.append(errors(data["rows"]))
+    return "\n".join(parts)
+
+
+def questions(rows: list[Row]) -> str:
+    """The table that opens the page."""
+    head = [
+        "method",
+        "bytes",
+        "share",
+        "converges",
+        "test",
+        "1/2x",
+        "1x",
+        "2x",
+        "loss at 1x",
+    ]
+    lines = [_line(entry, rows) for entry in ROSTER]
+    return markdown(head, lines).replace("--:", ":--", 4)
+
+
+def _line(entry: Entry, rows: list[Row]) -> list[str]:
+    ours, dense = (three_questions.scanned(rows, n) for n in (entry.name, "Dense"))
+    cells = [entry.name + ("" if entry.rate == 1 else f" (rate x {entry.rate:g})")]
+    cells += [f"{dense['sent'] / ours['sent']:.1f}x", _share(ours["share"])]
+    cells += [entry.theorem, f"`{entry.test}`"]
+    cells += [_accuracy(rows, entry.name, rate) for rate in three_questions.RATES]
+    loss = ours["loss"]
+    return [*cells, "lost" if loss is None else f"{loss / dense['loss']:.3f}"]
+
+
+def _share(share: float) -> str:
+    return f"{share:.2f}" if share <= 1 else ""  # scaled values say nothing about it
+
+
+def _accuracy(rows: list[Row], name: str, rate: float) -> str:
+    text = f"{100 * three_questions.scanned(rows, name, rate)['accuracy']:.1f} %"
+    return f"**{text}**" if three_questions.keeps(rows, name, rate) else text
+
+
+def _notes(rows: list[Row]) -> str:
+    special = [e for e in ROSTER if e.rate != 1]
+    names = " and ".join(f"{e.name} at {e.rate:g}" for e in special)
+    text = READING.format(**three_questions.SCAN)
+    return (
+        f"{text}\n{names} times these rates: the former has momentum in its mean, which makes "
+        f"steps ten times as long; the latter gives a direction and no mean.\n\n"
+        f"What must hold on both workloads, 8 ranks, three seeds, no tuning:\n\n"
+        f"{three_questions.losses(rows)}\n![losses](figures/three-questions.svg)\n"
+    )
+
+
+def _origin(data: dict[str, Any]) -> str:
+    facts = data["environment"]
+    keys = ("date", "commit", "cpu", "isa", "numpy", "python", "seed")
+    origin = ", ".join(f"{key} {facts[key]}" for key in keys)
+    return f"`{three_questions.CLAIM.command}`: {origin}.\n"
+
+
+def section(text: Text) -> str:
+    """One method."""
+    return (
+        f"### {text.title}\n\n"
+        f"- **Computes:** {text.formula}.\n"
+        f"- **Takes:** {text.size}.\n"
+        f"- **Promises:** {text.promise}.\n"
+        f"- **Use it:** {text.use}.\n"
+        f"- **From:** {text.reference}.\n"
+    )
+
+
+def instances() -> str:
+    """Methods of the literature as settings of one."""
+    head = ["method", "as an instance", "what is special"]
+    lines = [[name, f"`{code}`", text] for name, code, text in INSTANCES]
+    return markdown(head, lines).replace("--:", ":--")
+
+
+def errors(rows: list[Row]) -> str:
+    """The plot of error against bytes, and its numbers."""
+    found = [row for row in rows if row["what"] == "error"]
+    head = ["code", "bytes", "bits a value", "relative error", "bias"]
+    lines = [
+        [
+            f"`{row['method']}`",
+            f"{row['nbytes']:,}",
+            f"{8 * row['nbytes'] / row['size']:.2f}",
+            f"{row['error']:.4f}",
+            f"{row['bias']:+.4f}",
+        ]
+        for row in found
+    ]
+    return (
+        f"## Error against bytes\n\n"
+        f"One gradient of a real network, {found[0]['size']:,} values: the first layer of the "
+        f"network above, after 200 steps. What is lost is not lost for good where there is "
+        f"error feedback; this is what one message says. Bias is how much of the gradient is "
+        f"missing (or too much) in its own direction: about 0 for unbiased codes, minus the "
+        f"share of the squared norm that was left out for selections.\n\n"
+        f"![error against bytes](figures/{FIGURE}.svg)\n\n{markdown(head, lines)}"
+    )
+
+
+def figures(results: Path) -> dict[str, str]:
+    """The picture, as SVG, if there are rows."""
+    from claims.drawing import svg
+
+    data = newest(three_questions.CLAIM.file, results)
+    return {} if data is None else {FIGURE: svg(figure, data["rows"])}
+
+
+def main() -> None:
+    """Write the page and the figure, or check them."""
+    pages = {DOCS / "methods.md": page(RESULTS)}
+    pages |= {DOCS / f"figures/{name}.svg": text for name, text in figures(RESULTS).items()}
+    for path, text in pages.items():
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            raise SystemExit(f"methods_page: {path.name} is out of date; run: make docs")
+
+
+if __name__ == "__main__":
+    main()
