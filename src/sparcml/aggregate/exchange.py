@@ -71,7 +71,8 @@ def _together(
     whole = streams[0] if len(streams) == 1 else join(streams, edges)
     if steady and algorithm == "auto" and comm.size > 1:
         algorithm = _settled(comm, whole, quantize)
-    lossy = quantize is not None or (algorithm != "auto" and ALLREDUCES[algorithm].lossy)
+    chooses = algorithm != "auto" and ALLREDUCES[algorithm].lossy
+    lossy = comm.size > 1 and (quantize is not None or chooses)
     sum_up = partial(comm.allreduce, whole, algorithm=algorithm, quantize=quantize)
     if not (feedback and lossy):
         return list(zip(_cut(sum_up(), edges), streams, strict=True))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import memory
 from ..quantize import Sign
 from ..stream import Stream
 from .base import Method
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..communicator import Communicator
-    from ..stream.stream import Values
     from .gradients import Parameter, Shape
     from .state import State
 
@@ -74,8 +72,9 @@ class MajorityVote(Method):
         new: State = {STEP: state[STEP]}
         votes = [self._vote(comm, p, state, new) for p in parameters]
         pairs = exchange(comm, votes, quantize=VOTE, steady=True, feedback=False)
-        # A tie that was sent as a zero is not among what is coded.
-        results = [_signs(total.to_dense()) for total, _ in pairs]
+        results = [total.to_dense() for total, _ in pairs]
+        if comm.size == 1:  # nothing was coded
+            results = [VOTE.decode(VOTE.encode(r)).astype(r.dtype) for r in results]
         return {p.name: r for p, r in zip(parameters, results, strict=True)}, new
 
     def _vote(self, comm: Communicator, p: Parameter, state: State, new: State) -> Stream:
@@ -89,11 +88,6 @@ class MajorityVote(Method):
             beta = values.dtype.type(self.momentum)
             values = beta * m + (1 - beta) * values
             new[key(MOMENTUM, p.name)] = values
-        return Stream.trusted(p.size, None, _signs(values))
-
-
-def _signs(x: Values) -> Values:
-    """+1 or -1; NaN stays."""
-    signs = memory.empty(x.size, x.dtype)
-    np.copyto(signs, np.where(np.isnan(x), x, np.where(x >= 0, 1, -1)))
-    return signs
+        if values.dtype == np.float64:  # what is tiny has no sign as a float32
+            values = np.where(values < 0, -1.0, np.where(np.isnan(values), values, 1.0))
+        return Stream.trusted(p.size, None, values)

@@ -101,7 +101,7 @@ class PowerSGD(Method):
         return means, new
 
     def _owed(self, comm: Communicator, p: Parameter, state: State) -> Values:
-        self.check_finite(comm, p.name, p.values, float(np.vdot(p.values, p.values)))
+        self.check_finite(comm, p.name, p.values)
         residual = recalled(state, RESIDUAL, p)
         owed = p.values if residual is None else p.values + residual
         return owed.reshape(_sides(p.shape))
