@@ -11,7 +11,7 @@ import typer
 
 import sparcml
 from sparcml.cli.bench import compress as command
-from sparcml.cli.bench import compress_ours, compress_peers, gradients
+from sparcml.cli.bench import compress_ours, compress_peers, compress_steps, gradients
 from sparcml.cli.bench.common import Clock
 from sparcml.cli.bench.compress_case import Floor, Outcome, Way, measure, quality, settle
 
@@ -77,7 +77,8 @@ def test_a_wrong_row_fails_the_command(monkeypatch, capsys):
         yield Way("bad", "select", lambda: None, lambda: Outcome(x, x.nbytes, wrong=1))
 
     monkeypatch.setattr(compress_ours, "ways", ways)
-    monkeypatch.setattr(compress_peers, "ways", lambda x: iter(()))
+    for source in (compress_steps, compress_peers):
+        monkeypatch.setattr(source, "ways", lambda x: iter(()))
     with pytest.raises(typer.Exit) as stop:
         command.compress(size="4K", quick=True)
     assert stop.value.exit_code == 1

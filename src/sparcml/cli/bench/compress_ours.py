@@ -1,9 +1,8 @@
-"""Our ways to compress: every sparsifier, quantizer and method of aggregation."""
+"""Our ways to compress: every sparsifier and quantizer."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +31,6 @@ def ways(x: Floats) -> Iterator[Way]:
     """All of them, on one vector."""
     yield from _selections(x)
     yield from _codes(x)
-    yield from _methods(x)
 
 
 def _selections(x: Floats) -> Iterator[Way]:
@@ -45,21 +43,24 @@ def _selections(x: Floats) -> Iterator[Way]:
     yield _select(bucket, x, BUCKETS)
     yield _select(sparcml.RandomK(0.01), x)
     yield _select(sparcml.RandomK(0.01, scaled=False), x)
-    yield _select(sparcml.Threshold(value=large), x)
+    yield _select(sparcml.Threshold(value=large), x, name="Threshold(value=2.5 rms)")
     yield _select(sparcml.Threshold(ratio=0.01), x)
-    yield _select(sparcml.Threshold(value=large, strom=True), x)
+    strom = sparcml.Threshold(value=large, strom=True)
+    yield _select(strom, x, name="Threshold(value=2.5 rms, strom=True)")
     yield _select(sparcml.Blocks(0.01, block=64), x)
     for sparsifier in (top, bucket, sparcml.Threshold(ratio=0.01)):
         yield _take(sparsifier, x)
 
 
-def _select(sparsifier: sparcml.Sparsifier, x: Floats, floor: Floor = NONE) -> Way:
+def _select(
+    sparsifier: sparcml.Sparsifier, x: Floats, floor: Floor = NONE, name: str | None = None
+) -> Way:
     def outcome() -> Outcome:
         stream = sparsifier.select(x)
         return Outcome(stream.to_dense(), sent(stream), broken(sparsifier, x, stream))
 
     run = partial(sparsifier.select, x)
-    return Way(label(sparsifier), "select", run, outcome, floor)
+    return Way(name or label(sparsifier), "select", run, outcome, floor)
 
 
 def _take(sparsifier: sparcml.Sparsifier, x: Floats) -> Way:
@@ -145,52 +146,6 @@ def elsewhere(quantizer: Quantizer, x: Floats, code: Code) -> int:
     finally:
         kernels.use_isa(active)
     return wrong
-
-
-def _methods(x: Floats) -> Iterator[Way]:
-    """A whole step of one rank, alone: nothing travels, so nothing is coded either."""
-    for method in (
-        sparcml.Dense(),
-        sparcml.Compressed(sparcml.TopK(0.01)),
-        sparcml.Compressed(sparcml.TopK(k=4, bucket=512), sparcml.QSGD(bits=4)),
-        sparcml.Compressed(quantize=sparcml.QSGD(bits=4), error_feedback=False),
-        sparcml.Compressed(quantize=sparcml.OneBit()),
-        sparcml.DGC(ratio=0.001),
-        sparcml.PowerSGD(rank=4),
-        sparcml.MajorityVote(),
-    ):
-        yield _step(method, x)
-
-
-def _step(method: sparcml.Method, x: Floats) -> Way:
-    matrix = as_matrix(x)
-    comm = sparcml.world()
-    held = {"state": method.init(matrix.shape)}
-
-    def run() -> Any:
-        mean, held["state"] = method.aggregate(comm, matrix, held["state"])
-        return mean
-
-    def outcome() -> Outcome:
-        mean, _ = method.aggregate(comm, matrix, method.init(matrix.shape))
-        wrong = abs(np.size(mean) - matrix.size)
-        if isinstance(method, sparcml.MajorityVote):  # a direction, no estimate of x
-            return Outcome(None, None, wrong)
-        return Outcome(padded(mean, x), None, wrong)
-
-    return Way(label(method), "step", run, outcome)
-
-
-def as_matrix(x: Floats) -> Floats:
-    """The vector as a matrix that is nearly square, as PowerSGD wants it."""
-    rows = math.isqrt(x.size)
-    return x[: rows * (x.size // rows)].reshape(rows, -1)
-
-
-def padded(mean: Floats, x: Floats) -> Floats:
-    """A step's result, with the few values that its matrix had no room for."""
-    flat = np.asarray(mean).reshape(-1)
-    return np.concatenate([flat, x[flat.size :]])
 
 
 def label(method: object) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 import sparcml
 from sparcml.cli.bench.compress_case import Outcome, Way
-from sparcml.cli.bench.compress_ours import as_matrix, padded
+from sparcml.cli.bench.compress_steps import as_matrix, padded
 from sparcml.cli.bench.vectors import different
 
 if TYPE_CHECKING:
