@@ -69,6 +69,7 @@ def readme() -> str:
 
 COMMANDS = {
     "kernels": "sparcml bench kernels",
+    "compress": "sparcml bench compress",
     "overlap": "python benchmarks/run_overlap.py",
 }
 
@@ -82,7 +83,8 @@ def section(name: str) -> str:
     wrong = sum(bool(row["wrong"]) for row in rows)
     if wrong:
         raise SystemExit(f"tables: {name} has wrong results in {wrong} rows; not shown")
-    make = {"kernels": kernels, "overlap": overlap}.get(name, allreduce)
+    ours = {"kernels": kernels, "compress": compress, "overlap": overlap}
+    make = ours.get(name, allreduce)
     keys = ("date", "commit", "cpu", "isa", "numpy", "mpi", "torch")
     origin = ", ".join(f"{key} {facts[key]}" for key in keys if key in facts)
     command = COMMANDS.get(name, "sparcml bench allreduce")
@@ -107,6 +109,28 @@ def kernels(rows: list[Row]) -> str:
             cells += [row["unit"], shown(row["entry_bytes"], ".2f")]
             cells += [shown(row["over_peer"], ".2f"), row["peer"]]
             lines.append([*cells, shown(row["floor"]), shown(row["met"])])
+    return markdown(head, lines)
+
+
+def compress(rows: list[Row]) -> str:
+    """One line a way to compress: Gaussian values, then a real gradient's."""
+    kinds = list(dict.fromkeys(row["vector"] for row in rows))
+    found = {(row["vector"], row["method"], row["part"]): row for row in rows}
+    head = ["method", "part", *(f"ns/value, {kind}" for kind in kinds)]
+    head += ["x memcpy", "bits a value", *(f"error, {kind}" for kind in kinds)]
+    head += [f"bias, {kinds[-1]}", "floor", "met"]
+    lines = []
+    for key in dict.fromkeys((row["method"], row["part"]) for row in rows):
+        here = [found[kind, *key] for kind in kinds if (kind, *key) in found]
+        if len(here) < len(kinds):
+            continue  # thresholds that follow the vector have other names
+        last = here[-1]
+        copies = " / ".join(f"{row['copies']:.2f}" for row in here)
+        met = [row["met"] for row in here if row["met"]]
+        cells = [f"`{key[0]}`", key[1], *(f"{row['ns']:.3f}" for row in here), copies]
+        cells += [shown(last["bits"], ".3f"), *(shown(r["error"], ".4f") for r in here)]
+        cells += [shown(last["bias"], "+.4f"), shown(last["floor"])]
+        lines.append([*cells, " / ".join(met)])
     return markdown(head, lines)
 
 
