@@ -62,7 +62,7 @@ def measure(how: str, ranks: int, trials: int = TRIALS) -> list[Row]:
 
         errors = [np.mean((once() - want) ** 2) for _ in range(trials)]
         steps, total = 1, once()
-        # SGD on |x - truth|^2 / 2 with rates 1/t is the running mean of what comes in.
+        # SGD on ‖x - truth‖^2 / 2 with rates 1/t is the running mean of what comes in.
         while steps < MOST and np.mean((total / steps - want) ** 2) > GOAL:
             total += once()
             steps += 1

@@ -138,7 +138,7 @@ def _details(rows: list[Row]) -> str:
         lines.append(cells)
     return (
         f"Vectors of {SIZE:,} values on {RANKS} ranks, {TRIALS} trials. The error is "
-        f"P |mean of codes - mean|^2 / |v|^2: 1 for sending nothing. Two bounds: unbiased codes "
+        f"P ‖mean of codes - mean‖^2 / ‖v‖^2: 1 for sending nothing. Two bounds: unbiased codes "
         f"of B < d bits add a variance of d/B or more; and no code of B bits at all, biased or "
         f"not, has an error below 2^(-2B/d) on Gaussian values (rate and distortion), which is "
         f"B >= d/2 log2(1/error).\n\n{markdown(head, lines)}"

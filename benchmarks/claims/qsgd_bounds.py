@@ -104,7 +104,7 @@ def answer(rows: list[Row]) -> Answer:
 
 def _details(rows: list[Row]) -> str:
     head = ["vector", "d", "s", "bias (sigma)", "entries", "s(s + sqrt d)", "s^2 + sqrt d"]
-    head += ["E|Q|^2/|v|^2", "1 + sqrt d/s", "variance", "min(d/s^2, sqrt d/s)"]
+    head += ["E‖Q‖^2/‖v‖^2", "1 + sqrt d/s", "variance", "min(d/s^2, sqrt d/s)"]
     head += ["bits a value", "log2(s+1)+1"]
     lines = []
     for row in rows:
@@ -127,7 +127,7 @@ CLAIM = Claim(
     number=2,
     title="What is proved of QSGD",
     text=(
-        "QSGD is unbiased; E nnz <= s^2 + sqrt d; E|Q|^2 <= (1 + sqrt d/s) |v|^2; it "
+        "QSGD is unbiased; E nnz <= s^2 + sqrt d; E‖Q‖^2 <= (1 + sqrt d/s) ‖v‖^2; it "
         "compresses by about 32/(log s + 1)"
     ),
     source="a talk on communication in training",

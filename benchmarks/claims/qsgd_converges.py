@@ -131,11 +131,11 @@ def answer(rows: list[Row]) -> Answer:
     ours = (
         f"{slower:.2f}x the steps; {fewer:.1f}x fewer bits with Elias ({32 / code['entropy']:.1f}x "
         f"by entropy), {a_step:.1f}x in the allreduce and {a_step / slower:.1f}x over the whole "
-        f"run; E|Q|^2 = {code['moment']:.2f} |v|^2; NUQSGD has "
+        f"run; E‖Q‖^2 = {code['moment']:.2f} ‖v‖^2; NUQSGD has "
         f"{min(better):.2f} to {max(better):.2f} times less variance at 4 bits"
     )
     why = (
-        "with buckets of 1024 and 32 levels of the 2-norm the second moment is at most 2 |v|^2, "
+        "with buckets of 1024 and 32 levels of the 2-norm the second moment is at most 2 ‖v‖^2, "
         "and steps at most double; most levels are 0 and +-1, which Elias codes shortly. Levels "
         "that halve are finer where most values are, the more so the longer the bucket"
         if hit
@@ -190,7 +190,7 @@ def _details(rows: list[Row]) -> str:
         f"The codes alone, of 2^20 Gaussian values (buckets of 1024, scales included; entropy: of "
         f"the signed levels, as if they were independent):\n\n"
         f"{markdown(SIZES, codes)}\n"
-        f"Variance relative to |v|^2 of 4 bits a value, 2-norm, by length of the bucket:\n\n"
+        f"Variance relative to ‖v‖^2 of 4 bits a value, 2-norm, by length of the bucket:\n\n"
         f"{markdown(['code', *(str(b) for b in BUCKETS)], wide)}"
     )
 

@@ -82,7 +82,7 @@ def answer(rows: list[Row]) -> Answer:
     hit = len(fell) == len(rows) and all(row["fall"] >= FALL for row in rows)
     each = ", ".join(f"{row['steps']} at {row['ratio']:g}" for row in fell)
     ours = (
-        f"min |grad|^2 falls {FALL:g}x for {len(fell)} of {len(rows)} values of k/d, after {each} "
+        f"min ‖grad‖^2 falls {FALL:g}x for {len(fell)} of {len(rows)} values of k/d, after {each} "
         f"steps; within {STEPS} steps by {min(row['fall'] for row in rows):,.0f}x or more"
     )
     why = (
@@ -109,7 +109,7 @@ def shares(rows: list[Row]) -> str:
 
 
 def _details(rows: list[Row]) -> str:
-    head = ["k/d", "steps until |grad|^2 / 100", "dense steps / steps"]
+    head = ["k/d", "steps until ‖grad‖^2 / 100", "dense steps / steps"]
     head += [f"fall in {STEPS} steps", "share of the norm sent", "sqrt(k/d)"]
     dense = next(row["steps"] for row in rows if row["ratio"] == 1)
     lines = [
@@ -142,7 +142,7 @@ def figure(rows: list[Row]) -> Figure:
         ax.plot(row["marks"], row["curve"], "-", color=colour, label=label)
     ax.axhline(1 / FALL, color="0.6", lw=1, ls=":")
     ax.set(
-        xlabel="steps", ylabel="least |grad|^2 so far / first", xscale="log", yscale="log"
+        xlabel="steps", ylabel="least ‖grad‖^2 so far / first", xscale="log", yscale="log"
     )
     ax.legend(frameon=False)
     return canvas
@@ -152,7 +152,7 @@ CLAIM = Claim(
     number=8,
     title="Top-k with error feedback converges",
     text=(
-        "TopK with error correction: min |grad|^2 -> 0 on smooth problems, convex or not; the "
+        "TopK with error correction: min ‖grad‖^2 -> 0 on smooth problems, convex or not; the "
         "rate is linear in k/d; key is the share of the gradient's norm that is sent"
     ),
     source="talks and the paper on sparse allreduce",
