@@ -56,7 +56,7 @@ def measure(ratio: float) -> list[Row]:
             points.append(x)
             mean, state = method.aggregate(comm, slope(a, y, x), state)
             x = x - np.float32(RATE) * mean
-        return points, comm.stats.share
+        return points, 1.0 if comm.stats.share is None else comm.stats.share
 
     points, share = sparcml.launch(body, RANKS)[0]
     every, wanted = rows.reshape(-1, SIZE), goals.reshape(-1)
@@ -69,7 +69,7 @@ def measure(ratio: float) -> list[Row]:
             "ratio": ratio,
             "fall": float(best[0] / best[-1]),
             "steps": int(fell[0]) if fell.size else None,
-            "share": share if ratio < 1 else 1.0,
+            "share": share,
             "marks": marks,
             "curve": [float(f"{best[t - 1] / best[0]:.4g}") for t in marks],
         }

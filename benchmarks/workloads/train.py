@@ -95,7 +95,7 @@ def train(
             parameters = {n: w - eta * mean[n] for n, w in parameters.items()}
             if comm.rank == 0 and step in marks:
                 kept.append((step, parameters))
-        return kept, comm.stats.share
+        return kept, 1.0 if comm.stats.share is None else comm.stats.share
 
     work.rows()  # read before the clock of the first wait runs
     found, sent = launch(body, ranks)

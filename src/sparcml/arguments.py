@@ -79,6 +79,8 @@ def whole(name: str, value: Any) -> int:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
     if abs(number) > 2**53:
         raise ValueError(f"{name} must lie within plus or minus 2^53, got {value}")
     return number

@@ -97,6 +97,7 @@ class Communicator:
         *,
         return_seen: bool = False,
         out: Any = None,
+        seed: int | None = None,
     ) -> Any:
         """Reduce over all ranks; every rank gets the result, with the same bits.
 
@@ -115,6 +116,8 @@ class Communicator:
                 the rest.
             out: A NumPy array or torch tensor that takes the result, of x's size and
                 dtype. It may be x itself, but must not overlap it otherwise.
+            seed: Decides what is random in the quantizer, the same on all ranks; every call
+                draws anew by default.
 
         Returns:
             The same kind of thing as x, read-only; `out` if it is given. With
@@ -134,7 +137,7 @@ class Communicator:
             return (back(total), seen_back(total)) if return_seen else back(total)
         kind = (algorithm, Shape.of(stream), op, quantize)
         algorithm = self._chosen(algorithm, stream, op, quantize, kind)
-        with self._session.call(algorithm, op, stream, quantize) as call:
+        with self._session.call(algorithm, op, stream, quantize, seed) as call:
             call.wants_seen = return_seen
             total = ALLREDUCES[algorithm].run(call, stream)
         self._habit.got(kind, total.nnz)

@@ -46,6 +46,7 @@ class Session:
         op: str,
         x: Stream | None,
         quantizer: Quantizer | None = None,
+        seed: int | None = None,
     ) -> Iterator[Call]:
         """A collective in which all ranks bring a vector like x, if one is given."""
         with self.operation(collective) as span:
@@ -55,7 +56,14 @@ class Session:
             coding = "" if quantizer is None else f", {quantizer}"
             self.transport.bringing = "" if shape is None else f"{shape}, {op}{coding}"
             call = Call(
-                self._link, collective, op, self._sequence, shape, quantizer, self._kept
+                self._link,
+                collective,
+                op,
+                self._sequence,
+                shape,
+                quantizer,
+                self._kept,
+                seed,
             )
             yield call
             call.finish()

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import QSGD, Compressed, Dense, MismatchError, OneBit, Sign, TopK
+from sparcml import (
+    QSGD,
+    Compressed,
+    Dense,
+    MajorityVote,
+    MismatchError,
+    OneBit,
+    PowerSGD,
+    RandomK,
+    Sign,
+    TopK,
+)
 
 from .methods import EVERY, SHAPES, gradient
 
@@ -97,6 +108,73 @@ def test_ranks_must_use_the_same_method_and_step():
     sparcml.launch(work, 2)
 
 
+def test_a_stale_state_is_noticed_at_any_step():
+    def work(comm):
+        method, x = Compressed(RandomK(k=4, shared=True)), np.arange(1000, dtype="f4")
+        first = method.init(1000)
+        _, second = method.aggregate(comm, x, first)
+        with pytest.raises((MismatchError, sparcml.TransportError)):
+            method.aggregate(comm, x, first if comm.rank == 1 else second)
+
+    sparcml.launch(work, 3)
+
+
+def test_whatever_a_rank_raises_the_others_hear_of_it():
+    def work(comm):
+        method = Compressed(TopK(0.1))
+        x = np.arange(5) if comm.rank == 1 else np.ones(5, "f4")
+        with pytest.raises(
+            (TypeError, sparcml.TransportError), match="of floats, got int64"
+        ):
+            method.aggregate(comm, x, method.init(5))
+
+    sparcml.launch(work, 3)
+
+
+FORGETFUL = {
+    "powersgd": PowerSGD(error_feedback=False),
+    "qsgd": Compressed(quantize=QSGD(), error_feedback=False),
+    "vote": MajorityVote(),
+}
+
+
+@pytest.mark.parametrize("name", FORGETFUL)
+def test_debts_are_not_dropped_by_who_cannot_pay(name):
+    comm, owing, method = sparcml.world(), Compressed(TopK(0.1)), FORGETFUL[name]
+    _, state = owing.aggregate(comm, np.ones((30, 30), "f4"), owing.init((30, 30)))
+    with pytest.raises(ValueError, match="one step with Dense"):
+        method.init((30, 30), state)
+    with pytest.raises(ValueError, match="one step with Dense"):
+        method.aggregate(comm, np.ones((30, 30), "f4"), state)
+
+
+@pytest.mark.parametrize("size", [1e-39, 1e-30, 3e38, 7e4])
+@pytest.mark.parametrize("name", EVERY)
+def test_finite_gradients_stay_finite(name, size):
+    """Half and others have a narrow range, sums of squares overflow: values must not."""
+    if size > 1e38 and "powersgd" in name:
+        size = 1e36  # its products have n terms, and must be numbers themselves
+
+    def work(comm):
+        method, state = EVERY[name], EVERY[name].init(SHAPES)
+        for step in range(2):
+            g = {n: x / 32 / comm.size for n, x in gradient(comm.rank, step).items()}
+            g = {n: np.float32(size) * x for n, x in g.items()}
+            mean, state = method.aggregate(comm, g, state)
+            assert all(np.isfinite(m).all() for m in mean.values())
+            assert all(np.isfinite(s).all() for s in state.values())
+
+    sparcml.launch(work, 2)
+
+
+def test_what_is_owed_is_looked_at_too():
+    comm, method = sparcml.world(), Compressed(TopK(0.1))
+    state = method.init(20)
+    state["residual"][3] = np.nan
+    with pytest.raises(ValueError, match="what is owed for '' has 1 values"):
+        method.aggregate(comm, np.ones(20, "f4"), state)
+
+
 def test_a_state_must_fit():
     comm, method = sparcml.world(), Compressed(TopK(0.1))
     with pytest.raises(
@@ -105,6 +183,8 @@ def test_a_state_must_fit():
         method.aggregate(comm, np.ones(20, "f4"), method.init(10))
     with pytest.raises(ValueError, match="would be lost"):
         Dense().init({"a": (3, 3)}, method.init({"b": (200, 300)}))
+    with pytest.raises(ValueError, match="a parameter of 9"):
+        Dense().init(9, method.init(10))
 
 
 def test_wrong_things_are_refused():
@@ -121,6 +201,14 @@ def test_wrong_things_are_refused():
         Compressed(0.1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"quantize must be such as"):
         Compressed(quantize="4 bits")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="algorithm must be one of"):
+        Compressed(algorithm="foo")
+    with pytest.raises(ValueError, match="which is lossless"):
+        Compressed(quantize=QSGD(), algorithm="ring")
+    with pytest.raises(ValueError, match="not in buckets"):
+        Compressed(TopK(0.1), keep=TopK(k=1, bucket=10))
+    with pytest.raises(TypeError, match="whole number"):
+        PowerSGD(rank=2.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("biased", [OneBit(), Sign()])
@@ -135,6 +223,7 @@ def test_an_unbiased_one_is_not():
 
 def test_resharding_needs_states_and_ranks():
     state = Compressed(TopK(0.1)).init(5)
-    for states, ranks in (([], 2), ([state], 0)):
+    later = {**state, "step": state["step"] + 1}
+    for states, ranks in (([], 2), ([state], 0), ([state, later], 3)):
         with pytest.raises(ValueError, match="reshard"):
             sparcml.aggregate.reshard(states, ranks)

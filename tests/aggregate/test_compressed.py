@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import QSGD, Compressed, Dense, OneBit, RandomK, Sign, Stream, TernGrad, TopK
+from sparcml import (
+    NUQSGD,
+    QSGD,
+    Blocks,
+    Compressed,
+    Dense,
+    Half,
+    OneBit,
+    RandomK,
+    Sign,
+    Stream,
+    TernGrad,
+    TopK,
+)
 
 from .methods import EVERY
 
@@ -160,6 +173,81 @@ def test_terngrad_is_unbiased_for_what_is_left_after_clipping(clip):
     assert (np.abs(results[0][0] - want) <= 5 * sigma / np.sqrt(trials) + 1e-6).all()
 
 
+@pytest.mark.parametrize(
+    "coder", [OneBit(), Sign(), QSGD(bits=4), NUQSGD(), Half()], ids=str
+)
+def test_small_parameters_are_not_drowned_by_large_ones(coder):
+    """Buckets may hold values of two parameters: scales must not be shared by them."""
+    shapes, sizes = {"a": (15, 100), "b": (25, 100)}, {"a": 1e-6, "b": 1.0}
+
+    def work(comm):
+        method = Compressed(quantize=coder, dense_below=10)
+        g = {n: sizes[n] * noise(comm.rank, size=s) for n, s in shapes.items()}
+        g = {n: x.astype("f4") for n, x in g.items()}
+        mean, _ = method.aggregate(comm, g, method.init(shapes))
+        exact = comm.allreduce(g["a"], op="mean")
+        return np.linalg.norm(mean["a"] - exact) / np.linalg.norm(exact)
+
+    assert max(sparcml.launch(work, 2)) < 1.5
+
+
+def test_every_range_draws_its_own_random_numbers():
+    def work(comm):
+        x = np.full(4096 * comm.size, 0.37, np.float32)
+        x[::4096] = 1
+        coder = QSGD(bits=2, bucket=None)
+        calls = [
+            comm.allreduce(
+                x, "sum", "dsar_split_allgather", coder, return_seen=True, seed=seed
+            )[1].reshape(comm.size, -1)
+            for seed in (0, 0, 1)
+        ]
+        np.testing.assert_array_equal(calls[0], calls[1])
+        return np.stack([calls[0], calls[2]])
+
+    for rank, (one, two) in enumerate(sparcml.launch(work, 4)):
+        others = [r for r in range(4) if r != rank]
+        parts = [*one[others], *two[others]]
+        for i, part in enumerate(parts):
+            assert all((part != other).any() for other in parts[:i])
+
+
+def test_blocks_may_be_dropped_from_the_sum():
+    def work(comm):
+        method = Compressed(Blocks(0.2, block=5), keep=TopK(k=30))
+        mean, state = method.aggregate(comm, noise(comm.rank), method.init(SIZE))
+        assert np.count_nonzero(mean.reshape(-1, 5).any(axis=1)) == 30
+        rest = comm.allreduce(state["residual"].astype("f8"), op="mean")
+        due = np.mean([noise(r) for r in range(comm.size)], axis=0)
+        np.testing.assert_allclose(mean + rest, due, atol=1e-6)
+
+    sparcml.launch(work, 3)
+
+
+def test_sums_of_shared_places_may_be_dropped_too():
+    method = Compressed(RandomK(k=50, shared=True), keep=TopK(k=5))
+    mean, _ = method.aggregate(sparcml.world(), noise(0), method.init(SIZE))
+    assert np.count_nonzero(mean) == 5
+
+
+def test_a_sparse_tensor_stays_one():
+    torch = pytest.importorskip("torch")
+
+    def work(comm):
+        table = torch.nn.Embedding(100, 8, sparse=True)
+        table(torch.tensor([comm.rank, 50])).sum().backward()
+        g = {"embedding": table.weight.grad, "weight": torch.ones(200, 100)}
+        for method in (Dense(), Compressed(TopK(0.01)), sparcml.PowerSGD()):
+            mean, _ = method.aggregate(comm, g, method.init(g))
+            assert mean["embedding"].layout is torch.sparse_coo
+            assert mean["embedding"].coalesce().indices().shape[1] == comm.size + 1
+            rows = mean["embedding"].to_dense()
+            assert rows[50].tolist() == [1.0] * 8
+            np.testing.assert_allclose(rows[0], 1 / comm.size, rtol=1e-6)
+
+    sparcml.launch(work, 3)
+
+
 def test_the_owner_keeps_what_its_coding_changed():
     # 1BitSGD's second residual: the sum of a range is coded again by its owner.
     def work(comm):
@@ -216,7 +304,7 @@ def test_the_share_of_the_norm_is_in_the_statistics():
         assert comm.stats.share == pytest.approx(want, rel=1e-4)
         assert comm.stats.selected == 400
         comm.stats.reset()
-        assert comm.stats.share == 1.0
+        assert comm.stats.share is None  # nothing was chosen since
 
     sparcml.launch(work, 2)
 
@@ -259,6 +347,7 @@ def test_a_sparse_gradient_stays_lossless():
             state = method.init({"embedding": 1000, "weight": (200, 100)})
             mean, _ = method.aggregate(comm, g, state)
             assert isinstance(mean["embedding"], Stream)
+            assert not mean["embedding"].is_dense
             want = comm.allreduce(rows, op="mean").to_dense()
             np.testing.assert_allclose(mean["embedding"].to_dense(), want)
 

@@ -100,6 +100,20 @@ def test_the_clipped_sum_of_independent_gradients_has_the_norm_asked_for():
     sparcml.launch(work, 4)
 
 
+def test_a_huge_gradient_is_clipped_and_not_lost():
+    method = DGC(ratio=1.0, momentum=0.0, clip=1.0)
+    g = np.array([1e20, 0, 0, -1e20], np.float32)
+    mean, _ = method.aggregate(sparcml.world(), g, method.init(4))
+    np.testing.assert_allclose(mean, [0.5**0.5, 0, 0, -(0.5**0.5)], rtol=1e-6)
+
+
+def test_momentum_survives_a_change_of_settings():
+    comm, one, two = sparcml.world(), DGC(ratio=0.1), DGC(ratio=0.2)
+    _, state = one.aggregate(comm, noise(0), one.init(SIZE))
+    taken = two.init(SIZE, state)
+    np.testing.assert_array_equal(taken["momentum"], state["momentum"])
+
+
 def test_warm_up_sends_a_quarter_first_and_falls_to_the_ratio():
     def work(comm):
         method = DGC(ratio=0.005, warm_up=8)

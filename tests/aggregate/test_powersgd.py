@@ -110,6 +110,16 @@ def test_the_factors_are_what_travels():
         assert nbytes <= 2 * 500 * 4 * 1.1 + 1000  # r (n + m) values, each once
 
 
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_zero_gradient_is_no_dead_end(rank):
+    comm, method = sparcml.world(), PowerSGD(rank=rank)
+    _, state = method.aggregate(comm, np.zeros(SHAPE), method.init(SHAPE))
+    M = matrix(0)
+    M[:rank] = 0  # rows that the first unit vectors would look at
+    mean, _ = method.aggregate(comm, M, state)
+    assert np.linalg.norm(mean) > 0.1 * np.linalg.norm(M) / np.sqrt(30)
+
+
 def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="at least 1"):
         PowerSGD(rank=0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..errors import MismatchError
+from ..errors import MismatchError, SparcmlError
 from .gradients import opened, said, shapes_of
-from .state import STEP, fresh
+from .state import RESIDUAL, STEP, fresh, name_of, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,9 +30,17 @@ class Method(ABC):
         nonfinite: What to do with NaN and infinity in a gradient: "raise" says which
             parameter of which rank has them, and all ranks stop; "pass" hands them on, so
             that they are in the mean.
+        pays: Whether it sends what an earlier method owes, now or later.
+        keeps: What it takes over from a state of its own kind, beside what is owed.
     """
 
     nonfinite: str
+    keeps: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def pays(self) -> bool:
+        """See above."""
+        return True
 
     def __post_init__(self) -> None:
         if self.nonfinite not in CHOICES:
@@ -49,7 +57,8 @@ class Method(ABC):
                 lost.
         """
         shapes = shapes_of(sizes)
-        begun = fresh(shapes, state)
+        begun = fresh(shapes, state, self.keeps)
+        self._check_debts(begun)
         self._begin(shapes, begun)
         return begun
 
@@ -67,17 +76,32 @@ class Method(ABC):
             state: From `init`, or from the step before.
 
         Returns:
-            The mean, as the same kind of thing as the gradient, and the new state.
+            The mean, as the same kind of thing as the gradient and rounded to its dtype, and the
+            new state. What the state holds of parameters that have no gradient now stays.
         """
-        parameters, back = opened(gradient)
-        _same_everywhere(comm, self, parameters, state)
         try:
+            parameters, back = opened(gradient)
+            self._check_debts(state)
+            _same_everywhere(comm, self, parameters, state)
             means, new = self._step(comm, parameters, state)
-        except ValueError as error:
-            comm.abort(error)  # the others would wait for this rank
+        except SparcmlError:
+            raise  # all ranks know
+        except Exception as error:
+            if comm.size > 1:
+                comm.abort(error)  # the others would wait for this rank
             raise
-        new[STEP] = state[STEP] + 1
-        return back(means), new
+        given = {p.name for p in parameters}
+        untouched = {k: v for k, v in state.items() if name_of(k) not in given}
+        return back(means), {**untouched, **new, STEP: state[STEP] + 1}
+
+    def _check_debts(self, state: State) -> None:
+        """Raise if something is owed that this method would drop."""
+        owing = [] if self.pays else [k for k in of_kind(state, RESIDUAL) if state[k].any()]
+        if owing:
+            raise ValueError(
+                f"{type(self).__name__}: without error feedback it cannot pay what an earlier "
+                f"method owes ({', '.join(owing)}): make one step with Dense() first"
+            )
 
     @abstractmethod
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
@@ -90,7 +114,12 @@ class Method(ABC):
         """The means by name, flat, and the state but for its step."""
 
     def check_finite(
-        self, comm: Communicator, name: str, values: Values, squares: float | None = None
+        self,
+        comm: Communicator,
+        name: str,
+        gradient: Values,
+        squares: float | None = None,
+        residual: Values | None = None,
     ) -> None:
         """Raise if the caller wants to know of NaN and infinity and there are some.
 
@@ -98,26 +127,38 @@ class Method(ABC):
         """
         if self.nonfinite == "pass":
             return
-        if np.isfinite(np.vdot(values, values) if squares is None else squares):
+        if np.isfinite(np.vdot(gradient, gradient) if squares is None else squares):
             return
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad):
-            raise ValueError(
-                f"rank {comm.rank}: {said(name)} has {len(bad)} values that are NaN or "
-                f"infinite, the first at {bad[0]}; mend the loss or the learning rate, or hand "
-                f'them on with nonfinite="pass"'
-            )
+        _refuse_nonfinite(comm.rank, said(name), gradient)
+        if residual is not None:
+            _refuse_nonfinite(comm.rank, f"what is owed for {name!r}", residual)
+
+
+def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(
+            f"rank {rank}: {what} has {len(bad)} values that are NaN or infinite, the first at "
+            f"{bad[0]}; mend the loss or the learning rate, or hand them on with "
+            f'nonfinite="pass"'
+        )
 
 
 def _same_everywhere(
     comm: Communicator, method: Method, parameters: Sequence[Parameter], state: State
 ) -> None:
-    """Raise unless all ranks do the same with the same: looked at once a communicator."""
+    """Raise unless all ranks do the same with the same.
+
+    Looked at when a communicator first sees it, and when a state is not of the next step.
+    """
     layout = tuple((p.name, p.shape, str(p.values.dtype)) for p in parameters)
-    kind = ("layout", method, layout)
-    if comm.size == 1 or kind in comm.notes:
-        return
-    said = {"parameters": layout, "method": method, "step": int(state[STEP])}
+    kind, step = ("layout", method, layout), int(state[STEP])
+    if comm.size > 1 and comm.notes.get(kind) != step:
+        _compare(comm, {"parameters": layout, "method": method, "step": step})
+    comm.notes[kind] = step + 1
+
+
+def _compare(comm: Communicator, said: Mapping[str, object]) -> None:
     mine = [zlib.crc32(repr(what).encode()) for what in said.values()]
     everyones = np.array(comm.allgather(np.array(mine, np.float64)))
     for column, (what, here) in zip(everyones.T, said.items(), strict=True):
@@ -128,4 +169,3 @@ def _same_everywhere(
                 f"aggregate the same names, shapes and dtypes with the same method, from "
                 f"states of the same step; here it is {here}"
             )
-    comm.notes[kind] = True

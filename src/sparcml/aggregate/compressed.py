@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import kernels
 from .. import memory as pool
+from ..arguments import check_reduction
+from ..collectives.base import mixed
 from ..quantize import Quantizer, TernGrad
 from ..sparsify import RandomK, Sparsifier, Taken, TopK
 from ..sparsify.source import Host
 from ..stream import Stream
 from .base import Method
-from .exchange import exchange, mean, put_back
+from .exchange import exchange, mean, put_back, squares_of
 from .keep import keep_largest
 from .plain import plain_means
 from .scalers import Scaled, on_the_wire
@@ -24,7 +27,7 @@ from .schedule import Schedule, at
 from .state import RESIDUAL, STEP, key, recalled, zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..communicator import Communicator
     from .exchange import Pair
@@ -69,6 +72,8 @@ class Compressed(Method):
         algorithm: As for `allreduce`.
         dense_below: Of gradients by name, those with at most so many values and those
             with one dimension are not compressed: they travel together, as they are.
+        seed: Of what is random, together with the step: the same state goes on in the same
+            way.
         nonfinite: "raise" or "pass", see `Method`.
     """
 
@@ -78,6 +83,7 @@ class Compressed(Method):
     keep: TopK | None = None
     algorithm: str = "auto"
     dense_below: int = 10_000
+    seed: int = 0
     nonfinite: str = "raise"
 
     def __post_init__(self) -> None:
@@ -85,6 +91,11 @@ class Compressed(Method):
         _check("sparsify", self.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
         _check("quantize", self.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
         _check("keep", self.keep, (TopK,), "sparcml.TopK(0.01)")
+        if self.keep is not None and self.keep.bucket is not None:
+            raise ValueError(
+                f"keep chooses among all sums, not in buckets, got {self.keep}"
+            )
+        check_reduction("sum", self.algorithm, self.quantize)
         parts = (at(self.sparsify, 0), self.quantize, self.keep)
         # TernGrad's bias is in its clipping alone, and it was published without feedback.
         loses = [m for m in parts if m is not None and not isinstance(m, TernGrad)]
@@ -94,6 +105,11 @@ class Compressed(Method):
                 f"what it leaves out is left out for good",
                 stacklevel=3,
             )
+
+    @property
+    def pays(self) -> bool:
+        """With feedback."""
+        return self.error_feedback
 
     def compresses(self, p: Parameter) -> bool:
         """Whether a parameter is compressed, or travels as it is with the small ones."""
@@ -123,8 +139,7 @@ class Compressed(Method):
         means = plain_means(self, comm, small, state)
         new = {STEP: state[STEP]}
         taken = [self._take(comm, i, p, state, new) for i, p in enumerate(large)]
-        sparsifier = self._sparsifier(int(state[STEP]))
-        pairs = self._exchange(comm, [t.stream for t in taken], sparsifier)
+        pairs = self._exchange(comm, [t.stream for t in taken], int(state[STEP]))
         for parameter, part, (total, seen) in zip(large, taken, pairs, strict=True):
             means[parameter.name] = mean(total, comm.size)
             if self.error_feedback:
@@ -151,48 +166,35 @@ class Compressed(Method):
         if residual is None and self.error_feedback:
             residual = np.zeros_like(p.values)
         carried = _carried(sparsifier, p.name, state, new)
-        shared = isinstance(sparsifier, RandomK) and sparsifier.shared
-        seed = (step << 32) + (place << 16) + (0xFFFF if shared else comm.rank)
+        rank = -1 if _is_shared(sparsifier) else comm.rank
+        seed = mixed(self.seed, step, place, rank)
         with comm.stats.phase("select", nnz=p.size):
             taken = take(sparsifier, residual, p.values, seed=seed, memory=carried)
-        self.check_finite(comm, p.name, p.values, taken.squares)
-        sent = float(np.vdot(taken.stream.raw_values, taken.stream.raw_values))
-        comm.stats.count_selected(taken.stream.nnz, sent, taken.squares)
+        self.check_finite(comm, p.name, p.values, taken.squares, residual)
+        if sparsifier is not None:
+            sent = squares_of(taken.stream.raw_values)
+            comm.stats.count_selected(taken.stream.nnz, sent, taken.squares)
         return taken
 
     def _exchange(
-        self, comm: Communicator, streams: Sequence[Stream], sparsifier: Sparsifier | None
+        self, comm: Communicator, streams: Sequence[Stream], step: int
     ) -> list[Pair]:
         """The sums of what was selected, and what the others saw of this rank's."""
         if not streams:
             return []
-        if isinstance(sparsifier, RandomK) and sparsifier.shared:
-            return self._without_indices(comm, streams)
-        counts = [sparsifier and sparsifier.count(s.size) for s in streams]
-        steady = sparsifier is None or None not in counts
-        pairs = self._sum(comm, streams, steady=steady)
+        sparsifier = self._sparsifier(step)
+        send = partial(self._sum, comm, seed=mixed(self.seed, step))
+        if _is_shared(sparsifier):
+            pairs = _without_indices(streams, partial(send, steady=True))
+        else:
+            counts = [sparsifier and sparsifier.count(s.size) for s in streams]
+            pairs = send(streams, steady=sparsifier is None or None not in counts)
         if self.keep is None:
             return pairs
         return [keep_largest(self.keep, *pair) for pair in pairs]
 
-    def _without_indices(self, comm: Communicator, streams: Sequence[Stream]) -> list[Pair]:
-        """All ranks have the same indices: only values travel."""
-
-        def bare(s: Stream) -> Stream:
-            return Stream.trusted(len(s.raw_values), None, s.raw_values)
-
-        def clothed(s: Stream, like: Stream) -> Stream:
-            values = s.raw_values if s.is_dense else s.to_dense()
-            return Stream.trusted(like.size, like.raw_indices, values, like.block)
-
-        pairs = self._sum(comm, [bare(s) for s in streams], steady=True)
-        return [
-            (clothed(total, s), clothed(seen, s))
-            for s, (total, seen) in zip(streams, pairs, strict=True)
-        ]
-
     def _sum(
-        self, comm: Communicator, streams: Sequence[Stream], *, steady: bool
+        self, comm: Communicator, streams: Sequence[Stream], *, steady: bool, seed: int
     ) -> list[Pair]:
         scaling = Scaled.agreed(comm, streams, self.quantize)
         pairs = exchange(
@@ -202,8 +204,29 @@ class Compressed(Method):
             algorithm=self.algorithm,
             steady=steady,
             feedback=self.error_feedback,
+            seed=seed,
         )
         return scaling.up(pairs)
+
+
+def _is_shared(sparsifier: Sparsifier | None) -> bool:
+    return isinstance(sparsifier, RandomK) and sparsifier.shared
+
+
+def _without_indices(
+    streams: Sequence[Stream], send: Callable[[Sequence[Stream]], list[Pair]]
+) -> list[Pair]:
+    """All ranks have the same indices: only values travel."""
+
+    def clothed(s: Stream, like: Stream) -> Stream:
+        values = s.raw_values if s.is_dense else s.to_dense()
+        return Stream.trusted(like.size, like.raw_indices, values, like.block)
+
+    bare = [Stream.trusted(len(s.raw_values), None, s.raw_values) for s in streams]
+    return [
+        (clothed(total, s), clothed(seen, s))
+        for s, (total, seen) in zip(streams, send(bare), strict=True)
+    ]
 
 
 def _check(what: str, got: object, kinds: tuple[type, ...], example: str) -> None:
@@ -235,7 +258,7 @@ def take(
     Without a residual nobody wants the rest.
     """
     if residual is None:
-        squares = float(np.vdot(gradient, gradient))
+        squares = squares_of(gradient)
         if sparsifier is None:
             return Taken(Stream.trusted(gradient.size, None, gradient), gradient, squares)
         carried = sparsifier.memory() if memory is None else memory

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..sparsify import TopK
 from .base import Method
 from .compressed import Compressed
+from .exchange import squares_of
 from .gradients import said
 from .schedule import Schedule
 from .state import key, recalled, zeros
@@ -63,6 +64,7 @@ class DGC(Method):
     quantize: Quantizer | None = None
     dense_below: int = 10_000
     nonfinite: str = "raise"
+    keeps: ClassVar[tuple[str, ...]] = (MOMENTUM,)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,9 +118,10 @@ class DGC(Method):
         """What this rank's gradients are multiplied with."""
         if self.clip is None:
             return 1.0
-        squares = math.fsum(float(np.vdot(p.values, p.values)) for p in parameters)
-        most = self.clip / math.sqrt(comm.size)
-        return min(1.0, most / math.sqrt(squares)) if squares > 0 else 1.0
+        squares = math.fsum(squares_of(p.values) for p in parameters)
+        if not 0 < squares < math.inf:  # what is not finite is handed on, or said later
+            return 1.0
+        return min(1.0, self.clip / math.sqrt(comm.size) / math.sqrt(squares))
 
     def _pushed(self, state: State, p: Parameter, g: Values) -> tuple[Values, Values]:
         """The momentum after a gradient, and what it adds to what is owed."""

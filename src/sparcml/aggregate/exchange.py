@@ -31,6 +31,7 @@ def exchange(
     algorithm: str = "auto",
     steady: bool = False,
     feedback: bool = True,
+    seed: int | None = None,
 ) -> list[Pair]:
     """The sum of each stream, and this rank's part of it as the others saw it.
 
@@ -45,6 +46,7 @@ def exchange(
         steady: Whether streams always have as many entries: then what `auto` chooses
             once holds for good.
         feedback: Whether the parts are wanted where something may be lost.
+        seed: Decides what is random in the quantizer.
     """
     found: dict[int, Pair] = {}
     groups: dict[Any, list[int]] = {}
@@ -52,7 +54,7 @@ def exchange(
         groups.setdefault((stream.block, stream.dtype.char), []).append(i)
     for places in groups.values():
         mine = [streams[i] for i in places]
-        call = partial(_together, comm, mine, quantize, algorithm)
+        call = partial(_together, comm, mine, quantize, algorithm, seed)
         pairs = call(steady=steady, feedback=feedback)
         found.update(zip(places, pairs, strict=True))
     return [found[i] for i in range(len(streams))]
@@ -63,6 +65,7 @@ def _together(
     streams: Sequence[Stream],
     quantize: Quantizer | None,
     algorithm: str,
+    seed: int | None,
     *,
     steady: bool,
     feedback: bool,
@@ -73,7 +76,9 @@ def _together(
         algorithm = _settled(comm, whole, quantize)
     chooses = algorithm != "auto" and ALLREDUCES[algorithm].lossy
     lossy = comm.size > 1 and (quantize is not None or chooses)
-    sum_up = partial(comm.allreduce, whole, algorithm=algorithm, quantize=quantize)
+    sum_up = partial(
+        comm.allreduce, whole, algorithm=algorithm, quantize=quantize, seed=seed
+    )
     if not (feedback and lossy):
         return list(zip(_cut(sum_up(), edges), streams, strict=True))
     total, seen = sum_up(return_seen=True)
@@ -121,7 +126,6 @@ def put_back(rest: Values, sent: Stream, seen: Stream) -> None:
         kernels.scatter("sum", rest, missing.raw_indices, missing.raw_values, missing.block)
 
 
-def scaled(x: Stream, factor: float) -> Stream:
-    """The same entries, multiplied."""
-    values = x.raw_values * x.dtype.type(factor)
-    return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill, scratch=True)
+def squares_of(values: Values) -> float:
+    """The sum of squares, in double: of float32 it cannot overflow."""
+    return float(kernels.block_squares(values, values.size)[0]) if values.size else 0.0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..stream import Stream
+from ..stream.convert import opened as opened_vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,15 +109,8 @@ def _array_back(array: Values) -> Callable[[Any], Any]:
 
 def _from_tensor(name: str, x: Any, torch: Any) -> Parameter:
     if x.layout is torch.sparse_coo:
-        stream = Stream.from_dense(x)
-        shape, device = x.shape, x.device
-        return Parameter(
-            name,
-            (stream.size,),
-            stream.raw_values,
-            stream,
-            lambda y: y.to_torch().reshape(shape).to(device),
-        )
+        stream, as_given = opened_vector(x)
+        return Parameter(name, (stream.size,), stream.raw_values, stream, as_given)
     if not x.dtype.is_floating_point:
         raise TypeError(f"{said(name)} must be of floats, got {x.dtype}")
     wide = x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()

@@ -13,20 +13,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..sparsify import TopK
+from .. import kernels
 from ..stream.parts import only, pick
 
 if TYPE_CHECKING:
+    from ..sparsify import TopK
     from ..stream import Stream
     from .exchange import Pair
 
 
 def keep_largest(keep: TopK, total: Stream, seen: Stream) -> Pair:
-    """The largest sums, and this rank's part of them."""
-    k = keep.count(total.size)
-    stored = total.raw_values
-    if len(stored) <= k:
+    """The largest sums, and this rank's part of them; of blocks, those of largest norm."""
+    stored, k = total.raw_values, keep.count(total.blocks)
+    if total.nnz <= k:
         return total, seen
-    places = TopK(k=k).select(stored).indices
+    if total.block > 1:
+        stored = kernels.block_squares(stored, total.block)
+    places, _ = kernels.top_k(stored, k)
     kept = pick(total, places.astype(np.intp))
     return kept, only(seen, kept.indices)

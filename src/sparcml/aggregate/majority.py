@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..stream import Stream
 from .base import Method
 from .exchange import exchange
 from .gradients import said
-from .state import RESIDUAL, STEP, key, recalled, zeros
+from .state import STEP, key, recalled, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +48,12 @@ class MajorityVote(Method):
 
     momentum: float = 0.0
     nonfinite: str = "raise"
+    keeps: ClassVar[tuple[str, ...]] = (MOMENTUM,)
+
+    @property
+    def pays(self) -> bool:
+        """A vote has no room for debts."""
+        return False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,11 +63,6 @@ class MajorityVote(Method):
             )
 
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
-        if owing := [k for k in state if k.startswith(RESIDUAL) and np.any(state[k])]:
-            raise ValueError(
-                f"MajorityVote: it cannot pay what an earlier method owes ({', '.join(owing)}): "
-                f"make one step with Dense() first"
-            )
         for name, shape in shapes.items():
             if self.momentum:
                 zeros(state, MOMENTUM, name, math.prod(shape))

@@ -34,12 +34,12 @@ def plain_means(
 
 
 def _owed(method: Method, comm: Communicator, parameter: Parameter, state: State) -> Stream:
-    method.check_finite(comm, parameter.name, parameter.values)
     gradient = parameter.stream
     if gradient is None:
         gradient = Stream.trusted(parameter.size, None, parameter.values)
     residual = recalled(state, RESIDUAL, parameter)
-    if residual is None:
+    method.check_finite(comm, parameter.name, parameter.values)
+    if residual is None or not residual.any():  # a sparse gradient stays sparse
         return gradient
     return add(Stream.trusted(parameter.size, None, residual, gradient.block), gradient)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import whole
 from .base import Method
 from .exchange import dense_sums
 from .plain import plain_means
@@ -56,17 +57,22 @@ class PowerSGD(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rank < 1:
+        if whole("PowerSGD: rank", self.rank) < 1:
             raise ValueError(f"PowerSGD: rank must be at least 1, got {self.rank}")
 
-    def pays(self, shape: Shape) -> bool:
+    @property
+    def pays(self) -> bool:
+        """With feedback."""
+        return self.error_feedback
+
+    def compresses(self, shape: Shape) -> bool:
         """Whether the factors are smaller than the matrix."""
         n, m = _sides(shape)
         return len(shape) > 1 and self.rank * (n + m) < n * m
 
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
         for place, (name, shape) in enumerate(shapes.items()):
-            if self.pays(shape):
+            if self.compresses(shape):
                 if self.error_feedback:
                     zeros(state, RESIDUAL, name, math.prod(shape))
                 if self.warm_start:
@@ -79,7 +85,7 @@ class PowerSGD(Method):
     def _step(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
-        matrices = [p for p in parameters if p.stream is None and self.pays(p.shape)]
+        matrices = [p for p in parameters if p.stream is None and self.compresses(p.shape)]
         chosen = {p.name for p in matrices}
         rest = [p for p in parameters if p.name not in chosen]
         means = plain_means(self, comm, rest, state)
@@ -101,8 +107,8 @@ class PowerSGD(Method):
         return means, new
 
     def _owed(self, comm: Communicator, p: Parameter, state: State) -> Values:
-        self.check_finite(comm, p.name, p.values)
         residual = recalled(state, RESIDUAL, p)
+        self.check_finite(comm, p.name, p.values)
         owed = p.values if residual is None else p.values + residual
         return owed.reshape(_sides(p.shape))
 
@@ -116,6 +122,9 @@ class PowerSGD(Method):
                 f"PowerSGD: the state's {key(FACTOR, p.name)!r} is {found.shape}, not {due}: "
                 f"make the state with init, from the old state if there is one"
             )
+        # Of a zero matrix comes a zero factor, from which there is no way back.
+        if (blank := ~found.any(axis=0)).any():
+            found = np.where(blank, self._random(place, int(state[STEP]), p.shape), found)
         return found.astype(p.values.dtype, copy=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import index
 
 from ..sparsify import Sparsifier, TopK
 
@@ -20,7 +21,8 @@ class Schedule:
     stages: tuple[tuple[int, Sparsifier], ...]
 
     def __post_init__(self) -> None:
-        starts = [start for start, _ in self.stages]
+        object.__setattr__(self, "stages", tuple((s, m) for s, m in self.stages))
+        starts = [index(start) for start, _ in self.stages]
         if not starts or starts[0] != 0 or any(a >= b for a, b in pairwise(starts)):
             raise ValueError(f"Schedule: stages must begin at 0 and ascend, got {starts}")
         for _, sparsifier in self.stages:
@@ -37,6 +39,10 @@ class Schedule:
 
         Each stage takes an equal part of `steps`; then `ratio` holds.
         """
+        if steps < 1 or stages < 1:
+            raise ValueError(
+                f"warm_up: steps and stages must be 1 or more, got {steps}, {stages}"
+            )
         stages = min(stages, steps)
         early = [
             (steps * i // stages, TopK(max(ratio, 0.25 ** (i + 1)))) for i in range(stages)

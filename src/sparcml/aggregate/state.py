@@ -11,6 +11,7 @@ A gradient without a name has keys without one: `residual`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -32,29 +33,44 @@ def key(kind: str, name: str) -> str:
     return f"{kind}/{name}" if name else kind
 
 
+def name_of(where: str) -> str | None:
+    """Which parameter a key of a state is about; None for the step."""
+    return None if where == STEP else where.partition("/")[2]
+
+
 def of_kind(state: Mapping[str, Any], kind: str) -> Iterator[str]:
     """The keys of a kind."""
     return (k for k in state if k == kind or k.startswith(f"{kind}/"))
 
 
-def fresh(shapes: Mapping[str, Shape], previous: State | None) -> State:
+def fresh(
+    shapes: Mapping[str, Shape], previous: State | None, keeps: Sequence[str] = ()
+) -> State:
     """A state at the first step, or what another method leaves to this one.
 
-    Of the other method's, its step and what it owes are kept.
+    Of the other method's, its step and what it owes are kept, and what is of the kinds in
+    `keeps`.
     """
-    state: State = {STEP: np.zeros((), np.int64)}
-    if previous is None:
-        return state
-    state[STEP] = np.array(previous[STEP], np.int64)
-    for where in of_kind(previous, RESIDUAL):
-        _, _, name = where.partition("/")
-        if name not in shapes:
-            raise ValueError(
-                f"init: the state to go on from owes something for {name!r}, but there is no "
-                f"parameter of that name: it would be lost"
-            )
-        state[where] = previous[where]
+    previous = previous or {}
+    state: State = {STEP: np.array(previous.get(STEP, 0), np.int64)}
+    for kind in (RESIDUAL, *keeps):
+        for where in of_kind(previous, kind):
+            _check_fits(where, previous[where], shapes, owed=kind == RESIDUAL)
+            state[where] = previous[where]
     return state
+
+
+def _check_fits(
+    where: str, found: NDArray[Any], shapes: Mapping[str, Shape], *, owed: bool
+) -> None:
+    name = name_of(where) or ""
+    size = math.prod(shapes[name]) if name in shapes else None
+    if size != found.size and (owed or size is not None):
+        there = "no parameter of that name" if size is None else f"a parameter of {size}"
+        raise ValueError(
+            f"init: the state to go on from has {where!r} with {found.size} values, but there "
+            f"is {there}: what is owed would be lost"
+        )
 
 
 def zeros(state: State, kind: str, name: str, size: int) -> None:
@@ -81,20 +97,35 @@ def reshard(states: Sequence[State], ranks: int) -> list[State]:
 
     Whoever is gone leaves what it owed to rank (its own) modulo `ranks`; new ranks owe
     nothing. A mean over another number of ranks weighs each rank's share differently, so
-    what is owed is scaled to count as much as before: sum of residuals / ranks stays.
-    Everything else is as rank 0 has it, or as the rank had it itself.
+    what is owed is scaled to count as much as before: sum of residuals / ranks stays. Of
+    everything else, such as momentum, a rank gets the mean of those it stands for, and a
+    new one a copy.
     """
     if not states or ranks < 1:
         raise ValueError(
             f"reshard: from {len(states)} states to {ranks} ranks is no change"
         )
-    scale = ranks / len(states)
-    results = []
-    for rank in range(ranks):
-        new = dict(states[rank if rank < len(states) else 0])
-        for where in list(of_kind(new, RESIDUAL)):
-            mine = [s[where] for s in states[rank::ranks]]
-            total = np.zeros_like(new[where]) if not mine else np.sum(mine, axis=0)
-            new[where] = total * new[where].dtype.type(scale)
-        results.append(new)
-    return results
+    first = states[0]
+    for other in states:
+        if other.keys() != first.keys() or other[STEP] != first[STEP]:
+            raise ValueError(
+                "reshard: the states differ in their step or in what they hold"
+            )
+    return [
+        {where: _share(where, [s[where] for s in states], rank, ranks) for where in first}
+        for rank in range(ranks)
+    ]
+
+
+def _share(
+    where: str, found: Sequence[NDArray[Any]], rank: int, ranks: int
+) -> NDArray[Any]:
+    mine = found[rank::ranks] or [found[rank % len(found)]]
+    if where == STEP:
+        return mine[0].copy()
+    if where not in of_kind({where: 0}, RESIDUAL):
+        return np.mean(mine, axis=0, dtype=np.float64).astype(mine[0].dtype)
+    if rank >= len(found):
+        return np.zeros_like(mine[0])
+    total = np.sum(mine, axis=0)
+    return np.asarray(total * total.dtype.type(ranks / len(found)))

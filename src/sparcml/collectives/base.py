@@ -99,6 +99,7 @@ class Call:
         shape: Shape | None,
         quantizer: Quantizer | None = None,
         kept: dict[str, Any] | None = None,
+        seed: int | None = None,
     ) -> None:
         self._link = link
         self.rank, self.size = link.transport.rank, link.transport.size
@@ -108,6 +109,9 @@ class Call:
         self._sequence = sequence
         self._shape = shape  # of the whole vector; None where ranks may differ
         self.quantizer = quantizer
+        self._seed = (
+            sequence if seed is None else seed
+        )  # of what is random in the quantizer
         self.kept = {} if kept is None else kept  # outlives the call
         self.wants_seen = False  # whether the caller will ask for what follows
         self.seen: list[Stream] = []  # what each owner of a range used of this rank's part
@@ -136,7 +140,7 @@ class Call:
 
     def send(self, peer: int, stream: Stream, turn: int, *, see: bool = True) -> Stream:
         """Start sending; what the peer will see comes back."""
-        message, seen = self.encode(stream, turn, see=see)
+        message, seen = self.encode(stream, turn, see=see, owner=peer)
         self.send_message(peer, message, turn)
         return seen
 
@@ -151,18 +155,26 @@ class Call:
         return seen, self.decode(self._link.finish(arriving, turn), peer, turn)
 
     def encode(
-        self, stream: Stream, turn: int, *, see: bool = True, summed: bool = False
+        self,
+        stream: Stream,
+        turn: int,
+        *,
+        see: bool = True,
+        summed: bool = False,
+        owner: int | None = None,
     ) -> tuple[Message, Stream]:
         """A message of this call and round, and what its readers will see.
 
         Finding that out means decoding what a quantizer has coded; without `see`, the
         stream itself comes back. What is `summed` over all ranks may be coded otherwise.
+        `owner` is who gets it, if not all do.
         """
         with self._link.stats.phase("encode", round=turn, nnz=stream.nnz):
             tag = wire.Tag(self._code, self._sequence, turn)
             whole = None if self._shape is None else self._shape.blocks
-            # Other calls, ranks and rounds draw other random numbers; a repeat the same.
-            seed = (self._sequence << 32) + (self.rank << 8) + turn
+            # Other calls, ranks, ranges and rounds draw other random numbers; a repeat the
+            # same.
+            seed = mixed(self._seed, self.rank, self.rank if owner is None else owner, turn)
             quantizer = self.quantizer
             if quantizer is not None and summed:
                 quantizer = quantizer.for_sums(self.size)
@@ -293,6 +305,14 @@ class Call:
                 f"{Shape.of(got)}, in {self._name}: all ranks must reduce vectors of the "
                 f"same size, block and dtype"
             )
+
+
+def mixed(*numbers: int) -> int:
+    """One seed out of several, another for any other choice: FNV-1a over 64-bit words."""
+    seed = 0xCBF29CE484222325
+    for number in numbers:
+        seed = ((seed ^ number % 2**64) * 0x100000001B3) % 2**64
+    return seed
 
 
 class _Reading(AbstractContextManager[None]):

@@ -53,15 +53,20 @@ class Stats:
         """So many entries were chosen, and their squares of all squares."""
         with self._lock:
             self.selected += entries
-            self.squares_sent += sent
-            self.squares_owed += owed
+            if math.isfinite(owed):
+                self.squares_sent += sent
+                self.squares_owed += owed
 
     @property
-    def share(self) -> float:
-        """Which part of the norm of what was owed has been sent; 1 if nothing was owed."""
-        return (
-            math.sqrt(self.squares_sent / self.squares_owed) if self.squares_owed else 1.0
-        )
+    def share(self) -> float | None:
+        """Which part of the norm of what was owed was chosen to be sent.
+
+        None if nothing was chosen, since everything is sent. What quantizers change is not
+        in it. Entries that are scaled up count as they are sent, so it may be above 1.
+        """
+        if not self.squares_owed:
+            return None
+        return math.sqrt(self.squares_sent / self.squares_owed)
 
     def reset(self) -> None:
         """Count from zero again."""
