@@ -6,6 +6,7 @@ from claims import dense_family, dense_latency, requantize, supports, watched
 
 from sparcml import Communicator, Stream, TransportError
 from sparcml.collectives import ALLREDUCES, Problem
+from sparcml.collectives.base import mixed
 from sparcml.stream import bounds
 
 
@@ -78,7 +79,9 @@ def test_the_ring_codes_every_partial_sum_anew(coder):
             rank = (first + hop) % ranks
             if hop:
                 part = part + inputs[rank][span]
-            part = coder.decode(coder.encode(part, (1 << 32) + (rank << 8) + hop))
+            owner = (rank + 1) % ranks if hop < ranks - 1 else rank  # the sum goes to all
+            seed = mixed(1, rank, owner, hop)
+            part = coder.decode(coder.encode(part, seed))
         for total in totals:
             np.testing.assert_array_equal(total[span], part)
 

@@ -125,7 +125,9 @@ class PowerSGD(Method):
         # Of a zero matrix comes a zero factor, from which there is no way back.
         if (blank := ~found.any(axis=0)).any():
             found = np.where(blank, self._random(place, int(state[STEP]), p.shape), found)
-        return found.astype(p.values.dtype, copy=False)
+        # Only its directions count, and the product with M must neither vanish nor overflow.
+        directions: Values = found / np.abs(found).max(axis=0)
+        return directions.astype(p.values.dtype, copy=False)
 
 
 def _sides(shape: Shape) -> tuple[int, int]:
