@@ -33,6 +33,10 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kLarge = 0x1p64f, kSmall = 0x1p-64f;
 
+// Shares of a step, and the random numbers that they are compared with, in fixed point.
+constexpr unsigned kFraction = 24;
+constexpr float kUnit = 1 << kFraction;
+
 // What a bucket's values are multiplied with, so that neither they nor the inverse of their
 // norm leave the range of float32: a power of two, and 1 for all but absurd norms.
 inline float factor_of(float norm) {
@@ -57,7 +61,7 @@ template <class Loops, class Steps, class Kind>
 void encode_buckets(const float* values, std::size_t n, const Kind& kind, std::uint64_t seed,
                     std::uint8_t* code) {
   Packer packer(kind.bits, code + 4 * buckets_of(n, kind.bucket));
-  const std::size_t words = (kind.bucket + kGroup - 1) / kGroup * kWords;  // of a bucket
+  const std::size_t words = (kind.bucket + kLanes - 1) / kLanes * kLanes;  // of a bucket
   std::uint64_t first = 0;
   for (std::size_t at = 0; at < n; at += kind.bucket, code += 4, first += words) {
     const std::size_t size = n - at < kind.bucket ? n - at : kind.bucket;
@@ -66,7 +70,7 @@ void encode_buckets(const float* values, std::size_t n, const Kind& kind, std::u
     const Steps steps(norm, kind);
     for (std::size_t done = 0; done < size; done += Packer::most) {
       const std::size_t piece = size - done < Packer::most ? size - done : Packer::most;
-      const Random random(seed, first + done / 2);
+      const Random random(seed, first + done);
       Loops::codes(values + at + done, piece, steps, random, packer.space());
       packer.add(piece);
     }
@@ -104,12 +108,8 @@ struct PlainLoops {
   template <class Steps>
   static void codes(const float* v, std::size_t n, const Steps& steps, Random random,
                     std::int8_t* codes) {
-    for (std::size_t i = 0; i < n; i += kGroup)
-      for (std::size_t j = i; j < i + kWords && j < n; ++j) {
-        const std::uint32_t word = random.next();
-        codes[j] = steps.code(v[j], word & ((1u << steps.fraction) - 1));
-        if (j + 8 < n) codes[j + 8] = steps.code(v[j + 8], word >> (32 - steps.fraction));
-      }
+    for (std::size_t i = 0; i < n; ++i)
+      codes[i] = steps.code(v[i], random.next() >> (32 - kFraction));
   }
 
   static bool has_direct(unsigned) { return false; }
@@ -122,14 +122,8 @@ struct PlainLoops {
   }
 };
 
-// To the nearest whole number, ties to even, for |x| < 2^22: adding 1.5 * 2^23 leaves no room
-// for a fraction.
-inline std::int32_t nearest(float x) {
-  x += 12582912.0f;
-  std::int32_t whole;
-  std::memcpy(&whole, &x, 4);
-  return whole - 0x4B400000;
-}
+// To the nearest whole number, ties to even, for |x| < 2^31.
+inline std::int32_t nearest(float x) { return static_cast<std::int32_t>(std::lrint(x)); }
 
 }  // namespace
 }  // namespace sparcml

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sparcml.kernels.reference.random import halves, words
+from sparcml.kernels.reference.random import FRACTION, shares, words
 
 COUNT = 1 << 16
 SEEDS = (0, 1, 2, 3, 1 << 32, 1 << 63, 12345678901234567890)
@@ -14,13 +14,14 @@ LAGS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 64, 1024)
 
 def uniform(seed, first=0, count=COUNT):
     """Of mean 0 and variance 1."""
-    return (halves(seed, first, count) + 0.5 - 2**15) / (2**16 / np.sqrt(12))
+    drawn = (shares(seed, first, count) + 0.5) / 2**FRACTION
+    return (drawn - 0.5) * np.sqrt(12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_numbers_are_as_likely(seed):
     for bits in (16, 8, 4):
-        drawn = halves(seed, 0, 1 << 20) >> (16 - bits)
+        drawn = shares(seed, 0, 1 << 20) >> (FRACTION - bits)
         cells, due = np.bincount(drawn, minlength=1 << bits), (1 << 20) / (1 << bits)
         chi = ((cells - due) ** 2 / due).sum()
         freedom = (1 << bits) - 1
@@ -62,12 +63,25 @@ def test_one_place_under_many_seeds():
 
 
 def test_pairs_fill_the_square():
-    x = halves(3, 0, 1 << 20) >> 11
+    x = shares(3, 0, 1 << 20) >> FRACTION - 5
     for lag in (1, 8, 16):
         cells = np.bincount(x[lag:] * 32 + x[:-lag], minlength=1024)
         due = (x.size - lag) / 1024
         chi = ((cells - due) ** 2 / due).sum()
         assert abs(chi - 1023) < 5 * np.sqrt(2 * 1023)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 0.5])
+def test_what_neighbours_decide_has_nothing_in_common(share):
+    """Many draws, and a generator's small faults: one multiplication fewer fails here."""
+    count, piece = 1 << 25, 1 << 20
+    found = dict.fromkeys((1, 2, 3, 4, 8, 16), 0.0)
+    for at in range(0, count, piece):
+        x = (words(1, at, piece) < share * 2**32) - share
+        for lag in found:
+            found[lag] += x[lag:] @ x[:-lag]
+    for total in found.values():
+        assert abs(total) < 5 * share * (1 - share) * np.sqrt(count)
 
 
 def test_any_stretch_can_be_drawn_alone():

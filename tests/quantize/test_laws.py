@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from sparcml import NUQSGD
 from sparcml.quantize import Code, from_wire
 
 from .roster import UNBIASED, VECTORS, draws
 
 TRIALS = 3000
+EPSILON = 2**-21  # what float32 loses in a few operations
 coders = pytest.mark.parametrize("coder", UNBIASED, ids=str)
 
 
@@ -27,8 +29,30 @@ def test_the_mean_is_the_value(coder, name):
     for way in ways:
         seen = rows @ way
         sigma = seen.std(ddof=1) / np.sqrt(TRIALS)
-        rounding = 2**-16 * np.abs(way).max() * np.abs(vector).max()
+        rounding = EPSILON * (np.abs(way) @ np.abs(vector))
         assert abs(seen.mean() - vector @ way) < 5 * sigma + rounding
+
+
+@coders
+@pytest.mark.parametrize("share", [2**-18, 2**-20, -(2**-20)])
+def test_small_chances_are_kept(coder, share):
+    """Of many values that are a tiny share of a step, as many go up as should."""
+    size, trials = 1 << 20, 4
+    s = getattr(coder, "s", 1)
+    least = 2.0**-s if isinstance(coder, NUQSGD) else 1 / s
+    values = np.zeros(size, np.float32)
+    bucket = min(getattr(coder, "bucket", None) or size, size)
+    values[::bucket] = 1  # the norm of each bucket, but for what is tiny
+    small = np.ones(size, np.bool_)
+    small[::bucket] = False
+    values[small] = share * least
+    due = values[small].sum(dtype=np.float64)
+    seen = [
+        coder.decode(coder.encode(values, k))[small].sum(dtype=np.float64)
+        for k in range(trials)
+    ]
+    sigma = np.sqrt(trials * abs(due) * least)
+    assert abs(np.sum(seen) - trials * due) < 5 * sigma + 2**-8 * trials * abs(due)
 
 
 @coders
@@ -56,12 +80,16 @@ def test_seeds_decide(coder):
 
 @coders
 def test_neighbouring_seeds_are_independent(coder):
-    """The errors of two draws are as orthogonal as their variances let one expect."""
+    """The errors of two draws are as orthogonal as their variances let one expect.
+
+    Of the 2016 pairs, whose tails are heavier than a Gaussian's, one is beyond 5 sigma in one
+    of twenty trials even with the best of random numbers.
+    """
     vector = VECTORS["normal"]
     error = draws(coder, vector, 64) - vector
     sigma = np.sqrt((error.var(0) ** 2).sum())
     together = error @ error.T / sigma
-    assert np.abs(together[~np.eye(64, dtype=bool)]).max() < 5
+    assert np.abs(together[~np.eye(64, dtype=bool)]).max() < 6.5
 
 
 @coders

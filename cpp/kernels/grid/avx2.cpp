@@ -11,35 +11,27 @@ class Coder {
         times_(_mm256_set1_ps(steps.times)),
         most_(_mm256_set1_ps(steps.most)),
         least_(_mm256_set1_ps(-steps.most)),
-        low_(_mm256_set1_epi32((1 << steps.fraction) - 1)),
-        none_(_mm256_set1_epi8(static_cast<char>(steps.none))),
-        high_(_mm_cvtsi32_si128(static_cast<int>(32 - steps.fraction))),
-        fraction_(_mm_cvtsi32_si128(static_cast<int>(steps.fraction))) {}
+        none_(_mm256_set1_epi8(static_cast<char>(steps.none))) {}
 
   __m256i next(const float* v) {
-    const __m256i one = random_.next8(), two = random_.next8();
-    const __m256i codes = to_bytes(level(v, lower(one)), level(v + 8, upper(one)),
-                                   level(v + 16, lower(two)), level(v + 24, upper(two)));
-    return _mm256_max_epi8(codes, none_);  // NaN is saturated to -128 by now
+    const __m256i a = level(v), b = level(v + 8), c = level(v + 16), d = level(v + 24);
+    return _mm256_max_epi8(to_bytes(a, b, c, d), none_);  // NaN is -128 by now
   }
 
  private:
-  __m256i lower(__m256i word) const { return _mm256_and_si256(word, low_); }
-  __m256i upper(__m256i word) const { return _mm256_srl_epi32(word, high_); }
-
   // Less itself, what is no number becomes NaN. That is the second operand of both min and
-  // max, so it stays; and it converts to -2^31.
-  __m256i level(const float* from, __m256i random) const {
+  // max, so it stays; and it converts to -2^31. The largest sum is 2^31 - 1.
+  __m256i level(const float* from) {
     const __m256 v = _mm256_loadu_ps(from);
     __m256 x = _mm256_add_ps(_mm256_mul_ps(v, times_), _mm256_sub_ps(v, v));
     x = _mm256_max_ps(least_, _mm256_min_ps(most_, x));
-    return _mm256_sra_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x), random), fraction_);
+    const __m256i random = _mm256_srli_epi32(random_.next8(), 32 - kFraction);
+    return _mm256_srai_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(x), random), kFraction);
   }
 
   Random random_;
   __m256 times_, most_, least_;
-  __m256i low_, none_;
-  __m128i high_, fraction_;
+  __m256i none_;
 };
 
 template <bool past_cache>

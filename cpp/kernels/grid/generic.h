@@ -9,16 +9,10 @@ namespace {
 
 struct Steps {
   Steps(float norm, const Grid& grid)
-      : fraction(grid.levels < 32   ? 16
-                 : grid.levels < 64 ? 15
-                                    : 14),
-        infinite(!(norm < kInfinity)),
-        factor(factor_of(norm)),
-        none(code_of_nan(grid.bits)) {
+      : infinite(!(norm < kInfinity)), factor(factor_of(norm)), none(code_of_nan(grid.bits)) {
     const auto levels = static_cast<float>(grid.levels);
-    const auto unit = static_cast<float>(1u << fraction);
-    most = levels * unit;
-    times = norm == 0 || infinite ? 0 : levels / (norm * factor) * unit;
+    most = levels * kUnit;
+    times = norm == 0 || infinite ? 0 : levels / (norm * factor) * kUnit;
   }
 
   std::int8_t code(float v, std::uint32_t random) const {
@@ -27,11 +21,10 @@ struct Steps {
     x = x > most ? most : x;
     x = x < -most ? -most : x;
     const std::int32_t fixed = nearest(x == x ? x : 0);
-    const std::int32_t level = (fixed + static_cast<std::int32_t>(random)) >> fraction;
+    const std::int32_t level = (fixed + static_cast<std::int32_t>(random)) >> kFraction;
     return static_cast<std::int8_t>(x == x ? level : none);
   }
 
-  unsigned fraction;  // F
   bool infinite;
   float factor;
   int none;           // the code of NaN

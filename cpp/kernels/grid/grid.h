@@ -5,9 +5,9 @@
 //
 //   floor(x + u),   x = s v / norm,   u random in [0, 1)
 //
-// between -s and s (x beyond that is clipped), which is x on average. x is rounded to F bits
-// after the point, and u has as many; F, 14 to 16, is so small that rounding errors vanish: a
-// value on the grid stays where it is.
+// between -s and s (x beyond that is clipped), which is x on average. x is rounded to 24 bits
+// after the point, as many as u has: no coarser than float32 is at the first step. So a value
+// on the grid stays where it is, but for float32's own rounding of x.
 //
 // The code is laid out as in buckets.h; decoding is code * (norm / s).
 #pragma once

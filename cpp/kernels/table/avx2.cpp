@@ -51,25 +51,20 @@ class Coder {
       : steps_(steps), random_(random), times_(_mm256_set1_ps(steps.times)) {}
 
   __m256i next(const float* v) {
-    const __m256i one = random_.next8(), two = random_.next8();
-    return to_bytes(code(v, lower(one)), code(v + 8, upper(one)), code(v + 16, lower(two)),
-                    code(v + 24, upper(two)));
+    const __m256i a = code(v), b = code(v + 8), c = code(v + 16), d = code(v + 24);
+    return to_bytes(a, b, c, d);
   }
 
  private:
-  static __m256i lower(__m256i word) {
-    return _mm256_and_si256(word, _mm256_set1_epi32(0xFFFF));
-  }
-  static __m256i upper(__m256i word) { return _mm256_srli_epi32(word, 16); }
-
-  __m256i code(const float* from, __m256i random) const {
+  __m256i code(const float* from) {
     const __m256 v = _mm256_loadu_ps(from), sign = _mm256_set1_ps(-0.0f);
     __m256 r = _mm256_mul_ps(_mm256_andnot_ps(sign, v), times_);
     r = _mm256_min_ps(_mm256_set1_ps(1), r);
     const Row row = Finder::find(steps_.rows, r);
     const __m256 share = _mm256_mul_ps(_mm256_sub_ps(r, row.lower), row.inverse);
-    const __m256i fixed = _mm256_cvtps_epi32(_mm256_mul_ps(share, _mm256_set1_ps(65536)));
-    __m256i up = _mm256_srai_epi32(_mm256_add_epi32(fixed, random), 16);
+    const __m256i fixed = _mm256_cvtps_epi32(_mm256_mul_ps(share, _mm256_set1_ps(kUnit)));
+    const __m256i random = _mm256_srli_epi32(random_.next8(), 32 - kFraction);
+    __m256i up = _mm256_srai_epi32(_mm256_add_epi32(fixed, random), kFraction);
     up = _mm256_min_epi32(up, _mm256_set1_epi32(1));
     const __m256i negative = _mm256_srai_epi32(_mm256_castps_si256(v), 31);
     const __m256i size = _mm256_add_epi32(row.at, up);

@@ -47,14 +47,13 @@ struct Steps {
     unsigned j = 0;
     for (unsigned step = rows.half; step; step /= 2)
       if (r >= rows.lower[j + step]) j += step;
-    const float share = (r - rows.lower[j]) * rows.inverse[j] * 65536.0f;
-    const std::int32_t up = (nearest(share) + static_cast<std::int32_t>(random)) >> 16;
+    const float share = (r - rows.lower[j]) * rows.inverse[j] * kUnit;
+    const std::int32_t up = (nearest(share) + static_cast<std::int32_t>(random)) >> kFraction;
     const std::int32_t level = static_cast<std::int32_t>(j) + (up > 1 ? 1 : up);
     return static_cast<std::int8_t>(v < 0 ? -level : level);
   }
 
   const Rows& rows;
-  static constexpr unsigned fraction = 16;
   bool infinite;
   float factor, times;
   int none;

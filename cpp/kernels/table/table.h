@@ -2,7 +2,7 @@
 //
 // Levels 0 = l_0 < l_1 < ... < l_m = 1 are shares of the bucket's norm. With r = |v| / norm
 // between l_j and l_(j+1), the code's magnitude is j + 1 with the probability
-// (r - l_j) / (l_(j+1) - l_j), rounded to 16 bits, else j: r on average. The code is laid out
+// (r - l_j) / (l_(j+1) - l_j), rounded to 24 bits, else j: r on average. The code is laid out
 // as in buckets.h; decoding is norm * l_code, with the sign.
 #pragma once
 

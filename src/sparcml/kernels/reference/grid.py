@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .random import GROUP, WORDS, halves
+from .random import FRACTION, LANES, shares
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
@@ -13,6 +13,7 @@ Codes = NDArray[np.int8]
 
 LARGEST, LENGTH, GIVEN = range(3)
 LARGE, SMALL = np.float32(2.0**64), np.float32(2.0**-64)
+UNIT = np.float32(1 << FRACTION)
 
 
 def pack(codes: Codes, bits: int) -> Bytes:
@@ -65,17 +66,15 @@ def levels(
     values: Floats, norm: np.float32, s: int, bits: int, seed: int, first: int
 ) -> Codes:
     """The codes of one bucket, whose words begin at `first`."""
-    fraction = min(16, 21 - s.bit_length())
-    unit = np.float32(1 << fraction)
-    factor, most = factor_of(norm), np.float32(s) * unit
+    factor, most = factor_of(norm), np.float32(s) * UNIT
     with np.errstate(all="ignore"):
-        times = np.float32(s) / (norm * factor) * unit if norm > 0 else np.float32(0)
+        times = np.float32(s) / (norm * factor) * UNIT if norm > 0 else np.float32(0)
         x = np.where(np.isfinite(values), values * factor * times, np.float32(np.nan))
     if np.isinf(norm):
         x = np.where(np.isfinite(values), np.float32(0), values)
     x = np.clip(x, -most, most)
     fixed = np.rint(np.nan_to_num(x)).astype(np.int32)
-    codes = fixed + halves(seed, first, values.size, fraction) >> fraction
+    codes = fixed + shares(seed, first, values.size) >> FRACTION
     return np.where(np.isnan(x), -(1 << bits - 1), codes).astype(np.int8)
 
 
@@ -89,7 +88,7 @@ def in_buckets(
 ) -> Bytes:
     """Norms of all buckets, then their codes, packed."""
     norms, codes = [], [np.empty(0, np.int8)]
-    words = -(-bucket // GROUP) * WORDS
+    words = -(-bucket // LANES) * LANES
     for k, at in enumerate(range(0, values.size, bucket)):
         part = values[at : at + bucket]
         norms.append(_norm(part, norm, scale))

@@ -9,7 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-GROUP, WORDS = 16, 8  # values that share words, and those words
+LANES = 8  # words that are made at once
+FRACTION = 24  # bits of a random share
 MASK = 2**64 - 1
 
 
@@ -30,17 +31,12 @@ def words(seed: int, first: int, count: int) -> NDArray[np.uint32]:
     k0, k1 = np.uint32(key & 0xFFFFFFFF), np.uint32(key >> 32)
     x: NDArray[np.uint32] = np.arange(count, dtype=np.uint32)
     x = x + np.uint32(first & 0xFFFFFFFF) + k0
-    x = (x ^ x >> np.uint32(16)) * np.uint32(0x7FEB352D)
-    x = ((x ^ x >> np.uint32(15)) + k1) * np.uint32(0x846CA68B)
-    return x ^ x >> np.uint32(16)
+    x = (x ^ x >> np.uint32(17)) * np.uint32(0xED5AD4BB)
+    x = ((x ^ x >> np.uint32(11)) + k1) * np.uint32(0xAC4C1B51)
+    x = (x ^ x >> np.uint32(15)) * np.uint32(0x31848BAB)
+    return x ^ x >> np.uint32(14)
 
 
-def halves(seed: int, first: int, count: int, bits: int = 16) -> NDArray[np.int32]:
-    """A number of up to 16 bits for each of so many values; `first` counts words.
-
-    Value j of a group of 16 has the lowest bits of word j, or the highest of word j - 8.
-    """
-    groups = -(-count // GROUP)
-    rows = words(seed, first, groups * WORDS).reshape(groups, 1, WORDS)
-    low, high = rows & np.uint32((1 << bits) - 1), rows >> np.uint32(32 - bits)
-    return np.concatenate((low, high), axis=1).ravel()[:count].astype(np.int32)
+def shares(seed: int, first: int, count: int) -> NDArray[np.int32]:
+    """A number of 24 bits for each of so many values: the highest of its word."""
+    return (words(seed, first, count) >> np.uint32(32 - FRACTION)).astype(np.int32)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .grid import Bytes, Codes, Floats, factor_of, in_buckets, norms_and_codes
-from .random import halves
+from .grid import UNIT, Bytes, Codes, Floats, factor_of, in_buckets, norms_and_codes
+from .random import FRACTION, shares
 
 ONE = np.float32(1)
 
@@ -22,8 +22,8 @@ def codes_of(
         r = np.where(np.isfinite(values), np.float32(0), size)
     nan, r = np.isnan(r), np.clip(np.nan_to_num(r), np.float32(0), ONE)
     j = np.searchsorted(levels[:-1], r, side="right") - 1
-    share = (r - levels[j]) * (ONE / np.diff(levels))[j] * np.float32(65536)
-    up = np.rint(share).astype(np.int32) + halves(seed, first, values.size) >> 16
+    share = (r - levels[j]) * (ONE / np.diff(levels))[j] * UNIT
+    up = np.rint(share).astype(np.int32) + shares(seed, first, values.size) >> FRACTION
     level = j + np.minimum(up, 1)
     codes = np.where(values < 0, -level, level)
     return np.where(nan, -(1 << bits - 1), codes).astype(np.int8)
