@@ -1,6 +1,7 @@
 """QSGD: what the paper says of it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,6 +122,23 @@ def test_bits_and_levels():
     assert (QSGD(levels=4).bits, QSGD(levels=3).bits, QSGD(levels=1).bits) == (4, 3, 2)
     for coder in (QSGD(3, 5, "l2"), QSGD(levels=9, bucket=None)):
         assert from_wire(4, coder.settings) == coder
+
+
+def test_one_setting_can_be_replaced():
+    assert replace(QSGD(), bits=4) == QSGD(bits=4) == QSGD(4)
+    assert replace(QSGD(), bits=4).s == 7
+    assert replace(QSGD(), levels=5) == QSGD(levels=5)
+    assert replace(QSGD(levels=5), bucket=64) == QSGD(levels=5, bucket=64)
+    assert repr(QSGD(bits=4)) == (
+        "QSGD(bits=4, bucket=1024, norm='max', levels=None, coder=None)"
+    )
+
+
+def test_bits_that_contradict_the_levels():
+    assert QSGD(bits=4, levels=5) == QSGD(levels=5)
+    for bits, levels, due in ((2, 100, 8), (6, 5, 4)):
+        with pytest.raises(ValueError, match=f"{levels} levels take {due} bits"):
+            QSGD(bits=bits, levels=levels)
 
 
 @pytest.mark.parametrize(

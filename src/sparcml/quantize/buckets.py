@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..checks import check_whole
+
 MOST = 2**32 - 1  # values in a bucket: as many as its field on the wire holds
 WIDTHS = range(2, 9)  # bits of a code
 
 
-def check_bucket(name: str, bucket: int | None) -> None:
-    """ValueError if there is no such bucket; None is the whole vector."""
-    if bucket is not None and not 1 <= bucket <= MOST:
+def check_bucket(owner: Any) -> None:
+    """Raise if there is no such bucket; None is the whole vector."""
+    check_whole(owner, "bucket", optional=True)
+    if owner.bucket is not None and not 1 <= owner.bucket <= MOST:
         raise ValueError(
-            f"{name}: bucket must be 1 to 2^32 - 1 values, or None for the whole vector; "
-            f"got {bucket}"
+            f"{type(owner).__name__}: bucket must be 1 to 2^32 - 1 values, or None for the "
+            f"whole vector; got {owner.bucket}"
         )
 
 
-def check_bits(name: str, bits: int) -> None:
-    """ValueError if codes cannot be of this width."""
-    if bits not in WIDTHS:
-        raise ValueError(f"{name}: bits must be 2 to 8, got {bits}")
+def check_bits(owner: Any) -> None:
+    """Raise if codes cannot be of this width."""
+    check_whole(owner, "bits")
+    if owner.bits not in WIDTHS:
+        raise ValueError(f"{type(owner).__name__}: bits must be 2 to 8, got {owner.bits}")
 
 
 def bucket_of(bucket: int | None, count: int) -> int:

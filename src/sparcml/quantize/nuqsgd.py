@@ -37,8 +37,8 @@ class NUQSGD(Quantizer):
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_bits("NUQSGD", self.bits)
-        check_bucket("NUQSGD", self.bucket)
+        check_bits(self)
+        check_bucket(self)
 
     @property
     def s(self) -> int:

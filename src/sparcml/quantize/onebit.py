@@ -46,7 +46,7 @@ class OneBit(Quantizer):
     keeps_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_bucket("OneBit", self.bucket)
+        check_bucket(self)
         if self.threshold not in THRESHOLDS:
             raise ValueError(
                 f"OneBit: threshold must be zero or mean, got {self.threshold!r}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .. import kernels, memory
+from ..checks import check_whole
 from .base import SEEDS, Quantizer
 from .buckets import bucket_of, check_bits, check_bucket
 from .coders import CODERS, frame, name_of, number_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SETTINGS = struct.Struct("<BBBBI")  # bits, levels, norm, coder, bucket (0: whole vector)
 NORMS = {"max": kernels.LARGEST, "l2": kernels.LENGTH}
+DEFAULT_BITS = 8
 NAN = -128  # a level that stands for it
 NAMES = {number: name for name, number in NORMS.items()}
 
@@ -34,16 +36,18 @@ class QSGD(Quantizer):
     out).
 
     Attributes:
-        bits: Of a code, with its sign: 2 to 8. Follows from `levels` if those are given.
+        bits: Of a code, with its sign: 2 to 8. If `levels` are given they decide the width,
+            and `bits` must be that or left out.
         bucket: Consecutive values that share a norm; None for the whole vector.
         norm: "max", the largest magnitude, or "l2", the length.
-        levels: s, levels above zero, 1 to 127; all that `bits` have room for by default.
+        levels: s, levels above zero, 1 to 127; None is all that `bits` have room for, and
+            what so many levels become.
         coder: How levels are stored: None, packed to `bits` each; "elias", the paper's code;
             "ans", close to their entropy, which needs the extra `coders`. For slow links: a
             coder takes far longer than packing.
     """
 
-    bits: int = 8
+    bits: int = DEFAULT_BITS
     bucket: int | None = 1024
     norm: str = "max"
     levels: int | None = None
@@ -51,23 +55,32 @@ class QSGD(Quantizer):
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.levels is None:
-            check_bits("QSGD", self.bits)
-            object.__setattr__(self, "levels", 2 ** (self.bits - 1) - 1)
-        elif not 1 <= self.levels <= 127:
-            raise ValueError(f"QSGD: levels must be 1 to 127, got {self.levels}")
-        else:
-            object.__setattr__(self, "bits", 1 + self.levels.bit_length())
-        check_bucket("QSGD", self.bucket)
+        check_bits(self)
+        check_whole(self, "levels", optional=True)
+        if self.levels is not None:
+            self._settle(self.levels)
+        check_bucket(self)
         if self.norm not in NORMS:
             raise ValueError(f"QSGD: norm must be 'max' or 'l2', got {self.norm!r}")
         number_of(self.coder)
 
+    def _settle(self, levels: int) -> None:
+        """Take the width from the levels; `QSGD(levels=7)` is `QSGD(bits=4)`."""
+        if not 1 <= levels <= 127:
+            raise ValueError(f"QSGD: levels must be 1 to 127, got {levels}")
+        bits = 1 + levels.bit_length()
+        if self.bits not in (bits, DEFAULT_BITS):
+            raise ValueError(
+                f"QSGD: {levels} levels take {bits} bits, got bits={self.bits}; leave bits out"
+            )
+        object.__setattr__(self, "bits", bits)
+        if levels == most_levels(bits):
+            object.__setattr__(self, "levels", None)
+
     @property
     def s(self) -> int:
         """Levels above zero."""
-        assert self.levels is not None
-        return self.levels
+        return most_levels(self.bits) if self.levels is None else self.levels
 
     def nbytes(self, count: int) -> int:
         """Four a bucket, and `bits` a value; at most so many, and 8, with a coder."""
@@ -171,6 +184,11 @@ class QSGD(Quantizer):
         if made.bits != bits:
             raise ValueError(f"QSGD: {levels} levels do not take {bits} bits")
         return made
+
+
+def most_levels(bits: int) -> int:
+    """Above zero, that go in so many bits."""
+    return int(2 ** (bits - 1) - 1)
 
 
 def omega_of_max(d: int, s: int) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .. import kernels
+from ..checks import check_real
 from . import bits
 from .base import Quantizer
 from .buckets import bucket_of, check_bucket
@@ -42,7 +43,8 @@ class Sign(Quantizer):
     keeps_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_bucket("Sign", self.bucket)
+        check_bucket(self)
+        check_real(self, "scale", optional=True)
         if self.scale is not None and not 0 < np.float32(self.scale) < np.inf:
             raise ValueError(f"Sign: scale must be positive, got {self.scale}")
 

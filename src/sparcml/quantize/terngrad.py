@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import kernels
+from ..checks import check_real
 from .base import Quantizer
 from .buckets import bucket_of
 from .qsgd import omega_of_max
@@ -41,6 +42,8 @@ class TernGrad(Quantizer):
     scale: float | None = None
 
     def __post_init__(self) -> None:
+        check_real(self, "clip", optional=True)
+        check_real(self, "scale", optional=True)
         if self.clip is not None and not 0 < self.clip < math.inf:
             raise ValueError(
                 f"TernGrad: clip must be positive, or None for no clipping; got {self.clip}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .. import kernels
+from ..checks import check_real, check_whole
 from .base import Quantizer
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Whole(Quantizer):
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_real(self, "step")
+        check_whole(self, "most")
         if not 0 < np.float32(self.step) < np.inf:
             raise ValueError(f"Whole: step must be positive, got {self.step}")
         if not 1 <= self.most <= MOST:

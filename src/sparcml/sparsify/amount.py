@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import math
-import operator
+from typing import Any
+
+from ..checks import check_real, check_whole
 
 
-def check_amount(name: str, ratio: float | None, k: int | None) -> None:
+def check_amount(owner: Any) -> None:
     """Raise unless exactly one is given, 0 < ratio <= 1 or k >= 1."""
+    name, ratio, k = type(owner).__name__, owner.ratio, owner.k
     if (ratio is None) == (k is None):
         raise ValueError(f"{name}: give ratio or k, one of the two, got {ratio=}, {k=}")
-    if ratio is not None and not 0 < ratio <= 1:
+    check_ratio(owner)
+    check_positive(owner, "k")
+
+
+def check_ratio(owner: Any) -> None:
+    """Raise unless it is above 0 and at most 1, or None."""
+    check_real(owner, "ratio", optional=True)
+    if owner.ratio is not None and not 0 < owner.ratio <= 1:
         raise ValueError(
-            f"{name}: ratio must be above 0 and at most 1, got {ratio}; 0.01 is 1 %"
+            f"{type(owner).__name__}: ratio must be above 0 and at most 1, got "
+            f"{owner.ratio}; 0.01 is 1 %"
         )
-    if k is not None:
-        check_whole(name, "k", k)
 
 
-def check_whole(name: str, what: str, value: int) -> None:
-    """Raise unless it is a whole number of at least 1."""
-    try:
-        whole = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: {what} must be a whole number, got {value!r}") from None
-    if whole < 1:
-        raise ValueError(f"{name}: {what} must be at least 1, got {value}")
+def check_positive(owner: Any, setting: str, *, optional: bool = True) -> None:
+    """Raise unless it is a whole number of at least 1, or None if it may."""
+    check_whole(owner, setting, optional=optional)
+    value = getattr(owner, setting)
+    if value is not None and value < 1:
+        raise ValueError(
+            f"{type(owner).__name__}: {setting} must be at least 1, got {value}"
+        )
 
 
 def amount(ratio: float | None, k: int | None, size: int) -> int:

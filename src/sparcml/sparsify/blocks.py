@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import kernels
 from ..stream import Stream
-from .amount import amount, check_amount, check_whole
+from .amount import amount, check_amount, check_positive
 from .base import Sparsifier
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Blocks(Sparsifier):
     block: int = 64
 
     def __post_init__(self) -> None:
-        check_amount("Blocks", self.ratio, self.k)
-        check_whole("Blocks", "block", self.block)
+        check_amount(self)
+        check_positive(self, "block", optional=False)
 
     @property
     def biased(self) -> bool:

@@ -44,7 +44,7 @@ class RandomK(Sparsifier):
     shared: bool = False
 
     def __post_init__(self) -> None:
-        check_amount("RandomK", self.ratio, self.k)
+        check_amount(self)
 
     @property
     def biased(self) -> bool:

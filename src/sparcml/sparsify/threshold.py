@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import kernels
+from ..checks import check_real
 from ..stream import Stream
-from .amount import amount, check_amount
+from .amount import amount, check_ratio
 from .base import Sparsifier, Taken, subtract
 from .source import Host, Sum
 
@@ -64,9 +65,9 @@ class Threshold(Sparsifier):
                 f"Threshold: give value or ratio, one of the two, got value={self.value}, "
                 f"ratio={self.ratio}"
             )
-        if self.value is None:
-            check_amount("Threshold", self.ratio, None)
-        elif not 0 < self.value < math.inf:
+        check_ratio(self)
+        check_real(self, "value", optional=True)
+        if self.value is not None and not 0 < self.value < math.inf:
             raise ValueError(f"Threshold: value must be above 0, got {self.value}")
         if self.strom and self.value is None:
             raise ValueError("Threshold: strom sends plus or minus value: give one")

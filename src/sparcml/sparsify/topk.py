@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .. import kernels
 from ..stream import Stream
-from .amount import amount, check_amount, check_whole
+from .amount import amount, check_amount, check_positive
 from .base import Sparsifier, Taken
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ class TopK(Sparsifier):
     bucket: int | None = None
 
     def __post_init__(self) -> None:
-        check_amount("TopK", self.ratio, self.k)
-        if self.bucket is not None:
-            check_whole("TopK", "bucket", self.bucket)
+        check_amount(self)
+        check_positive(self, "bucket")
 
     @property
     def biased(self) -> bool:
