@@ -1,5 +1,7 @@
 """What holds for every sparsifier: valid streams, nothing lost, one result everywhere."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -151,3 +153,32 @@ def test_what_take_cannot_use():
         s.take(v.astype(np.int32), v)
     with pytest.raises(TypeError, match="2 dimensions"):
         s.take(v.reshape(2, 4), v.reshape(2, 4))
+
+
+@pytest.mark.parametrize("name", ["residual", "gradient", "out"])
+def test_take_wants_vectors_of_numpy(name):
+    torch = pytest.importorskip("torch")
+    for bad in ([1.0] * 8, torch.ones(8), None):
+        names = ("residual", "gradient", "out")
+        given: dict[str, Any] = {key: np.ones(8, np.float32) for key in names}
+        given[name] = bad
+        if bad is None and name == "out":
+            continue
+        with pytest.raises(TypeError, match=f"{name} must be a NumPy vector of float32 or"):
+            sparcml.TopK(k=1).take(**given)
+
+
+def test_what_take_must_not_write_over():
+    room = np.ones(32, np.float32)
+    residual, gradient = room[:8], room[8:16]
+    s = sparcml.TopK(k=1)
+    for out in (gradient, room[4:12], room[15:23]):
+        with pytest.raises(ValueError, match="must not overlap the gradient"):
+            s.take(residual, gradient, out=out)
+    for shift in (1, 7):
+        with pytest.raises(ValueError, match="the residual itself or not overlap it"):
+            s.take(residual, room[24:], out=room[shift : shift + 8])
+    assert (room == 1).all()
+    assert s.take(residual, gradient, out=room[16:24]).rest.sum() == 14
+    assert s.take(residual, gradient, out=room[:8]).rest is not residual
+    assert residual.sum() == 14

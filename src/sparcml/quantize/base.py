@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import memory
+from .source import as_array, as_float32, check_out
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
 SEEDS = 2**64  # any whole number is taken modulo this
 
@@ -52,23 +53,30 @@ class Quantizer(ABC):
         return True
 
     def encode(
-        self, values: ArrayLike, seed: int = 0, out: NDArray[np.uint8] | None = None
+        self, values: Any, seed: int = 0, out: NDArray[np.uint8] | None = None
     ) -> Code:
         """The code of these values.
 
         Args:
-            values: Floats of any shape and type; they are coded as float32.
+            values: Floats of any shape and type, or a dense torch tensor of them; they are
+                coded as float32.
             seed: Decides what is random, if anything is.
             out: Where the bytes go, of `nbytes`; the code may be shorter.
+
+        Raises:
+            TypeError: If the values are no real numbers.
         """
-        array = np.asarray(values)
-        with np.errstate(over="ignore"):  # too large for float32 is infinite, and seen
-            flat = np.ascontiguousarray(array, np.float32).reshape(-1)
+        array = as_array(values)
+        flat = as_float32(array)
         due = self.nbytes(flat.size)
         if out is None:
             out = memory.empty(due, np.uint8)
-        elif out.size != due:
-            raise ValueError(f"{out.size} bytes where {flat.size} values take {due}")
+        check_out("encode", out, np.uint8)
+        if out.shape != (due,):
+            raise ValueError(
+                f"encode: out has {out.size} bytes in {out.ndim} dimensions where {flat.size} "
+                f"values take {due} in one"
+            )
         used = self._write(flat, seed % SEEDS, out)
         return Code(flat.size, out[:used], array.shape)
 
@@ -92,7 +100,8 @@ class Quantizer(ABC):
             raise ValueError(f"{code.count} values have no shape {shape}")
         if out is None:
             out = memory.empty(code.count, np.float32).reshape(shape)
-        elif out.size != code.count:
+        check_out("decode", out, np.float32)
+        if out.size != code.count:
             raise ValueError(f"room for {out.size} values where {code.count} were coded")
         self._read(code.data, out.reshape(-1))
         return out

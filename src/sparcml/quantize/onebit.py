@@ -8,7 +8,7 @@ of Microsoft's CNTK.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from .. import kernels
 from . import bits
 from .base import Code, Quantizer
 from .buckets import bucket_of, check_bucket
+from .source import as_array
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
 THRESHOLDS = ("zero", "mean")
 
@@ -53,10 +54,10 @@ class OneBit(Quantizer):
             )
 
     def encode(
-        self, values: ArrayLike, seed: int = 0, out: NDArray[np.uint8] | None = None
+        self, values: Any, seed: int = 0, out: NDArray[np.uint8] | None = None
     ) -> Code:
         """Levels, then bits; a matrix column by column."""
-        array = np.asarray(values)
+        array = as_array(values)
         if not self._by_columns(array.shape):
             return super().encode(array, seed, out)
         code = self._of_columns(len(array)).encode(array.T, seed, out)

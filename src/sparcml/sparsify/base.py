@@ -90,7 +90,8 @@ class Sparsifier(ABC):
             gradient: What is new.
             seed: Decides what is random, if anything is.
             memory: From `memory()`, updated in place; a fresh one if left out.
-            out: Where the rest goes; may be `residual`. A new array if left out.
+            out: Where the rest goes; may be `residual`, and must not overlap these arrays
+                otherwise. A new array if left out.
         """
         memory = self.memory() if memory is None else memory
         out = checked_out(residual, gradient, out)
@@ -113,24 +114,39 @@ class Sparsifier(ABC):
 
 def checked_out(residual: Vector, gradient: Vector, out: Vector | None) -> Vector:
     """The array for the rest; raise unless all three are of a kind."""
+    _check_vector("residual", residual, residual)
+    _check_vector("gradient", gradient, residual)
     if out is None:
-        out = memory.empty(residual.size, residual.dtype)
-    for name, x in (("residual", residual), ("gradient", gradient), ("out", out)):
-        if x.dtype not in (np.float32, np.float64) or x.ndim != 1:
-            raise TypeError(
-                f"take: {name} must be a vector of float32 or float64, got {x.dtype} of "
-                f"{x.ndim} dimensions"
-            )
-        if (x.size, x.dtype) != (residual.size, residual.dtype):
-            raise ValueError(
-                f"take: {name} must have {residual.size} values of {residual.dtype} as "
-                f"residual has, got {x.size} of {x.dtype}"
-            )
-        if not x.flags.c_contiguous:
-            raise ValueError(f"take: {name} must be contiguous; use np.ascontiguousarray")
+        return memory.empty(residual.size, residual.dtype)
+    _check_vector("out", out, residual)
     if not out.flags.writeable:
         raise ValueError("take: out must be writable")
+    if np.may_share_memory(out, gradient):  # exact, as all are contiguous
+        raise ValueError("take: out must not overlap the gradient")
+    if np.may_share_memory(out, residual) and out.ctypes.data != residual.ctypes.data:
+        raise ValueError("take: out must be the residual itself or not overlap it")
     return out
+
+
+def _check_vector(name: str, x: Vector, residual: Vector) -> None:
+    """Raise unless it is a contiguous vector of the residual's size and type."""
+    if not isinstance(x, np.ndarray):
+        raise TypeError(
+            f"take: {name} must be a NumPy vector of float32 or float64, got "
+            f"{type(x).__name__}"
+        )
+    if x.dtype not in (np.float32, np.float64) or x.ndim != 1:
+        raise TypeError(
+            f"take: {name} must be a vector of float32 or float64, got {x.dtype} of "
+            f"{x.ndim} dimensions"
+        )
+    if (x.size, x.dtype) != (residual.size, residual.dtype):
+        raise ValueError(
+            f"take: {name} must have {residual.size} values of {residual.dtype} as "
+            f"residual has, got {x.size} of {x.dtype}"
+        )
+    if not x.flags.c_contiguous:
+        raise ValueError(f"take: {name} must be contiguous; use np.ascontiguousarray")
 
 
 def subtract(owed: Vector, sent: Stream) -> None:

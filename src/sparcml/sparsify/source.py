@@ -5,7 +5,6 @@ Both answer the same questions, so each sparsifier is written once.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from .. import kernels
 from ..stream.stream import as_values
+from ..stream.tensors import check_tensor, is_tensor, on_host
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,13 +111,12 @@ def opened(vector: Any) -> Source:
     """A caller's vector, flat; float16 and bfloat16 become float32."""
     if isinstance(vector, np.ndarray):
         return Host(_flat(vector))
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(vector, torch.Tensor):
+    if not is_tensor(vector):
         raise TypeError(
             f"select: expected a NumPy array or a torch tensor, got "
             f"{type(vector).__name__}; use np.asarray"
         )
-    return _opened_tensor(torch, vector)
+    return _opened_tensor(vector)
 
 
 def _flat(array: NDArray[Any]) -> Values:
@@ -127,23 +126,12 @@ def _flat(array: NDArray[Any]) -> Values:
     return as_values(array).reshape(-1)
 
 
-def _opened_tensor(torch: Any, tensor: Any) -> Source:
+def _opened_tensor(tensor: Any) -> Source:
     """On the processor: a view of its memory."""
     from .device import Device
 
-    halves = (torch.float16, torch.bfloat16)
-    if tensor.layout is not torch.strided or tensor.dtype not in (
-        *halves,
-        torch.float32,
-        torch.float64,
-    ):
-        raise TypeError(
-            f"select: tensors must be dense and of float32, float64, float16 or bfloat16, "
-            f"got {tensor.dtype}, {tensor.layout}"
-        )
+    check_tensor("select", tensor)
     flat = tensor.detach().contiguous().reshape(-1)
-    if tensor.device.type != "cpu":
-        return Device(flat.float() if tensor.dtype in halves else flat)
-    if tensor.dtype == torch.bfloat16:  # which NumPy does not know
-        return Host(kernels.from_half(flat.view(torch.int16).numpy().view(np.uint16), True))
-    return Host(_flat(flat.numpy()))
+    if tensor.device.type == "cpu":
+        return Host(_flat(on_host(flat)))
+    return Device(flat if tensor.dtype.itemsize > 2 else flat.float())

@@ -77,4 +77,5 @@ def read(
         values = quantizer.decode(Code(count, code), out if dtype == np.float32 else None)
     except ValueError as error:
         raise WireError(f"value section: {error}") from None
-    return values.astype(dtype, copy=False)
+    with np.errstate(invalid="ignore"):  # a NaN that signals is one all the same
+        return values.astype(dtype, copy=False)
