@@ -69,8 +69,7 @@ class TernGrad(Quantizer):
         variance = square - mean * mean
         if variance <= FLAT * square:
             return largest
-        limit = np.float32(self.clip * math.sqrt(variance))
-        return float(min(np.float32(largest), limit))
+        return float(np.float32(min(largest, self.clip * math.sqrt(variance))))
 
     def nbytes(self, count: int) -> int:
         """Two bits a value, and four bytes."""
