@@ -1,6 +1,8 @@
 """Levels in as many bits as they tell: nothing is lost, and bounds on bits hold."""
 
 import math
+import struct
+import subprocess
 import sys
 from contextlib import suppress
 
@@ -173,6 +175,57 @@ def test_hostile_bytes(name, data, count):
     _, coder = CODERS[name]
     with suppress(ValueError):
         assert coder.decode(np.frombuffer(data, np.uint8), count).size == count
+
+
+@pytest.mark.parametrize("size", [(1 << 16) - 1, 1 << 16, (1 << 16) + 1, 200_000])
+@pytest.mark.parametrize("last", [0, 3, 127])
+def test_many_levels_are_decoded_in_pieces(size, last):
+    """Those that come last leave the coder empty or not before the others."""
+    coder = CODERS["ans"][1]
+    levels = np.random.default_rng(size).integers(-3, 4, size).astype(np.int8)
+    levels[size // 3 :] = -3
+    levels[-1] = last
+    np.testing.assert_array_equal(coder.decode(coder.encode(levels), size), levels)
+
+
+def test_a_single_level_takes_no_words():
+    coder = CODERS["ans"][1]
+    code = coder.encode(np.full(1000, 5, np.int8))
+    assert code.size == 8
+    assert (coder.decode(code, 10**6) == 5).all()
+    with pytest.raises(ValueError, match="more than 1000 levels"):
+        coder.decode(np.append(code, np.array([1, 0, 0, 0], np.uint8)), 1000)
+
+
+def test_frequencies_that_nobody_counts():
+    """The lowest and the highest level are there, or the range would be smaller."""
+    for frequencies in ((0, 0), (0, 5), (5, 0)):
+        data = struct.pack("<bBHHH", 0, 1, 0, *frequencies)
+        with pytest.raises(ValueError, match="no code"):
+            CODERS["ans"][1].decode(np.frombuffer(data, np.uint8), 10)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit holds on Linux")
+def test_a_hostile_count_does_not_end_the_process():
+    program = """
+import resource, struct, numpy as np
+from sparcml.quantize.coders import CODERS
+from constriction.constriction import stream
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 28), used + (1 << 28)))
+data = np.frombuffer(struct.pack("<bBHHHI", 0, 1, 0, 9, 9, 77), np.uint8)
+for count in (1 << 27, 1 << 31):
+    try:
+        CODERS["ans"][1].decode(data, count)
+    except (ValueError, MemoryError) as error:
+        print(type(error).__name__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["ValueError", "MemoryError"]), (
+        done.stderr
+    )
 
 
 def test_levels_beyond_the_largest_are_refused():

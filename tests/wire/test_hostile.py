@@ -20,6 +20,7 @@ from sparcml import (
     WireError,
     wire,
 )
+from sparcml.wire import values
 from sparcml.wire.header import CRC_AT, SIZE, checksum
 
 from ..laws import sparse
@@ -145,3 +146,14 @@ def test_header_fields(offset, value, why):
     message[offset] = value
     with pytest.raises(WireError, match=why):
         wire.decode(resealed(message))
+
+
+@pytest.mark.parametrize("quantizer", [Sign(), Half("bfloat16")], ids=str)
+def test_a_signalling_nan_is_read_as_float64_without_a_warning(quantizer):
+    section = np.zeros(len(quantizer.settings) + quantizer.nbytes(2), np.uint8)
+    code = section[len(quantizer.settings) :]
+    if isinstance(quantizer, Sign):
+        code[:4] = np.array([0x7F800001], np.uint32).view(np.uint8)
+    else:
+        code.view(np.uint16)[:] = 0x7F81
+    assert np.isnan(values.read(section, 2, np.dtype(np.float64), quantizer)).all()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 HEAD = struct.Struct("<bBH")
 TOTAL = 65535
+PIECE = 1 << 16  # levels that are decoded at once
 
 
 class Ans(Coder):
@@ -59,8 +60,6 @@ class Ans(Coder):
 
     def decode(self, data: Bytes, count: int) -> Levels:
         """As many levels as there were; the words must be used up exactly."""
-        from constriction.constriction import stream
-
         raw = data.tobytes()
         lowest, span, zeros = HEAD.unpack(raw[: HEAD.size].ljust(HEAD.size))
         at = HEAD.size + (span + 1 + (span + 1) % 2) * 2
@@ -68,14 +67,35 @@ class Ans(Coder):
             raise ValueError("ans: this is no table of frequencies")
         frequencies = np.frombuffer(raw, np.uint16, span + 1, HEAD.size)
         words = np.frombuffer(raw, np.uint32, offset=at)
-        if not frequencies.any() or (words.size and not words[-1]):
+        if not (frequencies[0] and frequencies[-1]) or (words.size and not words[-1]):
             raise ValueError("ans: this is no code")
-        coder = stream.stack.AnsCoder(words)
-        symbols = coder.decode(_model(frequencies), count)
-        if not coder.is_empty():
+        levels = memory.empty(count, np.int8)
+        if not _fill(levels, lowest, frequencies, words):
             raise ValueError(f"ans: there is more than {count} levels")
-        levels: Levels = (symbols + lowest).astype(np.int8)
         return levels
+
+
+def _fill(
+    levels: Levels, lowest: int, frequencies: NDArray[np.uint16], words: NDArray[np.uint32]
+) -> bool:
+    """Write the levels, and tell whether that used up all words.
+
+    In pieces: where memory is short the library ends the process, and a few hostile bytes
+    can claim to be any number of levels. A coder that is empty stays so, and what it gives
+    is the lowest level; so a single level takes no words at all.
+    """
+    from constriction.constriction import stream
+
+    levels[:] = lowest
+    if not words.size or frequencies.size == 1:
+        return not words.size
+    coder, model = stream.stack.AnsCoder(words), _model(frequencies)
+    for at in range(0, levels.size, PIECE):
+        part = levels[at : at + PIECE]
+        part[:] = coder.decode(model, part.size) + lowest
+        if coder.is_empty():
+            return True
+    return False
 
 
 def _model(frequencies: NDArray[np.uint16]) -> Any:
