@@ -65,7 +65,7 @@ def outcomes(ranks, body, *arguments, patience=30.0, **environment) -> list[str 
 def _heard(pipes, deadline) -> list[str | None]:
     said: dict[Any, str | None] = {}
     while len(said) < len(pipes) and time.monotonic() < deadline:
-        if len(said) == len(pipes) - 1:  # the last may be stopped: it gets a second
+        if 0 < len(said) == len(pipes) - 1:  # the last may be stopped: it gets a second
             deadline = min(deadline, time.monotonic() + 1.0)
         silent = [pipe for pipe in pipes if pipe not in said]
         speaking: list[Any] = wait(silent, deadline - time.monotonic())
