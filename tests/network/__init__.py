@@ -1,0 +1,1 @@
+"""Networks: real ones in namespaces, and what is said about them."""
