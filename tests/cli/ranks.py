@@ -18,20 +18,37 @@ needs_mpi4py = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None, reason="no mpi4py here"
 )
 
+# Guarantees that do not depend on who starts the ranks: options that choose it.
+each_engine = pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param((), id="mpi", marks=[needs_mpiexec, pytest.mark.mpi]),
+        pytest.param(("--engine", "torch"), id="torch"),
+    ],
+)
+
 # Every rank leaves its process ids, its supervisor's too, before the body runs.
 PROLOGUE = """
 import os, signal, subprocess, sys, time
-rank = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK", 0)))
+names = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK")
+rank = int(next((os.environ[name] for name in names if name in os.environ), 0))
 with open(f"{rank}.tmp", "w") as file:
     print(os.getpid(), os.getppid(), file=file)
 os.rename(f"{rank}.tmp", f"{rank}.pid")
 """
 
 
-def start(folder: Path, body: str, ranks: int = 3, arguments: Sequence[str] = ()) -> Job:
+def start(
+    folder: Path,
+    body: str,
+    ranks: int = 3,
+    arguments: Sequence[str] = (),
+    options: Sequence[str] = (),
+    before: Sequence[str] = (),
+) -> Job:
     Path(folder, "script.py").write_text(PROLOGUE + body)
     return subprocess.Popen(
-        [*RUN, "-n", str(ranks), "script.py", *arguments],
+        [*before, *RUN, "-n", str(ranks), *options, "script.py", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -11,6 +11,7 @@ import pytest
 from .ranks import (
     RUN,
     assert_gone,
+    each_engine,
     finish,
     needs_mpi4py,
     needs_mpiexec,
@@ -19,11 +20,12 @@ from .ranks import (
 )
 
 
-@needs_mpiexec
-@pytest.mark.mpi
-def test_output_and_arguments_pass_through(tmp_path):
+@each_engine
+def test_output_and_arguments_pass_through(tmp_path, engine):
     body = "print('to', rank, sys.argv[1:]); print('err', file=sys.stderr)"
-    code, out, err = finish(start(tmp_path, body, arguments=("-n", "--x=1")))
+    code, out, err = finish(
+        start(tmp_path, body, arguments=("-n", "--x=1"), options=engine)
+    )
     assert code == 0
     assert sorted(out.splitlines()) == [f"to {r} ['-n', '--x=1']" for r in range(3)]
     assert err.splitlines() == ["err"] * 3
@@ -50,17 +52,17 @@ def test_output_is_live(tmp_path):
         assert finish(process)[0] == 128 + signal.SIGTERM
 
 
-@needs_mpiexec
-@pytest.mark.mpi
-def test_exit_code_is_passed_on_and_its_rank_named(tmp_path):
-    code, _, err = finish(start(tmp_path, "sys.exit(3 if rank == 1 else 0)"))
+@each_engine
+def test_exit_code_is_passed_on_and_its_rank_named(tmp_path, engine):
+    code, _, err = finish(
+        start(tmp_path, "sys.exit(3 if rank == 1 else 0)", options=engine)
+    )
     assert code == 3
     assert err == "sparcml run: rank 1 exited with code 3\n"
 
 
-@needs_mpiexec
-@pytest.mark.mpi
-def test_killed_rank_is_named_though_others_fail_later(tmp_path):
+@each_engine
+def test_killed_rank_is_named_though_others_fail_later(tmp_path, engine):
     body = """
 if rank == 2:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -69,7 +71,7 @@ if rank == 1:
 time.sleep(1)
 sys.exit(5)
 """
-    process = start(tmp_path, body)
+    process = start(tmp_path, body, options=engine)
     pids = wait_for_ranks(tmp_path, 3)
     code, out, err = finish(process)
     assert_gone(pids)
@@ -118,10 +120,9 @@ time.sleep(60)
     assert named or err.endswith("no rank said why: did one call MPI_Abort?\n")
 
 
-@needs_mpiexec
-@pytest.mark.mpi
-def test_a_killed_supervisor_is_named(tmp_path):
-    process = start(tmp_path, "time.sleep(60)")
+@each_engine
+def test_a_killed_supervisor_is_named(tmp_path, engine):
+    process = start(tmp_path, "time.sleep(60)", options=engine)
     pids = wait_for_ranks(tmp_path, 3)
     supervisor = int(Path(tmp_path, "1.pid").read_text().split()[1])
     os.kill(supervisor, signal.SIGKILL)

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from .ranks import RUN, assert_gone, finish, needs_mpiexec, start, wait_for_ranks
+from .ranks import (
+    RUN,
+    assert_gone,
+    each_engine,
+    finish,
+    needs_mpiexec,
+    start,
+    wait_for_ranks,
+)
 
 # The helper's process id joins the ranks'.
 STUBBORN = """
@@ -27,9 +35,8 @@ def child_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 
-@needs_mpiexec
-@pytest.mark.mpi
-def test_interrupt_reaches_the_ranks(tmp_path):
+@each_engine
+def test_interrupt_reaches_the_ranks(tmp_path, engine):
     body = """
 try:
     print("ready")
@@ -37,7 +44,7 @@ try:
 finally:
     open(f"{rank}.clean", "w").close()
 """
-    process = start(tmp_path, body)
+    process = start(tmp_path, body, options=engine)
     pids = wait_for_ranks(tmp_path, 3)
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in pids[::2]] == ["ready\n"] * 3
@@ -49,10 +56,9 @@ finally:
     assert len(list(tmp_path.glob("*.clean"))) == 3
 
 
-@needs_mpiexec
-@pytest.mark.mpi
-def test_terminate_ends_ranks_that_do_not_listen(tmp_path):
-    process = start(tmp_path, STUBBORN)
+@each_engine
+def test_terminate_ends_ranks_that_do_not_listen(tmp_path, engine):
+    process = start(tmp_path, STUBBORN, options=engine)
     pids = wait_for_ranks(tmp_path, 3 + 3)
     process.terminate()
     code, _, err = finish(process)
@@ -76,11 +82,10 @@ def test_second_interrupt_does_not_wait(tmp_path):
     assert time.monotonic() - begun < 2.5
 
 
-@needs_mpiexec
-@pytest.mark.mpi
+@each_engine
 @pytest.mark.parametrize("victim", ["run", "mpiexec", "proxy"])
-def test_nobody_survives_a_killed_launcher(tmp_path, victim):
-    process = start(tmp_path, STUBBORN)
+def test_nobody_survives_a_killed_launcher(tmp_path, engine, victim):
+    process = start(tmp_path, STUBBORN, options=engine)
     pids = wait_for_ranks(tmp_path, 3 + 3)
     chain = [process.pid]
     while chain[-1] not in pids:
@@ -100,6 +105,9 @@ def test_nobody_survives_a_killed_launcher(tmp_path, victim):
         (["-n", "2"], "Missing argument"),
         (["-n", "two", "script.py"], "'-n'"),
         (["--no-such", "script.py"], "--no-such"),
+        (["--engine", "smoke", "script.py"], "'smoke' is not one of 'mpi', 'torch'"),
+        (["--network", "fast", "script.py"], "unknown network 'fast'; known are 100mbit"),
+        (["--network", "0gbit", "script.py"], "between 10kbit and 1tbit"),
     ],
 )
 def test_bad_arguments_start_nothing(tmp_path, arguments, message):

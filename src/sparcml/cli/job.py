@@ -1,11 +1,13 @@
 """A running job: its output, its reports, and its certain end."""
 
 import contextlib
+import os
 import selectors
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -20,22 +22,39 @@ _SIGNALS = (signal.SIGKILL, signal.SIGTERM)  # what hydra exits with if a rank i
 _KILLED = tuple(128 + number for number in _SIGNALS)
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the ranks run: what precedes their command, and their environment."""
+
+    prefix: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+
+
 class Job:
     """Ranks under a launcher, from start to the last one's end."""
 
-    def __init__(self, launcher: Launcher, ranks: int, target: list[str]) -> None:
+    def __init__(
+        self,
+        launcher: Launcher,
+        ranks: int,
+        target: list[str],
+        place: Place | None = None,
+    ) -> None:
         self.verdict = ""
         self._launcher = launcher
         self._ranks = ranks
         self._target = target
+        self._place = place or Place()
         self._stops: list[tuple[int, float]] = []  # signals to us, and when
 
     def __enter__(self) -> Self:
         self._reports = Reports(self._ranks)
         program = [sys.executable, rank.__file__, self._reports.path]
+        program = self._place.prefix + program + self._target
         try:
             self._process = subprocess.Popen(
-                self._launcher.command(self._ranks, program + self._target),
+                self._launcher.command(self._ranks, program),
+                env=os.environ | self._place.settings,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -139,8 +158,8 @@ class Job:
             self.verdict = f"rank {failure['rank']} {failure['how']}"
             return int(failure["code"])
         if code:
-            how = rank.describe(code)
-            self.verdict = f"mpiexec {how}, and no rank said why: did one call MPI_Abort?"
+            how = f"{self._launcher.name} {rank.describe(code)}"
+            self.verdict = f"{how}, and no rank said why: did one call MPI_Abort?"
         return code if code >= 0 else 128 - code
 
     def _aborted(self) -> bool:

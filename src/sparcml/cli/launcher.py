@@ -1,4 +1,4 @@
-"""Which MPI launcher is here, and how it wants to be called."""
+"""Which launcher starts the ranks, and how it wants to be called."""
 
 import shutil
 import subprocess
@@ -6,16 +6,25 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparcml.cli import starter
+
 _NAMES = ("mpiexec", "mpirun")
+_OVERSUBSCRIBE = "--oversubscribe"
 _OPEN_MPI = ("open mpi", "openrte", "open-mpi", "prrte")
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """An `mpiexec` and the options it needs."""
+    """An `mpiexec`, or what takes its place, and the options it needs."""
 
     path: str
     options: tuple[str, ...] = ()
+    name: str = "mpiexec"
+
+    @property
+    def is_open_mpi(self) -> bool:
+        """Whether it belongs to Open MPI."""
+        return _OVERSUBSCRIBE in self.options
 
     def command(self, ranks: int, program: list[str]) -> list[str]:
         """The command line that starts a program on so many ranks."""
@@ -26,6 +35,11 @@ def find_launcher() -> Launcher | None:
     """The launcher beside this Python (the mpich wheel puts it there), else on PATH."""
     path = find_mpiexec()
     return None if path is None else Launcher(path, _options(path))
+
+
+def torch_starter() -> Launcher:
+    """Our own, for ranks that meet through torch.distributed."""
+    return Launcher(sys.executable, ("-S", starter.__file__), "the starter of ranks")
 
 
 def find_mpiexec() -> str | None:
@@ -45,4 +59,4 @@ def _options(path: str) -> tuple[str, ...]:
         return ()
     # Open MPI refuses more ranks than cores; its other dialects ignore that.
     is_open_mpi = any(name in told.stdout.lower() for name in _OPEN_MPI)
-    return ("--oversubscribe",) if is_open_mpi else ()
+    return (_OVERSUBSCRIBE,) if is_open_mpi else ()

@@ -16,7 +16,13 @@ from types import TracebackType
 from typing import NoReturn
 
 GRACE = 3.0  # seconds the other ranks have to say what they saw
-RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+RANK_VARIABLES = (
+    "PMI_RANK",
+    "PMIX_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+    "RANK",  # torch's; last, for a shell may have any RANK
+)
 
 _PR_SET_PDEATHSIG = 1
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sparcml.cli.start import start
+from sparcml.cli.start import Engine, start
+from sparcml.network.rates import parse_rate
 
 
 def run(
@@ -21,14 +22,29 @@ def run(
     module: Annotated[
         bool, typer.Option("--module", "-m", help="SCRIPT is the name of a module.")
     ] = False,
+    engine: Annotated[
+        Engine, typer.Option(help="Who brings the ranks together: mpiexec or gloo.")
+    ] = Engine.MPI,
+    network: Annotated[
+        str | None,
+        typer.Option(help="Emulate a link of this rate for each rank: 1gbit, 100mbit."),
+    ] = None,
 ) -> None:
     """Run a Python script on several ranks of this machine.
 
     All ranks end when one fails; the first to fail is named, and its code passed on.
     """
     _check(command[0], ranks, module)
+    rate = None if network is None else _rate(network)
     target = ["-m", *command] if module else command
-    raise typer.Exit(start("sparcml run", ranks, target))
+    raise typer.Exit(start("sparcml run", ranks, target, engine=engine, rate=rate))
+
+
+def _rate(network: str) -> int:
+    try:
+        return parse_rate(network)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _check(target: str, ranks: int, module: bool) -> None:

@@ -1,13 +1,25 @@
 """Start ranks of this machine for a command, and word what stands in the way."""
 
 import os
+import socket
+from contextlib import ExitStack
+from enum import StrEnum
 from importlib.util import find_spec
 
 import typer
 
-from sparcml.cli.job import Job
-from sparcml.cli.launcher import find_launcher
+from sparcml.cli.job import Job, Place
+from sparcml.cli.launcher import Launcher, find_launcher, torch_starter
+from sparcml.cli.rank import RANK_VARIABLES
+from sparcml.network.emulate import Cluster
 from sparcml.ranks import MPI_SIZES
+
+
+class Engine(StrEnum):
+    """Who brings the ranks together."""
+
+    MPI = "mpi"
+    TORCH = "torch"
 
 
 def under_launcher() -> bool:
@@ -15,19 +27,70 @@ def under_launcher() -> bool:
     return any(int(os.environ.get(name) or 1) > 1 for name in MPI_SIZES)
 
 
-def start(command: str, ranks: int, target: list[str]) -> int:
-    """Run a script or `-m module` on so many ranks; give the code to exit with."""
-    launcher = find_launcher()
-    if launcher is None:
-        raise OSError(
-            f"{command}: no mpiexec beside this Python or on PATH; "
-            "install one with: pip install sparcml[mpich]"
-        )
-    with Job(launcher, ranks, target) as job:
-        code = job.wait()
+def start(
+    command: str,
+    ranks: int,
+    target: list[str],
+    *,
+    engine: Engine = Engine.MPI,
+    rate: int | None = None,
+) -> int:
+    """Run a script or `-m module` on so many ranks; give the code to exit with.
+
+    Args:
+        command: Who speaks to the user.
+        ranks: How many.
+        target: What to run.
+        engine: Who brings the ranks together.
+        rate: Bits per second of each rank's link to an emulated network; None: no such.
+
+    Raises:
+        OSError: If something is missing here.
+    """
+    try:
+        launcher = _launcher(engine, rate)
+        with ExitStack() as stack:
+            if rate is None:
+                place = Place(settings=_meeting(ranks) if engine is Engine.TORCH else {})
+            else:
+                cluster = stack.enter_context(Cluster(ranks, rate))
+                place = Place(cluster.prefix(RANK_VARIABLES), cluster.settings)
+            job = stack.enter_context(Job(launcher, ranks, target, place))
+            code = job.wait()
+    except OSError as error:
+        raise OSError(f"{command}: {error}") from error
     if job.verdict:
         typer.echo(f"{command}: {job.verdict}", err=True)
     return code
+
+
+def _launcher(engine: Engine, rate: int | None) -> Launcher:
+    if engine is Engine.TORCH:
+        return torch_starter()
+    launcher = find_launcher()
+    if launcher is None:
+        raise OSError(
+            "no mpiexec beside this Python or on PATH; "
+            "install one with: pip install sparcml[mpich]"
+        )
+    if launcher.is_open_mpi and rate is not None:
+        raise OSError(
+            "ranks of Open MPI do not start in namespaces of their own; use "
+            "--engine torch, or MPICH: pip install sparcml[mpich]"
+        )
+    return launcher
+
+
+def _meeting(ranks: int) -> dict[str, str]:
+    """Where ranks of torch find each other on this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "LOCAL_WORLD_SIZE": str(ranks),
+    }
 
 
 def start_self(command: str, ranks: int, arguments: list[str]) -> int:

@@ -52,6 +52,7 @@ class Cluster:
         self._files: list[int] = []
 
     def __enter__(self) -> Self:
+        steps = json.dumps(self._steps())
         here, there = socket.socketpair()
         with here, there:
             maker = subprocess.Popen(
@@ -63,7 +64,9 @@ class Cluster:
                 process_group=0,  # a terminal's Ctrl-C comes to us alone
             )
             try:
-                _, said = maker.communicate(json.dumps(self._steps()), SECONDS)
+                _, said = maker.communicate(steps, SECONDS)
+            except subprocess.TimeoutExpired:
+                raise OSError(f"no emulated network after {SECONDS:g} s") from None
             finally:
                 maker.kill()
                 maker.wait()
@@ -87,7 +90,9 @@ class Cluster:
         return dict(_SETTINGS)
 
     def prefix(self, variables: Sequence[str]) -> list[str]:
-        """What to put before a rank's command: it then runs in the rank's namespace.
+        """What to put before a rank's command: it then starts in the rank's namespace.
+
+        This process has to be there still: the files are looked up with it.
 
         Args:
             variables: Names of environment variables; the first that is set has the rank.

@@ -26,9 +26,10 @@ _DETACH = 2
 _SAME_FLAGS = 0b1111  # MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC
 
 _NO_RIGHT = (
-    "may not make network namespaces ({error}); run it as root, or let users have "
-    "namespaces: sysctl user.max_user_namespaces and user.max_net_namespaces above 0, "
-    "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu"
+    "may not make network namespaces ({error}); run it as root (of a container: with "
+    "--privileged), or let users make them: sysctl user.max_user_namespaces and "
+    "user.max_net_namespaces above 0, on Ubuntu "
+    "kernel.apparmor_restrict_unprivileged_userns=0"
 )
 
 

@@ -1,13 +1,13 @@
 """A switch, and a link to it for every rank: what `ip` and `tc` are told."""
 
+from pathlib import Path
+
 from sparcml.network.rates import format_rate
 
 LINK = "eth0"  # as every rank calls its own
 PORT = 29500  # where ranks of torch meet; nobody else listens in their namespaces
 
-_BURST = 128 * 1024  # bytes that may pass at once: two of the kernel's largest packets
-_PAUSE = 0.00025  # seconds a queue may sleep too long without losing its rate
-_QUEUE = "100ms"
+_QUEUE = "100ms"  # what waits longer is dropped, as a switch does
 
 
 def address(rank: int) -> str:
@@ -32,16 +32,22 @@ def hosts(names: list[str]) -> str:
 
 
 def burst(rate: int) -> int:
-    """Bytes that a rested link lets pass at once."""
-    return max(_BURST, round(rate / 8 * _PAUSE))
+    """Bytes that a rested link lets pass at once.
+
+    Two of the kernel's largest packets, but at slow rates no more than 10 ms are worth
+    (down to two packets of the wire), and at fast ones as much as passes while the
+    kernel's timer is late.
+    """
+    second = rate / 8
+    return round(max(3000, min(128 * 1024, 0.01 * second), 0.00025 * second))
 
 
 def switch_links(files: list[str]) -> str:
     """For `ip`, in the switch: a bridge, and a link into the namespace of each file."""
-    lines = [f"link add bridge type bridge\nlink set bridge up{_SILENT}"]
+    lines = ["link add bridge type bridge", _up("bridge")]
     for rank, file in enumerate(files):
         lines.append(f"link add port{rank} type veth peer name {LINK} netns {file}")
-        lines.append(f"link set port{rank} master bridge up{_SILENT}")
+        lines += [f"link set port{rank} master bridge", _up(f"port{rank}")]
     return _batch(lines)
 
 
@@ -56,7 +62,7 @@ def rank_links(rank: int) -> str:
         [
             "link set lo up",
             f"address add {address(rank)}/24 dev {LINK}",
-            f"link set {LINK} up{_SILENT}",
+            _up(LINK),
         ]
     )
 
@@ -66,8 +72,10 @@ def rank_queue(rate: int) -> str:
     return _batch([_queue(LINK, rate)])
 
 
-# Without addresses of version 6, which would be announced and tried for a second.
-_SILENT = " addrgenmode none"
+def _up(link: str) -> str:
+    """A link that is up, without addresses of version 6: they take a second to agree."""
+    quiet = " addrgenmode none" if Path("/proc/net/if_inet6").exists() else ""
+    return f"link set {link} up{quiet}"
 
 
 def _queue(link: str, rate: int) -> str:
