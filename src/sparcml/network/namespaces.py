@@ -94,29 +94,32 @@ def enter(network: str, owner: str, hosts: str, name: str, command: list[str]) -
     for file, kind in files:
         _call("setns", file, kind)
         os.close(file)
-    with contextlib.suppress(OSError):  # in some containers these are out of reach
-        _call("unshare", _NEW_NAME | _NEW_MOUNTS)
-        socket.sethostname(name)
-        _call("mount", b"none", b"/", None, _SLAVE_OF_ALL, None)
-        _replace_hosts(hosts)
-        _show_own_links()
+    with contextlib.suppress(OSError):  # in some containers this is out of reach
+        _look_alone(hosts, name)
     if owner:
         _be_user(user, group)
     os.execv(command[0], command)
 
 
-def _replace_hosts(text: str) -> None:
-    """Without a file that somebody would have to remove: it is in nobody's folder."""
-    _call("mount", b"none", b"/sys", b"tmpfs", 0, None)
-    Path("/sys/hosts").write_text(text)
-    _call("mount", b"/sys/hosts", b"/etc/hosts", None, _BIND, None)
-    _call("umount2", b"/sys", _DETACH)
-
-
-def _show_own_links() -> None:
-    """Let /sys list the links of this namespace: UCX looks there."""
+def _look_alone(hosts: str, name: str) -> None:
+    """Have a name, names of the others, and /sys list our own links: UCX looks there."""
+    _call("unshare", _NEW_NAME | _NEW_MOUNTS)
+    socket.sethostname(name)
+    _mount("none", "/", "", _SLAVE_OF_ALL)  # nothing of what follows is seen outside
     flags = os.statvfs("/sys").f_flag & _SAME_FLAGS
-    _call("mount", b"sysfs", b"/sys", b"sysfs", flags, None)
+    # A file in nobody's folder: nobody has to remove it.
+    _mount("none", "/sys", "tmpfs", 0)
+    try:
+        Path("/sys/hosts").write_text(hosts)
+        _mount("/sys/hosts", "/etc/hosts", "", _BIND)
+    finally:
+        _call("umount2", b"/sys", _DETACH)
+        _mount("sysfs", "/sys", "sysfs", flags)
+
+
+def _mount(source: str, place: str, kind: str, flags: int) -> None:
+    names = [text.encode() for text in (source, place, kind)]
+    _call("mount", *names, ctypes.c_ulong(flags), None)
 
 
 def _be_user(user: int, group: int) -> None:
@@ -131,7 +134,7 @@ def _be_user(user: int, group: int) -> None:
         Path("/proc/self", name).write_text(text)
 
 
-def _call(name: str, *arguments: int | bytes | None) -> None:
+def _call(name: str, *arguments: int | bytes | ctypes.c_ulong | None) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if getattr(libc, name)(*arguments):
         number = ctypes.get_errno()
@@ -147,8 +150,8 @@ def main() -> None:
         make(json.load(sys.stdin), socket.socket(fileno=int(sys.argv[2])))
         return
     places = json.loads(sys.argv[2])
-    set_ones = [name for name in places["variables"] if name in os.environ]
-    rank = int(os.environ[set_ones[0]])
+    told = [os.environ[name] for name in places["variables"] if name in os.environ]
+    rank = int(told[0])
     network, name = places["networks"][rank], places["names"][rank]
     enter(network, places["owner"], places["hosts"], name, sys.argv[3:])
 
