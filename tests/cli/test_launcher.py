@@ -8,6 +8,7 @@ import pytest
 
 from sparcml.cli.job import Job
 from sparcml.cli.launcher import Launcher, find_launcher
+from sparcml.cli.start import start
 
 from .ranks import PROLOGUE, assert_gone, wait_for_ranks
 
@@ -41,6 +42,15 @@ def launcher(tmp_path, monkeypatch) -> Launcher:
 
 def test_open_mpi_may_oversubscribe(launcher):
     assert launcher.command(2, ["x"])[1:] == ["--oversubscribe", "-n", "2", "x"]
+
+
+def test_open_mpi_has_no_emulated_network(launcher, monkeypatch):
+    """Its ranks look for it on a loopback that is not theirs."""
+    monkeypatch.setattr(sys, "executable", str(Path(launcher.path).with_name("python")))
+    with pytest.raises(
+        OSError, match=r"run: ranks of Open MPI .* --engine torch, or MPICH"
+    ):
+        start("run", 2, ["script.py"], rate=10**9)
 
 
 def test_first_failure_is_named_and_the_rest_ended(launcher, tmp_path, capfd):

@@ -75,7 +75,7 @@ def _launcher(engine: Engine, rate: int | None) -> Launcher:
         )
     if launcher.is_open_mpi and rate is not None:
         raise OSError(
-            "ranks of Open MPI do not start in namespaces of their own; use "
+            "ranks of Open MPI do not find it from namespaces of their own; use "
             "--engine torch, or MPICH: pip install sparcml[mpich]"
         )
     return launcher
