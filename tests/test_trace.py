@@ -4,14 +4,13 @@ import json
 import threading
 import time
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import sparcml
 from sparcml import Stream, TransportError
-from sparcml.transport import counting, trace
+from sparcml.transport import ThreadTransport, trace
 
 from .mpi.jobs import mpiexec
 from .traces import check, events_of, total
@@ -172,9 +171,10 @@ def test_clocks_of_different_machines_are_shifted(tmp_path, monkeypatch):
     def far():
         return threading.current_thread().name == "rank 1"
 
-    clock = SimpleNamespace(perf_counter=lambda: time.perf_counter() + 1000 * far())
-    monkeypatch.setattr(counting, "time", clock)
-    monkeypatch.setattr(trace, "time", clock)
+    def now(self):
+        return time.perf_counter() + 1000 * far()
+
+    monkeypatch.setattr(ThreadTransport, "now", now)
     monkeypatch.setattr(trace, "_machine", lambda: f"far: {far()}")
     sparcml.launch(traced_work(path), 3)
     assert all(0 <= e["ts"] < 100e6 for e in check(path, 3))

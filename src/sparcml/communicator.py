@@ -64,7 +64,7 @@ class Communicator:
     ) -> None:
         self._transport = transport
         self._network = network or Network()
-        self.stats = stats or Stats()
+        self.stats = stats or Stats(clock=transport.now)
         self._session = Session(transport, self.stats)
         self._habit = Habit()
         self.notes: dict[Hashable, Any] = {}
@@ -290,6 +290,19 @@ class Communicator:
         with self._session.call("barrier", "sum", None) as call:
             barrier(call)
 
+    def now(self) -> float:
+        """Seconds on this rank's clock; only differences mean something."""
+        return self._transport.now()
+
+    def advance(self, seconds: float) -> None:
+        """Say that this rank computes for so long: in a simulation that time passes.
+
+        It does nothing on real ranks, where computing takes time by itself.
+        """
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"advance: seconds must be finite and >= 0, got {seconds!r}")
+        self._transport.advance(seconds)
+
     def trace(self, path: str | Path | None, *, add: bool = False) -> None:
         """Keep what every rank does from here on in one file, for Perfetto.
 
@@ -327,7 +340,8 @@ class Communicator:
             return self._child(self._transport.split(members))
 
     def _child(self, transport: Transport) -> Communicator:
-        return Communicator(transport, self._network, Stats(trace=self.stats.trace))
+        stats = Stats(trace=self.stats.trace, clock=transport.now)
+        return Communicator(transport, self._network, stats)
 
     def abort(self, error: BaseException) -> None:
         """Tell all ranks that this one cannot go on, and why: their waits raise."""

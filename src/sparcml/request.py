@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -31,14 +30,16 @@ class Request:
         self._name = name
         self._work = work
         self._progress = progress
-        self._done = False
+        self.is_done = False  # well or not
         self._waited = False
         self._result: Any = None
         self._error: BaseException | None = None
 
     def test(self) -> bool:
         """Whether it is done, well or not; never waits."""
-        return self._done
+        if not self.is_done:
+            self._progress.glance()
+        return self.is_done
 
     def wait(self, timeout: float | None = None) -> Any:
         """The result, or the error that it ended in.
@@ -66,7 +67,7 @@ class Request:
         except BaseException as error:
             self._error = error
         del self._work  # lets go of the caller's vector
-        self._done = True
+        self.is_done = True
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +117,8 @@ class Progress:
 
     def __init__(self, transport: Transport) -> None:
         self._todo: deque[Request] = deque()
-        self._changed = threading.Condition()
+        self._transport = transport
+        self._changed = transport.condition()
         self._closing = False
         self._threaded = transport.allows_threads
         self._stopped = not self._threaded
@@ -133,14 +135,18 @@ class Progress:
             self._changed.notify_all()
         return request
 
+    def glance(self) -> None:
+        """Somebody only asks."""
+        self._transport.glance()
+
     def complete(self, request: Request, timeout: float | None) -> bool:
         """Wait until it is done; false if the time is up."""
         if not self._threaded:
-            while not request.test():
+            while not request.is_done:
                 self._todo.popleft().run()
             return True
         with self._changed:
-            return self._changed.wait_for(request.test, timeout)
+            return bool(self._changed.wait_for(lambda: request.is_done, timeout))
 
     def close(self) -> None:
         """Finish what is outstanding, then end."""

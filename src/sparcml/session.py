@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .quantize import Quantizer
     from .stream import Stream
-    from .transport.trace import Span
+    from .transport.timeline import Span
 
 
 class Session:
@@ -24,7 +24,7 @@ class Session:
 
     def __init__(self, transport: Transport, stats: Stats | None = None) -> None:
         self.transport = transport
-        self.stats = stats or Stats()
+        self.stats = stats or Stats(clock=transport.now)
         self._link = Counting(transport, self.stats)
         self._sequence = 0
         self._kept: dict[str, Any] = {}  # what collectives keep from call to call

@@ -122,17 +122,30 @@ class Call:
     def add(self, a: Stream, b: Stream) -> Stream:
         """A op b."""
         with self._link.stats.phase("add", nnz=a.nnz + b.nnz):
+            self._added(a, b)
             return add(a, b, self.op)
 
     def add_into(self, out: Stream, a: Stream, b: Stream) -> None:
         """A op b of dense streams, to where `out` has its values (it may be one of them)."""
         with self._link.stats.phase("add", nnz=a.nnz + b.nnz):
+            self._added(a, b)
             add_into(out, a, b, self.op)
 
     def add_many(self, streams: Sequence[Stream]) -> Stream:
         """All of them, in this order."""
         with self._link.stats.phase("add", nnz=sum(s.nnz for s in streams)):
+            self._added(*streams)
             return add_many(streams, self.op)
+
+    def _added(self, *streams: Stream) -> None:
+        """Sparse entries are merged; of dense vectors, all but one are written over it."""
+        sparse = sum(s.nnz for s in streams if not s.is_dense)
+        dense = [s.blocks for s in streams if s.is_dense]
+        self.worked(merged=sparse, written=sum(dense[1:]))
+
+    def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
+        """Say what was computed: in a simulation the time for it passes."""
+        self._link.transport.worked(coded=coded, merged=merged, written=written)
 
     def selecting(self, x: Stream) -> AbstractContextManager[object]:
         """Time what is spent on choosing among the entries of x."""
@@ -192,6 +205,8 @@ class Call:
         """The stream in a message, after checking that it belongs here."""
         with self._decoding(message, source, turn), self.reading(source):
             header = self._opened(message, source, turn)
+            if source != self.rank:
+                self.worked(coded=header.nnz)  # the sender's share in it as well
             fill = neutral(self.op)
             return wire.decode(message, fill, header=header, blocks=blocks, as_held=as_held)
 
@@ -207,6 +222,8 @@ class Call:
         """The same, straight into a range of a dense stream."""
         with self._decoding(message, source, turn), self.reading(source):
             header = self._opened(message, source, turn)
+            if source != self.rank:
+                self.worked(coded=header.nnz, written=blocks)
             wire.decode_into(whole, start, message, header, blocks)
 
     def _decoding(

@@ -20,9 +20,12 @@ from .control import Control
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .condition import Condition
+
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)
 BRIEF = 50e-6  # seconds
+PROGRESS = "sparcml progress"  # the name of threads begun with `start`
 _T = TypeVar("_T", bound="Transport")
 
 
@@ -141,11 +144,31 @@ class Transport(ABC):
 
     def start(self, work: Callable[[], None]) -> None:
         """Run something beside the caller, on this engine's clock."""
-        threading.Thread(target=work, name="sparcml progress", daemon=True).start()
+        threading.Thread(target=work, name=PROGRESS, daemon=True).start()
+
+    def strand(self) -> tuple[int, bool]:
+        """Who runs: its number, and whether it was begun with `start`."""
+        progress = threading.current_thread().name == PROGRESS
+        return threading.get_ident(), progress
+
+    def condition(self) -> Condition:
+        """What the caller and something that was started can wait for together."""
+        return threading.Condition()
 
     def now(self) -> float:
         """Seconds on this engine's clock."""
-        return time.monotonic()
+        return time.perf_counter()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass where it does so only when told; elsewhere it passes by itself."""
+        del seconds
+
+    def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
+        """Let the time pass that these entries take; see `Round` for what they are."""
+        del coded, merged, written
+
+    def glance(self) -> None:  # noqa: B027
+        """Whoever only asks whether something is done must let time pass, too."""
 
     def send(self, peer: int, message: Message) -> None:
         """Send and wait until the buffer is free again."""

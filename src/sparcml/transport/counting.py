@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from .base import Message, Pending, Transport
-    from .trace import About, Trace
+    from .timeline import About, Timeline
 
 PHASES = ("select", "encode", "send", "wait", "decode", "add")
 
@@ -32,7 +32,8 @@ class Stats:
     squares_sent: float = 0.0  # of these entries
     squares_owed: float = 0.0  # of the vectors they were chosen from
     sent: list[tuple[int, int]] | None = None  # (peer, bytes) of each message, if kept
-    trace: Trace | None = field(default=None, repr=False)  # where events go, if anywhere
+    trace: Timeline | None = field(default=None, repr=False)  # where events go, if so
+    clock: Callable[[], float] = field(default=time.perf_counter, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def count_sent(self, peer: int, nbytes: int) -> None:
@@ -98,11 +99,11 @@ class _Phase:
         self._stats, self._name, self._about = stats, name, about
 
     def __enter__(self) -> About:
-        self._start = time.perf_counter()
+        self._start = self._stats.clock()
         return self._about
 
     def __exit__(self, *error: object) -> None:
-        end = time.perf_counter()
+        end = self._stats.clock()
         self._stats.count_phase(self._name, self._start, end, self._about)
 
 

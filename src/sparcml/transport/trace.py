@@ -15,101 +15,31 @@ import atexit
 import json
 import platform
 import secrets
-import threading
-import time
-from collections import Counter
-from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .timeline import Timeline
 from .tracefile import append
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .base import Transport
-
-About = dict[str, Any]
 
 _zeros: dict[Path, tuple[str, float]] = {}  # files of this process: run, zero of the clock
 
 
-class _Event(NamedTuple):
-    name: str
-    start: float
-    end: float
-    thread: int
-    about: About
-
-
-@dataclass
-class Span:
-    """What one thread is in the middle of."""
-
-    name: str
-    transport: Transport
-    label: str
-    start: float
-    about: About = field(default_factory=dict)
-    messages: Counter[tuple[str, int]] = field(default_factory=Counter)
-
-
-class Trace:
-    """The events of one rank, in all its threads."""
+class Trace(Timeline):
+    """The events of one rank, on their way to a file."""
 
     def __init__(self, transport: Transport, path: str | Path, *, add: bool) -> None:
         self._path = Path(path).absolute()
         if not self._path.parent.is_dir():
             raise FileNotFoundError(f"trace: no folder {str(self._path.parent)!r}")
-        self._owner = transport
-        self._rank = transport.labels[transport.rank]
-        self._run, self._zero = _meet(transport, _zeros.get(self._path) if add else None)
-        _zeros[self._path] = self._run, self._zero
-        self._events: list[_Event] = []
-        self._calls: dict[int, Span] = {}  # by thread
-        self._threads: dict[int, tuple[int, str]] = {}  # number and name
-        self._named = 0  # threads whose name is in the file
-        self._lock = threading.Lock()
+        self._run, zero = _meet(transport, _zeros.get(self._path) if add else None)
+        _zeros[self._path] = self._run, zero
+        super().__init__(transport, zero)
         atexit.register(self.write)
-
-    def begin(self, name: str, transport: Transport) -> Span:
-        """This thread enters a call."""
-        call = Span(name, transport, transport.operation, time.perf_counter())
-        self._calls[threading.get_ident()] = call
-        return call
-
-    def end(self, call: Span) -> None:
-        """This thread leaves it, well or not."""
-        self.add(call.name, call.start, time.perf_counter(), call.about)
-        self._calls.pop(threading.get_ident(), None)
-
-    def add(self, name: str, start: float, end: float, about: About) -> None:
-        """Something that this thread has done."""
-        thread = threading.get_ident()
-        if thread not in self._threads:
-            progress = threading.current_thread().name == "sparcml progress"
-            with self._lock:
-                kind = "progress" if progress else "caller"
-                self._threads[thread] = len(self._threads), kind
-        call = self._calls.get(thread)
-        if call is not None:
-            about["call"] = call.label
-            if "peer" in about:
-                about["peer"] = call.transport.labels[about["peer"]]
-            if name in ("send", "wait") and about.get("bytes"):
-                about["flow"] = self._flow(call, name, about["peer"])
-        self._events.append(_Event(name, start, end, thread, about))
-
-    def _flow(self, call: Span, name: str, peer: int) -> int:
-        """The same number at both ends of a message: between two ranks they keep order."""
-        call.messages[name, peer] += 1
-        ends = (self._rank, peer) if name == "send" else (peer, self._rank)
-        count = call.messages[name, peer]
-        text = f"{call.transport.channel} {call.label} {ends} {count}"
-        return int.from_bytes(blake2b(text.encode(), digest_size=6).digest(), "little")
 
     def close(self, transport: Transport) -> None:
         """Write, and do so for the last time if the trace began on this transport."""
@@ -119,48 +49,15 @@ class Trace:
 
     def write(self) -> None:
         """Add to the file what has happened since the last time."""
-        with self._lock:
-            events = self._events[:]
-            del self._events[: len(events)]
-            lines = [*self._names(), *(x for e in events for x in self._lines(e))]
-            if lines:
-                text = [json.dumps(line) for line in lines]
-                append(self._path, self._run, text, self._owner.timeout)
-
-    def _names(self) -> Iterator[dict[str, Any]]:
-        rank = self._rank
-        if not self._named:
-            yield _meta("process_name", rank, 0, name=f"rank {rank}")
-            yield _meta("process_sort_index", rank, 0, sort_index=rank)
-        known = list(self._threads.values())
-        for number, name in known[self._named :]:
-            yield _meta("thread_name", rank, number, name=name)
-        self._named = len(known)
-
-    def _lines(self, event: _Event) -> Iterator[dict[str, Any]]:
-        """An event as the viewers want it, and the end of an arrow if it is one."""
-        args = {k: v for k, v in event.about.items() if v is not None and k != "flow"}
-        ts = round((event.start - self._zero) * 1e6, 3)
-        dur = round((event.end - event.start) * 1e6, 3)
-        place = {"pid": self._rank, "tid": self._threads[event.thread][0]}
-        yield {"name": event.name, "ph": "X", **place, "ts": ts, "dur": dur, "args": args}
-        if "flow" not in event.about:
-            return
-        arrow = {"name": "message", "cat": "message", "id": event.about["flow"], **place}
-        if event.name == "send":
-            yield {**arrow, "ph": "s", "ts": ts}
-        else:  # just before the end, where the viewers still see the event around it
-            yield {**arrow, "ph": "f", "bp": "e", "ts": round(ts + max(0, dur - 1e-3), 3)}
-
-
-def _meta(what: str, rank: int, thread: int, **args: Any) -> dict[str, Any]:
-    return {"name": what, "ph": "M", "pid": rank, "tid": thread, "args": args}
+        if lines := self.taken():
+            text = [json.dumps(line) for line in lines]
+            append(self._path, self._run, text, self._owner.timeout)
 
 
 def _meet(transport: Transport, known: tuple[str, float] | None) -> tuple[str, float]:
     """The run that all ranks agree on, and zero of this machine's clock."""
     transport.barrier()
-    run, zero = known or ("", time.perf_counter())
+    run, zero = known or ("", transport.now())
     here = _machine()
     mine = [run, here, zero]
     if transport.rank:
