@@ -11,6 +11,8 @@ from .communicator import Communicator as Communicator
 from .errors import MismatchError as MismatchError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
+from .network import Simulation as Simulation
+from .network import simulate as simulate
 from .quantize import NUQSGD as NUQSGD
 from .quantize import QSGD as QSGD
 from .quantize import Half as Half

@@ -301,7 +301,9 @@ class Communicator:
         """
         if not 0 <= seconds < float("inf"):
             raise ValueError(f"advance: seconds must be finite and >= 0, got {seconds!r}")
-        self._transport.advance(seconds)
+        passed = self._transport.advance(seconds)
+        if passed and self.stats.trace is not None:
+            self.stats.trace.computed(self.now() - passed, self.now())
 
     def trace(self, path: str | Path | None, *, add: bool = False) -> None:
         """Keep what every rank does from here on in one file, for Perfetto.

@@ -1,1 +1,7 @@
 """What a network costs: probe it, model it, emulate it, simulate it, plan for it."""
+
+from .presets import network as network
+from .simulate import simulate as simulate
+from .simulation import Simulation as Simulation
+from .stragglers import Exponential as Exponential
+from .stragglers import Gaussian as Gaussian

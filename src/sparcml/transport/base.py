@@ -159,9 +159,10 @@ class Transport(ABC):
         """Seconds on this engine's clock."""
         return time.perf_counter()
 
-    def advance(self, seconds: float) -> None:
-        """Let time pass where it does so only when told; elsewhere it passes by itself."""
+    def advance(self, seconds: float) -> float:
+        """Let time pass where it does so only when told; how much of it did."""
         del seconds
+        return 0.0
 
     def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
         """Let the time pass that these entries take; see `Round` for what they are."""

@@ -49,6 +49,19 @@ class Control:
         """The wait ended well."""
         self._mine = None
 
+    @property
+    def waiting(self) -> tuple[int, str] | None:
+        """Whom this rank waits for, in what, and with which vector."""
+        if self._mine is None:
+            return None
+        peer, doing = self._mine
+        return peer, doing + BRINGING + self._transport.bringing
+
+    def learn(self, rank: int, waiting: tuple[int, str] | None) -> None:
+        """Whom another rank waits for, from one who sees it without asking."""
+        if waiting is not None:
+            self._theirs[rank] = waiting
+
     def check(self, waited: float = 0.0) -> None:
         """Read what has arrived; raise if a peer has raised or will never answer.
 
@@ -62,7 +75,7 @@ class Control:
             self._asked = True
             self._theirs.clear()
             self._tell_all(self._whom_i_wait_for(ASKING))
-        elif self._asked and (divergence := self._divergence()) is not None:
+        elif self._asked and (divergence := self.divergence()) is not None:
             self.fail(divergence)
         if self._mine is None or self._mine[0] not in self._left:
             return
@@ -124,9 +137,9 @@ class Control:
                 return
             self.check()
             transport.idle(waited)
-        self.fail(self._divergence() or TransportError(self._verdict()))
+        self.fail(self.divergence() or TransportError(self._verdict()))
 
-    def _divergence(self) -> MismatchError | None:
+    def divergence(self) -> MismatchError | None:
         """Ranks that wait in different calls, if there are such."""
         if self._mine is None:
             return None
@@ -184,9 +197,8 @@ class Control:
                     self._transport.tell(sender, self._whom_i_wait_for(ANSWERING))
 
     def _whom_i_wait_for(self, why: str) -> bytes:
-        assert self._mine is not None
-        peer, doing = self._mine
-        doing += BRINGING + self._transport.bringing
+        assert self.waiting is not None
+        peer, doing = self.waiting
         return SEPARATOR.join((WAITING, why, str(peer), doing)).encode()
 
     def _tell_all(self, note: bytes) -> None:

@@ -53,6 +53,7 @@ class Timeline:
         self._calls: dict[int, Span] = {}  # by strand
         self._strands: dict[int, tuple[int, str]] = {}  # number and name
         self._named = 0  # strands whose name has been given out
+        self._computations = 0
         self._lock = threading.Lock()
 
     def begin(self, name: str, transport: Transport) -> Span:
@@ -81,6 +82,11 @@ class Timeline:
             if name in ("send", "wait") and about.get("bytes"):
                 about["flow"] = self._flow(call, name, about["peer"])
         self._events.append(Event(name, start, end, strand, about))
+
+    def computed(self, start: float, end: float) -> None:
+        """The program itself was at work."""
+        self._computations += 1
+        self.add("compute", start, end, {"call": f"compute #{self._computations}"})
 
     def _flow(self, call: Span, name: str, peer: int) -> int:
         """The same number at both ends of a message: between two ranks they keep order."""

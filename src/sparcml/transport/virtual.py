@@ -1,0 +1,307 @@
+"""Ranks on a virtual clock: greenlets of one thread, thousands of them, always the same.
+
+A message is handed over by reference, marked read-only: nothing is copied. What it takes
+is time on the clock, by `links.py`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .base import EMPTY, Message, Pending, Transport
+from .clock import VirtualCondition
+from .threads import REDUCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from ..errors import SparcmlError
+    from .clock import Strand
+    from .cluster import Cluster
+    from .condition import Condition
+    from .links import Sending
+
+GLANCE = 1e-6  # seconds that it takes to see that something is not done
+NAP = 0.01  # seconds between two looks, for whoever has waited too long already
+
+
+class Mailbox:
+    """What has been sent to one rank and not yet been read."""
+
+    def __init__(self) -> None:
+        self.messages: dict[int, deque[tuple[float, Message]]] = {}  # (when, what) by peer
+        self.notes: list[tuple[int, bytes]] = []
+        self.waiter: tuple[Strand, int] | None = None  # and for which peer
+
+
+class Meeting:
+    """Where ranks bring their vectors for one call of the engine's own allreduce."""
+
+    def __init__(self, size: int) -> None:
+        self.arrays: dict[int, NDArray[Any]] = {}  # by rank
+        self.size = size
+        self.inside = size  # that have not left with the result
+        self.ready: float | None = None
+        self.total: NDArray[Any]
+
+    def bring(self, rank: int, array: NDArray[Any], op: str) -> bool:
+        """Whether all have come; then the sum is formed, in the order of ranks."""
+        self.arrays[rank] = array
+        if len(self.arrays) < self.size:
+            return False
+        self.total = self.arrays[0].copy()
+        with np.errstate(all="ignore"):  # as every other engine
+            for other in range(1, self.size):
+                REDUCE[op](self.total, self.arrays[other], out=self.total)
+        self.arrays.clear()
+        return True
+
+    def someone(self, rank: int) -> int:
+        """A rank that has not come, for those who wait."""
+        return next((r for r in range(self.size) if r not in self.arrays), rank)
+
+
+class Channel:
+    """The mailboxes of a group of ranks, and the groups that were made from it."""
+
+    def __init__(self, cluster: Cluster, size: int) -> None:
+        self.cluster = cluster
+        self.mailboxes = [Mailbox() for _ in range(size)]
+        self.meetings: dict[int, Meeting] = {}
+        self._children: weakref.WeakValueDictionary[tuple[int, ...], Channel] = (
+            weakref.WeakValueDictionary()
+        )
+
+    def child(self, key: tuple[int, ...], size: int) -> Channel:
+        """The channel that all callers of the same call share; made by the first."""
+        found = self._children.get(key)
+        if found is None:
+            found = self._children[key] = Channel(self.cluster, size)
+        return found
+
+    def arrive(self, source: int, target: int, message: Message, sending: Sending) -> None:
+        """The first byte is at the receiver: it is known when the last one will be."""
+        ready = sending.received()
+        box = self.mailboxes[target]
+        queue = box.messages.get(source)
+        if queue is None:
+            queue = box.messages[source] = deque()
+        queue.append((ready, message))
+        if box.waiter is not None and box.waiter[1] == source:
+            self.cluster.clock.wake_at(ready, box.waiter[0])
+
+    def wake(self, rank: int) -> None:
+        """There is news for that rank."""
+        waiter = self.mailboxes[rank].waiter
+        if waiter is not None:
+            self.cluster.clock.wake(waiter[0])
+
+
+class _Sent(Pending):
+    transport: VirtualTransport
+
+    def __init__(self, transport: VirtualTransport, peer: int, left: float) -> None:
+        super().__init__(transport, peer, "send")
+        self._clock = transport.cluster.clock
+        self._left = left
+
+    def poll(self) -> bool:
+        return self._clock.now >= self._left
+
+    def result(self) -> Message:
+        return EMPTY
+
+    def wait(self) -> Message:
+        self._clock.sleep_until(self._left)
+        return EMPTY
+
+
+class _Receiving(Pending):
+    transport: VirtualTransport
+    _message: Message | None = None
+
+    def poll(self) -> bool:
+        if self._message is None:
+            ready = self.transport.arrival(self.peer)
+            if ready is None or ready > self.transport.now():
+                return False
+            _, self._message = self.transport.mailbox.messages[self.peer].popleft()
+        return True
+
+    def begin(self) -> bool:
+        return True  # messages move by themselves
+
+    def result(self) -> Message:
+        assert self._message is not None
+        return self._message
+
+
+class VirtualTransport(Transport):
+    """One rank's end of a `Channel`."""
+
+    engine = "virtual"
+
+    def __init__(self, team: Channel, rank: int, timeout: float) -> None:
+        super().__init__(rank, len(team.mailboxes), timeout)
+        self.cluster = team.cluster
+        self.mailbox = team.mailboxes[rank]
+        self.doom: SparcmlError | None = None  # what to raise, as nothing moves any more
+        self._clock = team.cluster.clock
+        self._team = team
+        self._groups = self._meetings = 0
+
+    def isend(self, peer: int, message: Message) -> Pending:
+        message = message.view()
+        message.flags.writeable = False
+        source, target = self.labels[self.rank], self.labels[peer]
+        cluster = self.cluster
+        cluster.sent[source] += len(message)
+        cluster.messages[source] += 1
+        sending = cluster.links.send(self._clock.now, source, target, len(message))
+        arrive = partial(self._team.arrive, self.rank, peer, message, sending)
+        self._clock.at(sending.starts, arrive)
+        return _Sent(self, peer, sending.left)
+
+    def irecv(self, peer: int) -> Pending:
+        return _Receiving(self, peer, f"receive from rank {self.labels[peer]}")
+
+    def arrival(self, peer: int) -> float | None:
+        """When the peer's next message is here, if that is known."""
+        queue = self.mailbox.messages.get(peer)
+        return queue[0][0] if queue else None
+
+    def tell(self, peer: int, note: bytes) -> None:
+        self._team.mailboxes[peer].notes.append((self.rank, note))
+        self._team.wake(peer)
+
+    def heard(self) -> Sequence[tuple[int, bytes]]:
+        notes, self.mailbox.notes = self.mailbox.notes, []
+        return notes
+
+    def idle(self, waited: float) -> None:
+        del waited
+        self._clock.sleep_until(self._clock.now + NAP)
+
+    def wait_for(self, poll: Callable[[], bool], peer: int, verb: str) -> None:
+        self._wait(poll, partial(self.arrival, peer), peer, verb)
+
+    def _wait(
+        self,
+        poll: Callable[[], bool],
+        when: Callable[[], float | None],
+        peer: int,
+        verb: str,
+    ) -> None:
+        """Until it is done; `when` says at what time that is, as soon as it is known."""
+        if poll():
+            return
+        clock = self._clock
+        self.control.waiting_for(peer, verb)
+        limit = clock.now + self.timeout
+        while not poll():
+            self._listen()
+            due = when()
+            if due is not None and due <= limit:
+                clock.sleep_until(due)
+            elif clock.now >= limit:
+                self.control.give_up(poll)
+                break
+            else:
+                self._block(peer, limit)
+        self.control.done_waiting()
+
+    def _listen(self) -> None:
+        if self.mailbox.notes or self.control.failure is not None:
+            self.control.check()
+        if self.doom is not None:
+            self.control.fail(self.doom)
+
+    def _block(self, peer: int, limit: float) -> None:
+        strand = self._clock.current
+        self.mailbox.waiter = strand, peer
+        self.cluster.waiting[strand] = self, peer
+        try:
+            self._clock.block(limit)
+        finally:
+            self.mailbox.waiter = None
+            del self.cluster.waiting[strand]
+
+    def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
+        """All bring their vectors; the last to come starts the clock for all."""
+        self._meetings += 1
+        number, team = self._meetings, self._team
+        meeting = team.meetings.setdefault(number, Meeting(self.size))
+        if meeting.bring(self.rank, array, op):
+            work = self.cluster.work
+            seconds = work.native(self.size, array.size, array.itemsize)
+            meeting.ready = self._clock.now + seconds
+            for rank in range(self.size):
+                team.wake(rank)
+        self.cluster.sent[self.labels[self.rank]] += (
+            2 * (self.size - 1) * array.nbytes // self.size
+        )
+
+        def done() -> bool:
+            return meeting.ready is not None and self._clock.now >= meeting.ready
+
+        peer = meeting.someone(self.rank)
+        self._wait(done, lambda: meeting.ready, peer, "native allreduce")
+        meeting.inside -= 1
+        if not meeting.inside:
+            del team.meetings[number]
+            return meeting.total
+        return meeting.total.copy()
+
+    def abort(self, error: BaseException) -> None:
+        super().abort(error)
+        for member in self.family:  # what this rank does beside has to end, too
+            if isinstance(member, VirtualTransport):
+                member._team.wake(member.rank)
+
+    def leave(self) -> None:
+        """Nobody has to be told: whoever waits for this rank is seen to be stuck."""
+        self.cluster.left.add(self.labels[self.rank])
+
+    def duplicate(self) -> VirtualTransport:
+        return self.split(range(self.size))
+
+    def split(self, members: Sequence[int]) -> VirtualTransport:
+        self._groups += 1
+        team = self._team.child((self._groups, *members), len(members))
+        child = VirtualTransport(team, list(members).index(self.rank), self.timeout)
+        child.labels = [self.labels[member] for member in members]
+        return self.adopt(child)
+
+    def release(self) -> None:
+        """Nothing to give back: the garbage collector has it."""
+
+    def start(self, work: Callable[[], None]) -> None:
+        self._clock.spawn(work).progress = True
+
+    def strand(self) -> tuple[int, bool]:
+        return self._clock.current.number, self._clock.current.progress
+
+    def condition(self) -> Condition:
+        return VirtualCondition(self._clock)
+
+    def now(self) -> float:
+        return self._clock.now
+
+    def advance(self, seconds: float) -> float:
+        return self.cluster.compute(self.labels[self.rank], seconds)
+
+    def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
+        work = self.cluster.work
+        seconds = coded * work.coded + merged * work.merged + written * work.written
+        speed = self.cluster.speed[self.labels[self.rank]]
+        self._clock.sleep_until(self._clock.now + seconds / speed)
+
+    def glance(self) -> None:
+        self._clock.sleep_until(self._clock.now + GLANCE)

@@ -1,0 +1,56 @@
+"""Networks by name and by rate."""
+
+import pytest
+
+from sparcml.collectives import Network
+from sparcml.network import network
+from sparcml.network.presets import PRESETS
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_a_network(name):
+    found = network(name)
+    assert 0 < found.byte < 1e-7
+    assert 0 < found.message <= found.latency < 1e-3
+    assert network(name.upper()) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "bytes_per_second", "latency"),
+    [
+        ("1gbit", 125e6, 50e-6),
+        ("100mbit", 12.5e6, 50e-6),
+        ("2.5 Gbit/s", 312.5e6, 50e-6),
+        ("1gbit,200us", 125e6, 200e-6),
+        ("100gbit, 2µs", 12.5e9, 2e-6),
+        ("1e3kbit,0s", 125e3, 0.0),
+        ("gige", 125e6, 50e-6),
+    ],
+)
+def test_any_rate_with_any_latency(name, bytes_per_second, latency):
+    found = network(name)
+    assert found.byte == pytest.approx(1 / bytes_per_second)
+    assert found.latency == pytest.approx(latency)
+
+
+def test_a_network_is_taken_as_it_is():
+    mine = Network(latency=1.0)
+    assert network(mine) is mine
+
+
+@pytest.mark.parametrize("name", ["", "infiniband", "10", "gbit", "1gbyte", "1.2.3gbit"])
+def test_unknown_names_list_the_known(name):
+    with pytest.raises(ValueError, match=r"unknown network .*gige.*aries.*1gbit,50us"):
+        network(name)
+
+
+@pytest.mark.parametrize("name", ["0gbit", "-1gbit", "1bit", "1e9tbit", "1e999gbit"])
+def test_impossible_rates_are_refused(name):
+    with pytest.raises(ValueError, match="no link carries"):
+        network(name)
+
+
+@pytest.mark.parametrize("name", ["1gbit,fast", "1gbit,-1us", "1gbit,1h"])
+def test_impossible_latencies_are_refused(name):
+    with pytest.raises(ValueError, match="latency must be"):
+        network(name)
