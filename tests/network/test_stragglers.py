@@ -1,0 +1,66 @@
+"""K ranks with independent delays: all wait for the largest of them.
+
+The lecture's riddle: of Gaussian delays it grows like sqrt(2 ln K), of exponential ones
+like ln K.
+"""
+
+from math import log, sqrt
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.collectives import Network
+from sparcml.network import Exponential, Gaussian
+
+AT_ONCE = Network(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+STEPS = 60
+
+
+def waits(ranks, stragglers):
+    """How long each of several steps takes beyond what is computed in it."""
+
+    def work(comm):
+        taken = []
+        for _ in range(STEPS):
+            start = comm.now()
+            comm.advance(100.0)
+            comm.barrier()
+            taken.append(comm.now() - start - 100.0)
+        return taken
+
+    sim = sparcml.simulate(
+        work, ranks, AT_ONCE, stragglers=stragglers, timeout=1e6, trace=0
+    )
+    np.testing.assert_allclose(sim.results, [sim.results[0]] * ranks)
+    return np.array(sim.results[0])
+
+
+def close(got, mean, deviation):
+    return abs(got.mean() - mean) < 5 * deviation / sqrt(len(got))
+
+
+def largest_of_gaussians(K):
+    """Mean and deviation of the largest of K, from its distribution."""
+    from scipy.stats import norm
+
+    x = np.linspace(-10, 12, 200_001)
+    density = K * norm.pdf(x) * norm.cdf(x) ** (K - 1)
+    mean = np.trapezoid(x * density, x)
+    return mean, sqrt(np.trapezoid((x - mean) ** 2 * density, x))
+
+
+@pytest.mark.parametrize("K", [1, 2, 8, 64, 256])
+def test_gaussian_delays_cost_the_largest_of_them(K):
+    mean, deviation = largest_of_gaussians(K)
+    assert close(waits(K, Gaussian(1.0)), mean, deviation)
+    limit = sqrt(2 * log(K))  # which it approaches slowly, from below
+    assert (2 / 3 if K >= 8 else 0) * limit <= mean + 1e-9 <= limit + 2e-9
+
+
+@pytest.mark.parametrize("K", [1, 2, 8, 64, 256])
+def test_exponential_delays_cost_a_harmonic_number(K):
+    mean = sum(1 / i for i in range(1, K + 1))
+    deviation = sqrt(sum(1 / i**2 for i in range(1, K + 1)))
+    assert close(waits(K, Exponential(1.0)), mean, deviation)
+    assert log(K) < mean <= log(K) + 1
