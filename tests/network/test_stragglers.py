@@ -14,7 +14,7 @@ from sparcml.collectives import Network
 from sparcml.network import Exponential, Gaussian
 
 AT_ONCE = Network(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-STEPS = 60
+STEPS = 30
 
 
 def waits(ranks, stragglers):
@@ -50,7 +50,7 @@ def largest_of_gaussians(K):
     return mean, sqrt(np.trapezoid((x - mean) ** 2 * density, x))
 
 
-@pytest.mark.parametrize("K", [1, 2, 8, 64, 256])
+@pytest.mark.parametrize("K", [1, 4, 16, 128])
 def test_gaussian_delays_cost_the_largest_of_them(K):
     mean, deviation = largest_of_gaussians(K)
     assert close(waits(K, Gaussian(1.0)), mean, deviation)
@@ -58,7 +58,7 @@ def test_gaussian_delays_cost_the_largest_of_them(K):
     assert (2 / 3 if K >= 8 else 0) * limit <= mean + 1e-9 <= limit + 2e-9
 
 
-@pytest.mark.parametrize("K", [1, 2, 8, 64, 256])
+@pytest.mark.parametrize("K", [1, 4, 16, 128])
 def test_exponential_delays_cost_a_harmonic_number(K):
     mean = sum(1 / i for i in range(1, K + 1))
     deviation = sqrt(sum(1 / i**2 for i in range(1, K + 1)))
