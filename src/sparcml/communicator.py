@@ -82,7 +82,7 @@ class Communicator:
 
     @property
     def engine(self) -> str:
-        """What carries the bytes: threads, mpi or torch."""
+        """What carries the bytes: threads, mpi, torch, or virtual in a simulation."""
         return self._transport.engine
 
     def __repr__(self) -> str:

@@ -136,6 +136,14 @@ def test_what_is_never_closed_ends_with_the_run():
     assert sparcml.simulate(body, 4).results == [20] * 4
 
 
+def test_what_has_not_even_begun_ends_too():
+    def body(comm):
+        comm.duplicate().iallreduce(X)
+
+    sparcml.simulate(body, 1)
+    sparcml.simulate(body, 3)
+
+
 def test_an_interrupt_ends_all_ranks():
     def body(comm):
         if comm.rank == 1:

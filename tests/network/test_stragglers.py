@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import Network
-from sparcml.network import Exponential, Gaussian
+from sparcml.network import Exponential, Gaussian, Network
 
 AT_ONCE = Network(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 STEPS = 30
@@ -50,15 +49,15 @@ def largest_of_gaussians(K):
     return mean, sqrt(np.trapezoid((x - mean) ** 2 * density, x))
 
 
-@pytest.mark.parametrize("K", [1, 4, 16, 128])
+@pytest.mark.parametrize("K", [1, 4, 64])
 def test_gaussian_delays_cost_the_largest_of_them(K):
     mean, deviation = largest_of_gaussians(K)
     assert close(waits(K, Gaussian(1.0)), mean, deviation)
     limit = sqrt(2 * log(K))  # which it approaches slowly, from below
-    assert (2 / 3 if K >= 8 else 0) * limit <= mean + 1e-9 <= limit + 2e-9
+    assert (2 / 3 if K > 4 else 0) * limit <= mean + 1e-9 <= limit + 2e-9
 
 
-@pytest.mark.parametrize("K", [1, 4, 16, 128])
+@pytest.mark.parametrize("K", [1, 4, 64])
 def test_exponential_delays_cost_a_harmonic_number(K):
     mean = sum(1 / i for i in range(1, K + 1))
     deviation = sqrt(sum(1 / i**2 for i in range(1, K + 1)))

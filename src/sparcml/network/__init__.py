@@ -1,5 +1,6 @@
 """What a network costs: probe it, model it, emulate it, simulate it, plan for it."""
 
+from ..collectives import Network as Network
 from .presets import network as network
 from .simulate import simulate as simulate
 from .simulation import Simulation as Simulation

@@ -50,8 +50,9 @@ class Strand:
         self._greenlet.switch()
 
     def end(self) -> None:
-        """Have it leave whatever it is in."""
-        self._greenlet.throw(Over)
+        """Have it leave whatever it is in, if it has begun."""
+        if self._greenlet:
+            self._greenlet.throw(Over)
 
 
 class Clock:
