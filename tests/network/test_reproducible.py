@@ -46,8 +46,12 @@ def test_two_runs_are_the_same():
 
 
 def test_another_process_does_the_same():
-    code = "from tests.network.test_reproducible import run; import hashlib\n"
-    code += "s = run(); print(s.seconds, hashlib.sha256(repr(s).encode()).hexdigest())"
+    code = """
+import hashlib
+from tests.network.test_reproducible import run
+sim = run()
+print(sim.seconds, hashlib.sha256(repr((sim.results, sim.trace)).encode()).hexdigest())
+"""
     found = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -60,6 +64,11 @@ def test_another_process_does_the_same():
     }
     assert len(found) == 1
     assert found.pop().startswith(f"{run().seconds} ")
+
+
+def test_it_says_what_it_was():
+    sim = sparcml.simulate(lambda comm: comm.advance(0.25), 3)
+    assert repr(sim) == "Simulation(ranks=3, seconds=0.25, bytes=0, messages=0)"
 
 
 def test_another_seed_gives_other_delays():

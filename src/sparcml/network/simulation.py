@@ -39,7 +39,7 @@ class Kept(Timeline):
             self._budget.missed += 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Simulation(Generic[T]):
     """What the ranks returned, and what it took them.
 
@@ -54,8 +54,14 @@ class Simulation(Generic[T]):
     rank_seconds: tuple[float, ...]
     rank_bytes: tuple[int, ...]
     rank_messages: tuple[int, ...]
-    _timelines: tuple[Timeline, ...] = field(default=(), repr=False, compare=False)
-    _missed: int = field(default=0, repr=False, compare=False)
+    _timelines: tuple[Timeline, ...] = field(default=(), compare=False)
+    _missed: int = field(default=0, compare=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"Simulation(ranks={len(self.results)}, seconds={self.seconds:g}, "
+            f"bytes={self.bytes}, messages={self.messages})"
+        )
 
     @property
     def seconds(self) -> float:
