@@ -139,6 +139,8 @@ class Call:
 
     def _added(self, *streams: Stream) -> None:
         """Sparse entries are merged; of dense vectors, all but one are written over it."""
+        if not self._link.transport.counts_work:
+            return
         sparse = sum(s.nnz for s in streams if not s.is_dense)
         dense = [s.blocks for s in streams if s.is_dense]
         self.worked(merged=sparse, written=sum(dense[1:]))

@@ -59,6 +59,7 @@ class Transport(ABC):
     """One rank's end of an engine. Only the thread that uses it may touch it."""
 
     engine: str  # its name, for people
+    counts_work = False  # whether `worked` does something
 
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank = rank

@@ -147,6 +147,7 @@ class VirtualTransport(Transport):
     """One rank's end of a `Channel`."""
 
     engine = "virtual"
+    counts_work = True
 
     def __init__(self, team: Channel, rank: int, timeout: float) -> None:
         super().__init__(rank, len(team.mailboxes), timeout)
