@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import sparcml
+from sparcml import Stream
 from sparcml.network import Exponential, Gaussian
 
+from .. import laws
 from ..traces import check, total
 
 METHOD = sparcml.Compressed(sparcml.TopK(0.05), sparcml.QSGD(bits=4))
@@ -64,6 +66,23 @@ print(sim.seconds, hashlib.sha256(repr((sim.results, sim.trace)).encode()).hexdi
     }
     assert len(found) == 1
     assert found.pop().startswith(f"{run().seconds} ")
+
+
+@pytest.mark.parametrize("algorithm", laws.OURS)
+def test_the_bits_are_those_of_real_ranks(algorithm):
+    """Whatever the network, and whoever is late."""
+
+    def work(comm):
+        rng = np.random.default_rng(comm.rank)
+        comm.advance(1e-3 * (comm.rank * 7 % 5))
+        places = np.flatnonzero(rng.random(5000) < 0.1)
+        x = Stream(5000, places, rng.standard_normal(len(places)))
+        return laws.fingerprint(comm.allreduce(x, algorithm=algorithm)).tobytes()
+
+    want = sparcml.launch(work, 5)
+    for network in ("gige", "aries", "1mbit,1s"):
+        sim = sparcml.simulate(work, 5, network, stragglers=Gaussian(0.01))
+        assert sim.results == want
 
 
 def test_it_says_what_it_was():
