@@ -57,6 +57,22 @@ def test_many_may_be_outstanding():
     assert sparcml.simulate(work, 4).results == [[0, 4, 8, 12, 16]] * 4
 
 
+def test_a_duplicate_may_be_left_before_others_come_to_it():
+    def work(comm):
+        slow = np.zeros(100_000, np.uint8)
+        if comm.rank == 0:
+            other = comm._transport.duplicate()
+            other.send(1, X.view(np.uint8))
+            other.close()
+            del other
+            comm._transport.send(1, slow)
+            return None
+        comm._transport.receive(0)
+        return len(comm._transport.duplicate().receive(0))
+
+    assert sparcml.simulate(work, 2, NET).results == [None, X.nbytes]
+
+
 def test_groups_and_duplicates():
     def work(comm):
         with comm.duplicate() as other, comm.split(comm.rank % 2, key=-comm.rank) as group:

@@ -96,7 +96,8 @@ def _run(
     timeout: float,
     events: int,
 ) -> Simulation[T]:
-    from ..transport.virtual import Channel, VirtualTransport
+    from ..transport.channel import Channel
+    from ..transport.virtual import VirtualTransport
 
     ranks = len(cluster.speed)
     team = Channel(cluster, ranks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextvars import copy_context
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import greenlet
 
@@ -167,32 +167,3 @@ def _stands(when: float, planned: int, strand: Strand, waits: int) -> bool:
     """Whether the wait that this limit belongs to is not over yet."""
     del when, planned
     return strand.blocked and strand.waits == waits
-
-
-class VirtualCondition:
-    """As `threading.Condition`, for strands."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._waiting: list[Strand] = []
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
-        """Until the predicate is true, or the time is up; what it was last."""
-        clock = self._clock
-        end = float("inf") if timeout is None else clock.now + timeout
-        while not (result := predicate()) and clock.now < end:
-            self._waiting.append(clock.current)
-            if timeout is not None:  # an event, as it may be all that will happen
-                clock.at(end, self.notify_all)
-            clock.block(float("inf"))
-        return result
-
-    def notify_all(self) -> None:
-        """Something has changed."""
-        waiting, self._waiting = self._waiting, []
-        for strand in waiting:
-            self._clock.wake(strand)

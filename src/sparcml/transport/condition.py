@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from .clock import Clock, Strand
+
 
 class Condition(Protocol):
     """The part of `threading.Condition` that requests use."""
@@ -27,3 +29,32 @@ class Condition(Protocol):
 
     def notify_all(self) -> None:
         """Something has changed."""
+
+
+class VirtualCondition:
+    """As `threading.Condition`, for strands."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waiting: list[Strand] = []
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
+        """Until the predicate is true, or the time is up; what it was last."""
+        clock = self._clock
+        end = float("inf") if timeout is None else clock.now + timeout
+        while not (result := predicate()) and clock.now < end:
+            self._waiting.append(clock.current)
+            if timeout is not None:  # an event, as it may be all that will happen
+                clock.at(end, self.notify_all)
+            clock.block(float("inf"))
+        return result
+
+    def notify_all(self) -> None:
+        """Something has changed."""
+        waiting, self._waiting = self._waiting, []
+        for strand in waiting:
+            self._clock.wake(strand)
