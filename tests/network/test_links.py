@@ -60,6 +60,13 @@ def test_a_slow_rank_and_a_slow_way():
     assert times([(0, 1), (1, 0), (2, 3)], slow=slow) == pytest.approx([4.0, 2.0, 2.0])
 
 
+def test_what_is_slow_elsewhere_leaves_the_ports_to_others():
+    sends = [(1, 0), (2, 0), (1, 3)]
+    assert times(sends, slow={2: 5.0}) == pytest.approx([2.0, 6.0, 3.1])
+    assert times([(1, 0), (1, 3)], slow={(1, 0): 5.0}) == pytest.approx([6.0, 3.1])
+    assert times([(1, 0), (1, 0)], slow={(1, 0): 5.0})[1] == pytest.approx(11.1)
+
+
 def test_ranks_of_a_node_share_its_link():
     node = {"ranks_per_node": 2, "inside": FAST}
     assert times([(0, 1), (2, 3)], **node) == pytest.approx([0.02, 0.02])

@@ -2,7 +2,8 @@
 
 A message occupies its sender's port from its first to its last byte, and its receiver's
 port the same time later; in between passes the latency. Ports carry both directions at
-once. Whatever finds a port occupied waits, first come, first served.
+once. Whatever finds a port occupied waits, first come, first served. Where something on
+the way is slower than a port, the port has time for other messages meanwhile.
 """
 
 from __future__ import annotations
@@ -36,23 +37,28 @@ class Port:
     slow: float = 1.0
     free: float = field(default=0.0, init=False)  # when the next message may begin
 
+    def take(self, now: float, seconds: float, gap: float) -> tuple[float, float]:
+        """A place for a message that usually takes so long: its start and its end."""
+        start = max(now, self.free)
+        end = start + seconds * self.slow
+        self.free = end + gap
+        return start, end
+
 
 class Sending(NamedTuple):
     """A message that has a place at its sender's port."""
 
-    starts: float  # when its first byte gets to the receiver
     left: float  # when its last byte has left the sender
-    latency: float
-    seconds: float  # that it takes at the receiver's port
+    first: float  # when its first byte gets to the receiver
+    last: float  # when its last byte does, if the receiver is ready for it
+    seconds: float  # that it takes at a port of the usual speed
     gap: float
     port: Port  # of the receiver
 
     def received(self) -> float:
         """Its turn at the receiver's port: when its last byte is there."""
-        start = max(self.starts, self.port.free)
-        end = max(start + self.seconds, self.left + self.latency)
-        self.port.free = end + self.gap
-        return end
+        _, end = self.port.take(self.first, self.seconds, self.gap)
+        return max(end, self.last)
 
 
 class Links:
@@ -77,7 +83,7 @@ class Links:
     ) -> None:
         self._between, self._inside = between, inside or between
         self._per_node = per_node
-        self._slow = {k: v for k, v in (slow or {}).items() if isinstance(k, tuple)}
+        self._ways = {k: Port(v) for k, v in (slow or {}).items() if isinstance(k, tuple)}
         ports = {k: v for k, v in (slow or {}).items() if isinstance(k, int)}
         nodes = range(0, ranks, per_node)
         worst = [
@@ -101,10 +107,10 @@ class Links:
         else:
             link, out, into = self._between, self._out[home], self._into[away]
         seconds = nbytes * link.byte
-        if self._slow:
-            seconds *= self._slow.get((source, target), 1.0)
-        start = max(now, out.free)
-        left = start + seconds * out.slow
-        out.free = left + link.gap
-        starts = start + link.latency
-        return Sending(starts, left, link.latency, seconds * into.slow, link.gap, into)
+        start, left = out.take(now, seconds, link.gap)
+        last = left
+        if (way := self._ways.get((source, target))) is not None:
+            _, passed = way.take(start, seconds, link.gap)
+            last = max(left, passed)
+        first, last = start + link.latency, last + link.latency
+        return Sending(left, first, last, seconds, link.gap, into)

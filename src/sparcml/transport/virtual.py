@@ -88,7 +88,7 @@ class VirtualTransport(Transport):
         cluster.messages[source] += 1
         sending = cluster.links.send(self._clock.now, source, target, len(message))
         arrive = partial(self._team.arrive, self.rank, peer, message, sending)
-        self._clock.at(sending.starts, arrive)
+        self._clock.at(sending.first, arrive)
         return _Sent(self, peer, sending.left)
 
     def irecv(self, peer: int) -> Pending:
