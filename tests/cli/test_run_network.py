@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -39,11 +40,12 @@ def mark(tmp_path, monkeypatch) -> str:
 
 @needs_emulation
 @each_engine
-def test_a_few_laws_hold(tmp_path, mark, engine):
-    if engine == "torch":
-        pytest.importorskip("torch")
+def test_a_few_laws_hold(mark, engine, monkeypatch):
+    if engine == "torch" and find_spec("torch") is None:
+        pytest.skip("no torch here")
+    monkeypatch.setenv("SPARCML_TIMEOUT", "100")  # three imports of torch take their time
     command = [*RUN, "-n", "3", *NETWORK, "--engine", engine, str(LAWS)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == f"laws hold on 3 machines with {engine}\n"
     assert done.stderr == ""
