@@ -38,6 +38,7 @@ DENSE := gloo_allreduce,master,sharded,ring,recursive_double,halving_doubling,do
 bench: $(VENV)/.dev
 	$(BIN)/sparcml bench kernels --json $(RESULTS)-kernels.json
 	$(BIN)/sparcml bench compress --json $(RESULTS)-compress.json
+	$(BIN)/python benchmarks/run_simulate.py --json $(RESULTS)-simulate.json
 	for n in 4 8; do \
 	  $(BIN)/sparcml bench allreduce -n $$n $(SUMS) --json $(RESULTS)-allreduce-$$n.json \
 	  || exit 1; done

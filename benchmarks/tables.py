@@ -71,6 +71,7 @@ COMMANDS = {
     "kernels": "sparcml bench kernels",
     "compress": "sparcml bench compress",
     "overlap": "python benchmarks/run_overlap.py",
+    "simulate": "python benchmarks/run_simulate.py",
 }
 
 
@@ -83,12 +84,18 @@ def section(name: str) -> str:
     wrong = sum(bool(row["wrong"]) for row in rows)
     if wrong:
         raise SystemExit(f"tables: {name} has wrong results in {wrong} rows; not shown")
-    ours = {"kernels": kernels, "compress": compress, "overlap": overlap}
-    make = ours.get(name, allreduce)
+    special = {
+        "kernels": kernels,
+        "compress": compress,
+        "overlap": overlap,
+        "simulate": simulate,
+    }
+    make = special.get(name, allreduce)
     keys = ("date", "commit", "cpu", "isa", "numpy", "mpi", "torch")
     origin = ", ".join(f"{key} {facts[key]}" for key in keys if key in facts)
     command = COMMANDS.get(name, "sparcml bench allreduce")
-    line = f"`{command} {facts['options']}`: {origin}."
+    command = f"{command} {facts['options']}".strip()
+    line = f"`{command}`: {origin}."
     if name == "cluster-8":
         line += f"\n\nAgainst what it must reach:\n\n{floors(rows)}"
     return f"\n{make(rows)}\n{line}\n{len(rows)} rows, all of them checked.\n\n"
@@ -195,6 +202,25 @@ def overlap(rows: list[Row]) -> str:
             *(shown(row[key] / 1e3, ".1f") for key in ("alone", "computing", "both")),
             shown(row["ratio"], ".2f"),
             f"{row['ratio_q1']:.2f} to {row['ratio_q3']:.2f}",
+        ]
+        for row in rows
+    ]
+    return markdown(head, lines)
+
+
+def simulate(rows: list[Row]) -> str:
+    """One line a sum: what it would take, and what it took to find that out."""
+    head = ["algorithm", "ranks", "messages", "simulated (ms)"]
+    head += ["real seconds", "of processor", "GB"]
+    lines = [
+        [
+            row["algorithm"],
+            shown(row["ranks"]),
+            shown(row["messages"]),
+            shown(row["simulated"] / 1e3, ".2f"),
+            shown(row["seconds"], ".1f"),
+            shown(row["cpu"], ".1f"),
+            shown(row["peak"] / 1e9, ".2f"),
         ]
         for row in rows
     ]

@@ -50,10 +50,10 @@ class _Receiving(Pending):
 
     def poll(self) -> bool:
         if self._message is None:
-            ready = self.transport.arrival(self.peer)
-            if ready is None or ready > self.transport.now():
+            queue = self.transport.mailbox.messages.get(self.peer)
+            if not queue or queue[0][0] > self.transport.now():
                 return False
-            _, self._message = self.transport.mailbox.messages[self.peer].popleft()
+            _, self._message = queue.popleft()
         return True
 
     def begin(self) -> bool:
@@ -122,12 +122,12 @@ class VirtualTransport(Transport):
         verb: str,
     ) -> None:
         """Until it is done; `when` says at what time that is, as soon as it is known."""
-        if poll():
-            return
         clock = self._clock
-        self.control.waiting_for(peer, verb)
-        limit = clock.now + self.timeout
+        limit = None
         while not poll():
+            if limit is None:
+                self.control.waiting_for(peer, verb)
+                limit = clock.now + self.timeout
             self._listen()
             due = when()
             if due is not None and due <= limit:
@@ -137,7 +137,8 @@ class VirtualTransport(Transport):
                 break
             else:
                 self._block(peer, limit)
-        self.control.done_waiting()
+        if limit is not None:
+            self.control.done_waiting()
 
     def _listen(self) -> None:
         if self.mailbox.notes or self.control.failure is not None:
