@@ -1,18 +1,12 @@
 """sparcml: sum vectors across machines and send only what matters."""
 
-from .aggregate import DGC as DGC
-from .aggregate import Compressed as Compressed
-from .aggregate import Dense as Dense
-from .aggregate import MajorityVote as MajorityVote
-from .aggregate import Method as Method
-from .aggregate import PowerSGD as PowerSGD
-from .aggregate import Schedule as Schedule
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .communicator import Communicator as Communicator
 from .errors import MismatchError as MismatchError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
-from .network import Simulation as Simulation
-from .network import simulate as simulate
 from .quantize import NUQSGD as NUQSGD
 from .quantize import QSGD as QSGD
 from .quantize import Half as Half
@@ -25,12 +19,53 @@ from .ranks import from_group as from_group
 from .ranks import from_mpi as from_mpi
 from .ranks import launch as launch
 from .ranks import world as world
-from .sparsify import Blocks as Blocks
-from .sparsify import RandomK as RandomK
-from .sparsify import Sparsifier as Sparsifier
-from .sparsify import Taken as Taken
-from .sparsify import Threshold as Threshold
-from .sparsify import TopK as TopK
 from .stream import Stream as Stream
 
+if TYPE_CHECKING:
+    from .aggregate import DGC as DGC
+    from .aggregate import Compressed as Compressed
+    from .aggregate import Dense as Dense
+    from .aggregate import MajorityVote as MajorityVote
+    from .aggregate import Method as Method
+    from .aggregate import PowerSGD as PowerSGD
+    from .aggregate import Schedule as Schedule
+    from .network.simulate import simulate as simulate
+    from .network.simulation import Simulation as Simulation
+    from .sparsify import Blocks as Blocks
+    from .sparsify import RandomK as RandomK
+    from .sparsify import Sparsifier as Sparsifier
+    from .sparsify import Taken as Taken
+    from .sparsify import Threshold as Threshold
+    from .sparsify import TopK as TopK
+
 __version__ = "0.1.0"
+
+# What sums do without is imported when it is first asked for, which takes as long as the rest.
+_LATER = {
+    "aggregate": (
+        "DGC",
+        "Compressed",
+        "Dense",
+        "MajorityVote",
+        "Method",
+        "PowerSGD",
+        "Schedule",
+    ),
+    "network": ("Simulation", "simulate"),
+    "sparsify": ("Blocks", "RandomK", "Sparsifier", "Taken", "Threshold", "TopK"),
+}
+_ROOM_OF = {name: room for room, names in _LATER.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return import_module(f".{name}", __name__)
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_ROOM_OF[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *_ROOM_OF})
