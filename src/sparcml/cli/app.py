@@ -11,6 +11,7 @@ from sparcml.cli.bench.compress import compress
 from sparcml.cli.bench.kernels import kernels
 from sparcml.cli.demo import demo
 from sparcml.cli.info import info
+from sparcml.cli.plan import plan
 from sparcml.cli.run import run
 from sparcml.errors import SparcmlError
 
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command(context_settings={"allow_interspersed_args": False})(run)
 app.command()(demo)
 app.command()(info)
+app.command()(plan)
 
 bench = typer.Typer(help="Measure, and check what was measured.", no_args_is_help=True)
 bench.command()(kernels)

@@ -59,7 +59,7 @@ class Load:
             wire.most_nbytes(self.most, self.blocks, entry_bytes),
         )
 
-    def likely_nbytes(self, entry_bytes: int) -> float:
+    def likely_nbytes(self, entry_bytes: float) -> float:
         """Bytes on the wire, likely."""
         return wire.likely_nbytes(self.likely, self.blocks, entry_bytes)
 
@@ -75,7 +75,7 @@ class Numbers(Load):
         least, most = (wire.numbers_nbytes(n, self.each) for n in (self.least, self.most))
         return least, most
 
-    def likely_nbytes(self, entry_bytes: int) -> float:  # noqa: ARG002
+    def likely_nbytes(self, entry_bytes: float) -> float:  # noqa: ARG002
         """Bytes on the wire, likely."""
         return wire.numbers_nbytes(round(self.likely), self.each)
 
@@ -107,7 +107,7 @@ class Round:
         """What all messages carry."""
         return [load for _, loads in self.sends for load in loads]
 
-    def likely_nbytes(self, entry_bytes: int) -> float:
+    def likely_nbytes(self, entry_bytes: float) -> float:
         """Bytes sent, likely."""
         return sum(load.likely_nbytes(entry_bytes) for load in self.loads())
 
@@ -147,7 +147,7 @@ class Network:
     merged: float = 3.5e-9  # a sparse entry that goes through an addition
     written: float = 0.5e-9  # a value of a dense vector
 
-    def seconds(self, rounds: Sequence[Round], entry_bytes: int) -> float:
+    def seconds(self, rounds: Sequence[Round], entry_bytes: float) -> float:
         """Rounds follow each other; within one, a rank's messages travel together.
 
         They queue at its link, and the processor handles one after the other.

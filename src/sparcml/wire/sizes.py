@@ -25,7 +25,7 @@ def least_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
     return SIZE + min(sparse, blocks * entry_bytes)
 
 
-def likely_nbytes(nnz: float, blocks: int, entry_bytes: int) -> float:
+def likely_nbytes(nnz: float, blocks: int, entry_bytes: float) -> float:
     """What nnz entries at random places take: gaps coded close to their entropy."""
     if nnz <= 0 or blocks == 0:
         return SIZE

@@ -1,0 +1,200 @@
+"""Models by name, by a file with tensor sizes, or by a number of parameters."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .shapes import Shapes
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
+MOST = 10**13  # parameters; beyond them it must be a slip
+DENSE_BELOW = 10_000  # values; `Compressed` sends such tensors and vectors as they are
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is trained, and how long one rank computes for a step.
+
+    Attributes:
+        name: As it was asked for.
+        tensors: Their shapes.
+        source: Where the shapes come from.
+        step: Seconds one rank computes for a step, where that is known or assumed.
+        step_source: Where that time comes from.
+    """
+
+    name: str
+    tensors: Shapes
+    source: str
+    step: float | None = None
+    step_source: str = ""
+
+    @cached_property
+    def parameters(self) -> int:
+        """How many values a gradient has."""
+        return sum(map(math.prod, self.tensors))
+
+    @cached_property
+    def large(self) -> int:
+        """Values in tensors that are compressed."""
+        sizes = [math.prod(s) for s in self.tensors if len(s) > 1]
+        found = sum(size for size in sizes if size > DENSE_BELOW)
+        return found or self.parameters  # a lone vector is compressed, too
+
+    @property
+    def small(self) -> int:
+        """Values that travel as they are."""
+        return self.parameters - self.large
+
+    def factors(self, rank: int) -> tuple[int, int, int]:
+        """Values of PowerSGD's left factors, of its right ones, and of what has none."""
+        left = right = rest = 0
+        for shape in self.tensors:
+            n, m = shape[0], math.prod(shape[1:])
+            if len(shape) > 1 and rank * (n + m) < n * m:
+                left, right = left + rank * n, right + rank * m
+            else:
+                rest += n * m
+        return left, right, rest
+
+
+def _images(
+    name: str, build: Callable[[], Shapes], source: str, gmacs: float
+) -> tuple[str, Model]:
+    # A P100 in float32 does about 5.5 of its 9.3 TFLOP/s in such networks (ResNet-50:
+    # about 220 images a second); a training step is three forward passes, an
+    # addition and a multiplication count as two.
+    batch, rate = 32, 5.5e12
+    step = 3 * 2 * gmacs * 1e9 * batch / rate
+    about = f"assumed: {batch} images, {gmacs:g} GMAC each, a P100 at 5.5 TFLOP/s"
+    return name, Model(name, build(), source, step, about)
+
+
+def _tokens(
+    name: str, build: Callable[[], Shapes], source: str, batch: int
+) -> tuple[str, Model]:
+    # 6 operations a parameter and token; an A100 in bfloat16 at 40 % of its 312 TFLOP/s.
+    model = Model(name, build(), source)
+    step = 6 * model.parameters * batch / (0.4 * 312e12)
+    about = f"assumed: {batch} tokens, an A100 at 40 % of its peak"
+    return name, Model(name, model.tensors, source, step, about)
+
+
+HE = "He et al. 2016, tensor by tensor"
+WIDE = "He et al. 2016 with every layer four times as wide, as the SparCML talk has it"
+# Built when they are asked for: name, shapes, where from, work.
+_BUILT: dict[str, Callable[[], tuple[str, Model]]] = {
+    "alexnet": lambda: _images(
+        "alexnet", shapes.alexnet, "Krizhevsky 2014, one tower, tensor by tensor", 0.71
+    ),
+    "resnet50": lambda: _images(
+        "resnet50", lambda: shapes.resnet((3, 4, 6, 3), True), HE, 4.1
+    ),
+    "resnet152": lambda: _images(
+        "resnet152", lambda: shapes.resnet((3, 8, 36, 3), True), HE, 11.5
+    ),
+    "4xresnet18": lambda: _images(
+        "4xresnet18", lambda: shapes.resnet((2, 2, 2, 2), False, 256), WIDE, 16 * 1.8
+    ),
+    "4xresnet34": lambda: _images(
+        "4xresnet34", lambda: shapes.resnet((3, 4, 6, 3), False, 256), WIDE, 16 * 3.6
+    ),
+    "asr-lstm": lambda: (
+        "asr-lstm",
+        Model(
+            "asr-lstm",
+            shapes.tiles(60_000_000),
+            "the talk's number, 60 M; its tensors are not published: squares of 1024",
+            # 6 operations a parameter and frame; a V100 in float32 at 9 of its 15 TFLOP/s
+            6 * 60e6 * 4096 / 9e12,
+            "assumed: 4096 frames, a V100 at 9 TFLOP/s",
+        ),
+    ),
+    "bert-large": lambda: _tokens(
+        "bert-large",
+        lambda: shapes.bert(24, 1024),
+        "Devlin et al. 2019, tensor by tensor",
+        8192,
+    ),
+    "gpt2": lambda: _tokens(
+        "gpt2", lambda: shapes.gpt2(12, 768), "Radford et al. 2019, tensor by tensor", 16384
+    ),
+    "gpt2-xl": lambda: _tokens(
+        "gpt2-xl",
+        lambda: shapes.gpt2(48, 1600),
+        "Radford et al. 2019, tensor by tensor",
+        8192,
+    ),
+    "llama-3.2-1b": lambda: _tokens(
+        "llama-3.2-1b",
+        lambda: shapes.llama(16, 2048, 8192, 512, 128256, tied=True),
+        "Meta 2024, its published configuration, tensor by tensor",
+        8192,
+    ),
+}
+MODELS = tuple(_BUILT)
+
+
+def model(name: str) -> Model:
+    """A model by its name, or from a JSON file: {"tensor": [rows, columns], ...}.
+
+    The file may also hold a list of shapes, or sizes in place of shapes.
+    """
+    if found := _BUILT.get(name.strip().lower()):
+        return found()[1]
+    path = Path(name)
+    if path.suffix == ".json" or path.is_file():
+        return Model(path.name, _read(path), f"the shapes in {path.name}")
+    raise ValueError(
+        f"unknown model {name!r}: it is one of {', '.join(MODELS)}, or a JSON file with "
+        f"shapes of tensors"
+    )
+
+
+def of_size(text: str) -> Model:
+    """A model of so many parameters: "25.6M", "7B"."""
+    found = re.fullmatch(r"([\d.]+(?:e\d+)?)\s*([kmbgt]?)", text.strip().lower())
+    try:
+        count = float(found[1]) * UNITS[found[2]] if found else math.nan
+    except ValueError:
+        count = math.nan
+    if math.isnan(count):
+        raise ValueError(f"params must be a number such as 25.6M or 7B, got {text!r}")
+    if not 1 <= count <= MOST:
+        raise ValueError(f"params must be from 1 to 10T, got {text!r}")
+    n = round(count)
+    return Model(f"{text.strip()} parameters", shapes.tiles(n), "squares of 1024, assumed")
+
+
+def _read(path: Path) -> Shapes:
+    try:
+        data = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise ValueError(f"no model file at {str(path)!r}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"model file {str(path)!r} cannot be read: {error}") from None
+    given = list(data.values()) if isinstance(data, dict) else data
+    if not isinstance(given, list) or not given:
+        raise ValueError(_WANTED.format(path, "nothing of the kind"))
+    return tuple(_shape(entry, path) for entry in given)
+
+
+_WANTED = 'model file {!s}: wanted shapes such as {{"fc.weight": [1000, 2048]}}, found {}'
+
+
+def _shape(entry: object, path: Path) -> tuple[int, ...]:
+    sides = entry if isinstance(entry, list) else [entry]
+    if not sides or not all(type(n) is int and 1 <= n <= MOST for n in sides):
+        raise ValueError(_WANTED.format(path, json.dumps(entry)))
+    return tuple(sides)

@@ -1,0 +1,81 @@
+"""A declared cost as four numbers, from which every network's seconds follow.
+
+Seconds are linear in what a network charges, so that one look at the rounds serves all
+rates and latencies: a sweep of them, or a page where one can try them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ..collectives import ALLREDUCES, Network, Problem
+
+FREE = Network(latency=0, message=0, byte=0, coded=0, merged=0, written=0)
+LATENCY, MESSAGES = replace(FREE, latency=1.0), replace(FREE, message=1.0)
+BYTES = replace(FREE, byte=1.0)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a sum takes on a rank.
+
+    Attributes:
+        rounds: Latencies that follow each other.
+        messages: Messages that are on their way together with another one.
+        nbytes: Bytes that follow each other on a link.
+        work: Seconds of coding, merging and writing.
+    """
+
+    rounds: float = 0.0
+    messages: float = 0.0
+    nbytes: float = 0.0
+    work: float = 0.0
+
+    def __add__(self, other: Terms) -> Terms:
+        return Terms(
+            self.rounds + other.rounds,
+            self.messages + other.messages,
+            self.nbytes + other.nbytes,
+            self.work + other.work,
+        )
+
+    def seconds(self, network: Network) -> float:
+        """On a network with these costs of a message and a byte."""
+        return (
+            network.latency * self.rounds
+            + network.message * self.messages
+            + network.byte * self.nbytes
+            + self.work
+        )
+
+
+def terms(
+    collective: str, ranks: int, values: int, sent: int, each: float, network: Network
+) -> Terms:
+    """A sum of `values`, of which each rank brings `sent`, at `each` bytes.
+
+    Of the network only the processor's costs count.
+    """
+    if ranks == 1 or not values:
+        return Terms()
+    processor = replace(network, latency=0.0, message=0.0, byte=0.0)
+    return _terms(collective, ranks, values, sent, each, processor)
+
+
+@lru_cache(maxsize=4096)
+def _terms(
+    collective: str, ranks: int, values: int, sent: int, each: float, processor: Network
+) -> Terms:
+    # All ranks bring as much, so that they differ by rounding alone, and the first has the
+    # largest range.
+    problem = Problem(values, max(1, round(each)), (sent,) * ranks)
+    algorithm = ALLREDUCES[collective]
+    cost = algorithm.again or algorithm.cost
+    rounds = cost(0, problem)
+    return Terms(
+        LATENCY.seconds(rounds, each),
+        MESSAGES.seconds(rounds, each),
+        BYTES.seconds(rounds, each),
+        processor.seconds(rounds, each),
+    )

@@ -1,0 +1,151 @@
+"""`sparcml plan`: the table, the JSON, the page, and what it refuses."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from typer.testing import CliRunner
+
+import sparcml
+from sparcml.cli.app import app
+
+NODE = shutil.which("node")
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chrome", "google-chrome"))), None
+)
+USUAL = ("--params", "2M", "--ranks", "12", "--network", "1gbit", "--step-time", "50ms")
+# What the page computes, from its own formulas and data, before anything is moved.
+ASK = """
+const { plan, grid } = DATA;
+const is = { ranks: plan.ranks, network: plan.network, compute: plan.compute,
+             overlap: plan.overlap };
+const rows = grid.ratios.flatMap((ratio) => table(grid, { ...is, ratio }));
+const take = recommended(bests(table(grid, { ...is, ratio: grid.ratio })));
+console.log(JSON.stringify({ rows, take }));
+"""
+
+
+def plan(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["plan", *arguments], env={"COLUMNS": "80"})
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The JSON, and the page of the same plan."""
+    path = tmp_path_factory.mktemp("plan") / "plan.html"
+    printed = plan(*USUAL, "--overlap", "0.25", "--json", "--html", str(path))
+    return json.loads(printed), path
+
+
+def data_of(text: str):
+    (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
+    return json.loads(found)
+
+
+def test_table_fits_80_columns_and_ends_with_the_line():
+    text = plan(*USUAL)
+    table = text.split("Take ")[0]
+    assert all(len(line) <= 80 for line in table.splitlines())
+    assert "nothing was measured" in text
+    assert isinstance(eval(text.strip().splitlines()[-1]), sparcml.Method)
+
+
+def test_known_models_need_no_step_time():
+    text = plan("--model", "resnet50", "--ranks", "4")
+    assert "25,557,032 parameters" in text
+    assert "assumed: 32 images" in text
+
+
+def test_where_dense_wins_is_said():
+    text = plan("--params", "100k", "--ranks", "4", "--network", "100gbit",
+                "--step-time", "0.5s")  # fmt: skip
+    assert "Dense is faster than: " in text
+    assert text.strip().endswith("sparcml.Dense()")
+
+
+def test_page_has_the_numbers_of_the_json(made):
+    printed, path = made
+    assert data_of(path.read_text())["plan"] == printed
+
+
+def test_page_fetches_nothing(made):
+    text = made[1].read_text()
+    assert not re.search(
+        r"https?:|//cdn|\bsrc=|\bhref=|fetch\(|import\(|@import|url\(", text
+    )
+
+
+def test_page_grid_gives_the_rows_of_the_json(made):
+    printed, path = made
+    grid, network = data_of(path.read_text())["grid"], printed["network"]
+    at = grid["ranks"].index(printed["ranks"])
+    choices = {(c["method"], c["collective"]): c for c in grid["choices"]}
+    costs = [network["latency"], network["message"], network["byte"], 1.0]
+    for row in printed["rows"]:
+        choice = choices[row["method"], row["collective"]]
+        found = sum(c * t for c, t in zip(costs, choice["terms"][at], strict=True))
+        assert found == pytest.approx(row["communication"])
+        assert choice["line"] == row["line"]
+
+
+@pytest.mark.skipif(NODE is None, reason="no node here")
+def test_page_formulas_give_the_rows_of_the_json(made):
+    printed, path = made
+    text = path.read_text()
+    (formulas,) = re.findall(r'<script id="formulas">(.*?)</script>', text, re.DOTALL)
+    program = f"{formulas}\nconst DATA = {json.dumps(data_of(text))};\n{ASK}"
+    done = subprocess.run(
+        [NODE, "-"], input=program, capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    rows = {(row["method"], row["collective"]): row for row in found["rows"]}
+    for row in printed["rows"]:
+        mine = rows[row["method"], row["collective"]]
+        for key in ("communication", "exposed", "step", "speedup", "nbytes"):
+            assert mine[key] == pytest.approx(row[key]), (row, key)
+    assert found["take"]["line"] in {row["line"] for row in printed["rows"]}
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+def test_page_draws_itself(made):
+    printed, path = made
+    done = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--dump-dom", path.as_uri()],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.count("<polyline") >= 2 * 6
+    assert "2,000,000 parameters" in done.stdout
+    assert f"{printed['ranks']}</output>" in done.stdout or "ranks" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--ranks", "8"], "--params"),
+        (["--params", "1M", "--model", "gpt2"], "--params"),
+        (["--params", "1M"], "--step-time"),
+        (["--params", "-1", "--step-time", "1s"], "params"),
+        (["--params", "1M", "--step-time", "soon"], "step time"),
+        (["--params", "1M", "--step-time", "0s"], "step time"),
+        (["--params", "1M", "--step-time", "1.2.3s"], "step time"),
+        (["--model", "gpt2", "--ranks", "1"], "ranks"),
+        (["--model", "gpt2", "--network", "carrier-pigeon"], "gige, 10gbit"),
+        (["--model", "gpt2", "--network", "-3gbit"], "no link carries"),
+        (["--model", "gpt2", "--ratios", "2"], "ratio"),
+        (["--model", "gpt2", "--ratios", "a"], "ratios"),
+        (["--model", "gpt2", "--overlap", "-1"], "overlap"),
+        (["--model", "gpt3"], "alexnet, resnet50"),
+        (["--model", "missing.json", "--step-time", "1s"], "no model file"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, words, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["sparcml", "plan", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        sparcml.cli.main()
+    assert caught.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
