@@ -8,7 +8,7 @@ from sparcml.network.candidates import Candidate, candidates
 from sparcml.network.plan import Plan
 
 RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-RATIOS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005)
+RATIOS = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 
 
 def page(plan: Plan) -> str:
