@@ -99,7 +99,7 @@ def test_page_formulas_give_the_rows_of_the_json(made):
     (formulas,) = re.findall(r'<script id="formulas">(.*?)</script>', text, re.DOTALL)
     program = f"{formulas}\nconst DATA = {json.dumps(data_of(text))};\n{ASK}"
     done = subprocess.run(
-        [NODE, "-"], input=program, capture_output=True, text=True, check=True
+        [str(NODE), "-"], input=program, capture_output=True, text=True, check=True
     )
     found = json.loads(done.stdout)
     rows = {(row["method"], row["collective"]): row for row in found["rows"]}
@@ -112,14 +112,13 @@ def test_page_formulas_give_the_rows_of_the_json(made):
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 def test_page_draws_itself(made):
-    printed, path = made
+    path = made[1]
     done = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--dump-dom", path.as_uri()],
+        [str(BROWSER), "--headless", "--no-sandbox", "--dump-dom", path.as_uri()],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert done.stdout.count("<polyline") >= 2 * 6
     assert "2,000,000 parameters" in done.stdout
-    assert f"{printed['ranks']}</output>" in done.stdout or "ranks" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_every_line_makes_the_method_it_names():
         method = eval(row.line, {"sparcml": sparcml})
         assert isinstance(method, sparcml.Method)
         if row.collective != "native":
-            assert method.algorithm == row.collective
+            assert getattr(method, "algorithm", None) == row.collective
 
 
 @pytest.mark.parametrize(

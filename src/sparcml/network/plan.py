@@ -10,7 +10,7 @@ entries coincide do better.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .candidates import RATIOS, Candidate, candidates
@@ -53,7 +53,7 @@ class Plan:
     compute: float
     overlap: float
     candidates: tuple[Candidate, ...]
-    rows: tuple[Row, ...] = field(default=())
+    rows: tuple[Row, ...] = ()
 
     def best(self, method: str) -> Row:
         """A method with the collective that serves it best."""
@@ -155,16 +155,7 @@ def _filled(p: Plan) -> Plan:
     pairs = [(c, name) for c in p.candidates for name in c.collectives]
     baseline = min(step(p, c, name, p.network, p.ranks) for c, name in pairs if c.dense)
     rows = tuple(_row(p, c, name, baseline) for c, name in pairs)
-    return Plan(
-        p.model,
-        p.network_name,
-        p.network,
-        p.ranks,
-        p.compute,
-        p.overlap,
-        p.candidates,
-        rows,
-    )
+    return replace(p, rows=rows)
 
 
 def _row(p: Plan, c: Candidate, collective: str, baseline: float) -> Row:
@@ -223,7 +214,7 @@ def pays_below(p: Plan, c: Candidate) -> float | None:
     """The rate in bits per second from which dense is as fast; None if it never is."""
 
     def pays(rate: float) -> bool:
-        network = by_name(f"{rate:.0f}bit,{p.network.latency!r}s")
+        network = replace(p.network, byte=8 / rate)
         return (
             quickest(p, c, network, p.ranks)[0]
             < quickest(p, p.candidates[0], network, p.ranks)[0]
