@@ -19,6 +19,7 @@ from sparcml.quantize import Quantizer
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks/results"
+MISSED = {20}  # shown with the reasons
 
 
 @pytest.mark.skipif(not RESULTS.is_dir(), reason="no results kept here")
@@ -55,6 +56,9 @@ def test_a_row_that_is_off_makes_a_miss():
         7: {"loss": 0.5},
         8: {"fall": 1.0},
         10: {"entries": 1},
+        20: {"speedup": 9.0},
+        21: {"compute": 1.0},
+        23: {"speedup": 1.0},
         24: {"total": 1.0},
         27: {"error": 0.5},
         28: {"apart": 1.0},
@@ -62,7 +66,7 @@ def test_a_row_that_is_off_makes_a_miss():
     for claim in CLAIMS:
         kept = tables.newest(claim.file, RESULTS)
         assert kept is not None
-        assert claim.answer(kept["rows"]).hit, claim.number
+        assert claim.answer(kept["rows"]).hit is (claim.number not in MISSED)
         rows = [row | changes[claim.number] for row in kept["rows"]]
         assert not claim.answer(rows).hit, claim.number
 

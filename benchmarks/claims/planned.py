@@ -1,0 +1,67 @@
+"""What the planner says of a model, as rows to keep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sparcml.network.models import model
+from sparcml.network.plan import Plan, plan
+
+if TYPE_CHECKING:
+    from .base import Row
+
+
+def planned(
+    name: str,
+    ranks: int,
+    network: str,
+    ratio: float = 0.005,
+    compute: float | None = None,
+) -> list[Row]:
+    """Each method at its best, and what the links alone would make of it.
+
+    `links` leaves out all that processors do beside computing the gradient: the step if
+    selecting, coding and adding took no time.
+    """
+    found = model(name)
+    seconds = found.step if compute is None else compute
+    assert seconds is not None
+    p = plan(found, ranks, network, seconds, ratios=(ratio,))
+    links = _links(p)
+    return [
+        {
+            "model": name,
+            "ranks": ranks,
+            "network": network,
+            "compute": seconds,
+            "method": row.method,
+            "collective": row.collective,
+            "step": row.step,
+            "speedup": row.speedup,
+            "links": links[row.method],
+            "links_speedup": links["dense"] / links[row.method],
+        }
+        for row in p.bests
+    ]
+
+
+def _links(p: Plan) -> dict[str, float]:
+    def seconds(row: tuple[str, str]) -> float:
+        (c,) = [c for c in p.candidates if c.name == row[0]]
+        takes = c.takes(p.model, row[1], p.ranks, p.network)
+        return p.compute + replace(takes, work=0.0).seconds(p.network)
+
+    return {
+        c.name: min(seconds((c.name, name)) for name in c.collectives) for c in p.candidates
+    }
+
+
+def one(rows: list[Row], method: str, **where: object) -> Row:
+    """The row of a method in one of the cases."""
+    (found,) = [
+        row
+        for row in rows
+        if row["method"] == method and all(row[k] == v for k, v in where.items())
+    ]
+    return found

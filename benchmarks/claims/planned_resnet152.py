@@ -1,0 +1,77 @@
+"""Claim 21: ResNet-152 on 1,024 nodes, in theory and with communication."""
+
+from __future__ import annotations
+
+from tables import markdown
+
+from sparcml.network.models import model
+
+from .base import Answer, Claim, Row
+from .planned import one, planned
+
+RANKS, DAYS, THEIRS = 1024, 19.0, 25.0
+IMAGES, EPOCHS, BATCH = 1_281_167, 90, 32
+STEP = DAYS * 86400 / (IMAGES * EPOCHS / BATCH)  # seconds of computing
+NETWORKS = ("aries", "10gbit", "gige")
+METHODS = ("dense", "QSGD 4 bits", "TopK 0.1 %", "TopK 0.1 %, 8 bits", "Ok-TopK 0.1 %")
+NEAR = 0.1
+
+
+def minutes(row: Row, key: str = "step") -> float:
+    """Of the whole training, with as many passes over the data."""
+    return float(DAYS * 24 * 60 / RANKS * row[key] / row["compute"])
+
+
+def answer(rows: list[Row]) -> Answer:
+    """The theory is a division; communication is what it leaves out."""
+    compute = rows[0]["compute"]
+    ideal = compute * IMAGES * EPOCHS / BATCH / RANKS / 60
+    on = {n: [one(rows, m, network=n) for m in METHODS] for n in NETWORKS}
+    best = min(on["aries"], key=minutes)
+    ours = (
+        f"ideal {ideal:.1f} minutes; on Aries dense {minutes(on['aries'][0]):.0f}, best "
+        f"{minutes(best):.0f} ({best['method']}); at 1 Gbit/s dense "
+        f"{minutes(on['gige'][0]):.0f}, best {min(map(minutes, on['gige'])):.0f}"
+    )
+    why = (
+        f"19 days / 1,024 are {ideal / THEIRS - 1:.0%} above the 25 minutes claimed; each "
+        f"rank keeps its batch of {BATCH}, so that a step has {RANKS * BATCH:,} images, and "
+        f"communication comes on top"
+    )
+    hit = abs(ideal / THEIRS - 1) <= NEAR and minutes(best) >= ideal
+    return Answer(hit, ours, why, _details(rows, ideal))
+
+
+def _details(rows: list[Row], ideal: float) -> str:
+    head = ["method", *(f"{n} (min)" for n in NETWORKS)]
+    head += [f"{n}, links alone (min)" for n in NETWORKS]
+    lines = []
+    for method in METHODS:
+        found = [one(rows, method, network=n) for n in NETWORKS]
+        cells = [f"{minutes(row, key):.0f}" for key in ("step", "links") for row in found]
+        lines.append([method, *cells])
+    own = model("resnet152").step or 0.0
+    ours = own * IMAGES * EPOCHS / BATCH
+    return (
+        f"Estimated by `sparcml plan` for 1,024 ranks without overlap; {EPOCHS} epochs of "
+        f"{IMAGES:,} images, {BATCH} a rank and step. Computing is taken from the claim, so "
+        f"that the ideal only checks its division: 19 days on one node make "
+        f"{STEP * 1e3:.0f} ms a step and {ideal:.1f} minutes on 1,024 nodes that never talk. "
+        f"Our own assumption, a P100 at 5.5 TFLOP/s, makes {own * 1e3:.0f} ms, "
+        f"{ours / 86400:.1f} days and {ours / RANKS / 60:.1f} minutes. Links alone: if all "
+        f"that processors do beside the gradient took no time.\n\n{markdown(head, lines)}"
+    )
+
+
+CLAIM = Claim(
+    number=21,
+    title="ResNet-152 on 1,024 nodes",
+    text="ResNet-152 takes 19 days on one node, in theory 25 minutes on 1,024",
+    source="a talk on SparCML",
+    how="modelled",
+    seed=0,
+    cases=[("resnet152", RANKS, network, 0.001, STEP) for network in NETWORKS],
+    measure=planned,
+    answer=answer,
+    figures={},
+)

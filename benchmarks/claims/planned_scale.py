@@ -1,0 +1,110 @@
+"""Claim 20: who gains at scale: ResNet-50, wide ResNets, and a speech model.
+
+The talk's ratio, 0.5 %, with 8 bits. Its networks: Aries for images, InfiniBand for speech;
+10 Gbit/s beside, where the bytes decide.
+"""
+
+from __future__ import annotations
+
+from tables import markdown
+
+from .base import Answer, Claim, Row
+from .planned import one, planned
+
+METHOD, CODED = "TopK 0.5 %", "TopK 0.5 %, 8 bits"
+NETWORKS = ("aries", "10gbit")
+WIDE = ("4xresnet18", "4xresnet34")
+CASES = [
+    *(("resnet50", ranks, n) for ranks in (64, 256) for n in NETWORKS),
+    *((name, 64, n) for name in WIDE for n in NETWORKS),
+    *(("asr-lstm", ranks, n) for ranks in (16, 128) for n in ("ib-fdr", "10gbit")),
+]
+LITTLE, TWICE = 1.25, (1.6, 2.5)
+DAYS, THEIRS, MORE = 14.0, 1.78, 8  # at 16 ranks, at 128, and how many times as many
+
+
+def days(row: Row, key: str = "step") -> float:
+    """Of the speech model at 128 ranks, if 14 days at 16 were computing alone."""
+    return float(DAYS / MORE * row[key] / row["compute"])
+
+
+def answer(rows: list[Row]) -> Answer:
+    """Each of the three sentences, on the network of the talk."""
+    narrow = [
+        one(rows, METHOD, model="resnet50", ranks=ranks, network="aries")["speedup"]
+        for ranks in (64, 256)
+    ]
+    wide = [one(rows, CODED, model=m, network="aries") for m in WIDE]
+    slow = [one(rows, CODED, model=m, network="10gbit") for m in WIDE]
+    speech = one(rows, CODED, model="asr-lstm", ranks=128, network="ib-fdr")
+    gains = [row["speedup"] for row in wide]
+    hits = [
+        max(narrow) < LITTLE,
+        all(TWICE[0] <= gain <= TWICE[1] for gain in gains),
+        days(speech) <= 1.1 * THEIRS,
+    ]
+    ours = (
+        f"ResNet-50 on Aries {narrow[0]:.2f}x at 64 ranks, {narrow[1]:.2f}x at 256; wide "
+        f"ones at 64 "
+        f"{gains[0]:.2f}x and {gains[1]:.2f}x on Aries, {slow[0]['speedup']:.2f}x and "
+        f"{slow[1]['speedup']:.2f}x at 10 Gbit/s; speech at 128 {days(speech):.2f} days, "
+        f"{days(speech, 'links'):.2f} by the links alone"
+    )
+    return Answer(all(hits), ours, _why(hits, speech), _details(rows))
+
+
+def _why(hits: list[bool], speech: Row) -> str:
+    if all(hits):
+        return "all three sentences hold"
+    said = "ResNet-50 gains little" if hits[0] else "ResNet-50 gains more than a little"
+    reasons = []
+    if not hits[1]:
+        reasons.append(
+            "at the same batch a wide network computes as much longer as it sends more, so "
+            "it gains what ResNet-50 gains; about 2x takes a slower link than Aries at its "
+            "full rate"
+        )
+    if not hits[2]:
+        reasons.append(
+            f"the speech model's batch is not published (assumed: "
+            f"{speech['compute'] * 1e3:.0f} ms of computing), and one core that selects and "
+            f"adds is slow beside a GPU; the talk compares with a method that "
+            f"communicates rarely"
+        )
+    return "; ".join([said, *reasons])
+
+
+def _details(rows: list[Row]) -> str:
+    head = ["model", "network", "P", "computing (ms)", "dense (ms)", METHOD, CODED]
+    head += ["links alone: " + METHOD, CODED]
+    lines = []
+    for name, ranks, network in CASES:
+        where = {"model": name, "ranks": ranks, "network": network}
+        dense, *both = [one(rows, m, **where) for m in ("dense", METHOD, CODED)]
+        cells = [name, network, str(ranks), f"{dense['compute'] * 1e3:.0f}"]
+        cells += [f"{dense['step'] * 1e3:.0f}", *(f"{r['speedup']:.2f}x" for r in both)]
+        lines.append([*cells, *(f"{r['links_speedup']:.2f}x" for r in both)])
+    return (
+        "Estimated by `sparcml plan`, against the best dense sum, without overlap. Links "
+        "alone: if all that processors do beside the gradient took no time. Computing "
+        "is assumed: 32 images on a P100, 4096 frames on a V100. "
+        f"{DAYS:g} days at 16 ranks are taken as computing alone, so {MORE} times as many "
+        f"ranks need {DAYS / MORE:.2f} days at best.\n\n{markdown(head, lines)}"
+    )
+
+
+CLAIM = Claim(
+    number=20,
+    title="Who gains at scale",
+    text=(
+        "ResNet-50 does not benefit at scale, wide ResNets gain about 2x at 64 ranks, and a "
+        "speech LSTM takes 1.78 days on 128 GPUs in place of 14 on 16"
+    ),
+    source="talks on SparCML",
+    how="modelled",
+    seed=0,
+    cases=CASES,
+    measure=planned,
+    answer=answer,
+    figures={},
+)
