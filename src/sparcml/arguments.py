@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,24 @@ from .stream.convert import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+DEFAULT_TIMEOUT = 30.0
+
+
+def seconds_to_wait(timeout: float | None) -> float:
+    """How long a rank waits for another: `timeout`, else SPARCML_TIMEOUT, else 30."""
+    name: str = "timeout"
+    value: Any = timeout
+    if timeout is None:
+        name = "SPARCML_TIMEOUT"
+        value = os.environ.get(name) or DEFAULT_TIMEOUT
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"{name} must be a number of seconds > 0, got {value!r}")
+    return seconds
 
 
 def check_reduction(

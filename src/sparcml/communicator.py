@@ -38,10 +38,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from pathlib import Path
     from types import TracebackType
-    from typing import Self
+    from typing import Protocol, Self
 
     from .quantize import Quantizer
     from .request import Request
+
+    class Measured(Protocol):
+        """What a probe has found."""
+
+        def named(self) -> Network:
+            """The network, saying where it comes from."""
 
 
 class Communicator:
@@ -61,9 +67,11 @@ class Communicator:
         transport: Transport,
         network: Network | None = None,
         stats: Stats | None = None,
+        measure: Callable[[Transport], Measured] | None = None,
     ) -> None:
         self._transport = transport
         self._network = network or Network()
+        self._measure = measure
         self.stats = stats or Stats(clock=transport.now)
         self._session = Session(transport, self.stats)
         self._habit = Habit()
@@ -84,6 +92,41 @@ class Communicator:
     def engine(self) -> str:
         """What carries the bytes: threads, mpi, torch, or virtual in a simulation."""
         return self._transport.engine
+
+    @property
+    def network(self) -> Network:
+        """What messages, bytes and entries are reckoned to cost; its `origin` says why.
+
+        The same on all ranks, and it stays the same unless all call `recalibrate`.
+        """
+        return self._network
+
+    def recalibrate(
+        self, measure: Callable[[Transport], Measured] | None = None
+    ) -> Network:
+        """Measure the network and this machine, and choose by that from here on.
+
+        A collective call: all ranks make it, best while nothing else is under way. It
+        takes some seconds. A communicator that was made from this one keeps its network.
+        `sparcml probe` measures the same for later jobs.
+
+        Args:
+            measure: Another way to measure; it gives the same on all ranks.
+        """
+        measure = measure or self._measure
+        if measure is not None and self.size > 1:
+            with self._session.operation("recalibrate"):
+                found = measure(self._transport)
+            self._reckon(found.named())
+        return self._network
+
+    def _reckon(self, network: Network) -> None:
+        self._network = network
+        self._habit = Habit()  # what was chosen by another network is forgotten
+        if self._background is not None:
+            helper, progress = self._background
+            # In its turn among the requests: the same one on all ranks.
+            progress.submit("recalibrate", lambda: helper._reckon(network))
 
     def __repr__(self) -> str:
         return f"Communicator(rank={self.rank}, size={self.size}, engine={self.engine})"
@@ -209,7 +252,7 @@ class Communicator:
             self.barrier()
             with self._session.operation("duplicate"):
                 transport = self._transport.duplicate()
-            helper = Communicator(transport, self._network, self.stats)
+            helper = Communicator(transport, self._network, self.stats, self._measure)
             self._background = helper, Progress(transport)
         helper, progress = self._background
         return progress.submit(name, unchanged(name, x, lambda: work(helper)))
@@ -343,7 +386,7 @@ class Communicator:
 
     def _child(self, transport: Transport) -> Communicator:
         stats = Stats(trace=self.stats.trace, clock=transport.now)
-        return Communicator(transport, self._network, stats)
+        return Communicator(transport, self._network, stats, self._measure)
 
     def abort(self, error: BaseException) -> None:
         """Tell all ranks that this one cannot go on, and why: their waits raise."""

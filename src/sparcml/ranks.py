@@ -9,40 +9,27 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .collectives import ONE_MACHINE
+from .arguments import seconds_to_wait
+from .collectives import ONE_MACHINE, Network
 from .communicator import Communicator
 from .errors import TransportError
+from .network.known import known
+from .network.probe import probe
 from .transport import ThreadTransport, World
 from .transport.control import abort_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-T = TypeVar("T")
+    from .transport import Transport
 
-DEFAULT_TIMEOUT = 30.0
+T = TypeVar("T")
 
 # What launchers of MPI jobs tell their processes: the number of ranks.
 MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS")
 
 # What torchrun tells its processes, and scripts that do without it.
 TORCH_NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-
-
-def seconds_to_wait(timeout: float | None) -> float:
-    """How long a rank waits for another: `timeout`, else SPARCML_TIMEOUT, else 30."""
-    name: str = "timeout"
-    value: Any = timeout
-    if timeout is None:
-        name = "SPARCML_TIMEOUT"
-        value = os.environ.get(name) or DEFAULT_TIMEOUT
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = -1.0
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"{name} must be a number of seconds > 0, got {value!r}")
-    return seconds
 
 
 def world(*, timeout: float | None = None) -> Communicator:
@@ -69,7 +56,7 @@ def world(*, timeout: float | None = None) -> Communicator:
 
         return from_mpi(MPI.COMM_WORLD, timeout=timeout)
     transport = ThreadTransport(World(1), 0, seconds_to_wait(timeout))
-    return _traced(Communicator(transport, ONE_MACHINE))
+    return _opened(transport, together=True)
 
 
 def _torch_started_this() -> bool:
@@ -94,7 +81,7 @@ def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:
     near = transport.comm.Split_type(MPI.COMM_TYPE_SHARED)
     together = near.Get_size() == transport.size
     near.Free()
-    return _traced(Communicator(transport, ONE_MACHINE if together else None))
+    return _opened(transport, together=together)
 
 
 def from_group(process_group: Any = None, *, timeout: float | None = None) -> Communicator:
@@ -107,7 +94,13 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
 
     transport = open_transport(process_group, seconds_to_wait(timeout))
     together = os.environ.get("LOCAL_WORLD_SIZE") == str(transport.size)
-    return _traced(Communicator(transport, ONE_MACHINE if together else None))
+    return _opened(transport, together=together)
+
+
+def _opened(transport: Transport, *, together: bool) -> Communicator:
+    """With the network that rank 0 knows, else the one assumed for near or far ranks."""
+    assumed = ONE_MACHINE if together else Network()
+    return _traced(Communicator(transport, known(transport, assumed), measure=probe))
 
 
 def _traced(comm: Communicator) -> Communicator:
@@ -137,7 +130,7 @@ def launch(
 
     def body(rank: int) -> None:
         transport = ThreadTransport(team, rank, limit)
-        comm = Communicator(transport, ONE_MACHINE)
+        comm = Communicator(transport, ONE_MACHINE, measure=probe)
         try:
             results[rank] = fn(_traced(comm))
         except BaseException as error:

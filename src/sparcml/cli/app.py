@@ -12,6 +12,7 @@ from sparcml.cli.bench.kernels import kernels
 from sparcml.cli.demo import demo
 from sparcml.cli.info import info
 from sparcml.cli.plan import plan
+from sparcml.cli.probe import probe
 from sparcml.cli.run import run
 from sparcml.errors import SparcmlError
 
@@ -28,6 +29,7 @@ app.command(context_settings={"allow_interspersed_args": False})(run)
 app.command()(demo)
 app.command()(info)
 app.command()(plan)
+app.command()(probe)
 
 bench = typer.Typer(help="Measure, and check what was measured.", no_args_is_help=True)
 bench.command()(kernels)

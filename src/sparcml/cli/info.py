@@ -18,6 +18,7 @@ SETTINGS = {
     "SPARCML_ISA": ("best", "instruction set of the kernels"),
     "SPARCML_TIMEOUT": ("30", "seconds a rank waits for another before it raises"),
     "SPARCML_DEBUG": ("", "1: check that vectors of requests stay unchanged"),
+    "SPARCML_NETWORK": ("measured", "the network to reckon with: 1gbit, a file, or none"),
     "SPARCML_TRACE": ("off", "file for a trace of all ranks, to open in Perfetto"),
 }
 

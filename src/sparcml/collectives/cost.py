@@ -6,7 +6,7 @@ least, likely and at most. Bytes follow from the wire's sizes, seconds from a ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .. import wire
@@ -146,6 +146,7 @@ class Network:
     coded: float = 2e-9  # an entry that is coded and decoded
     merged: float = 3.5e-9  # a sparse entry that goes through an addition
     written: float = 0.5e-9  # a value of a dense vector
+    origin: str = field(default="assumed", compare=False)  # for people
 
     def seconds(self, rounds: Sequence[Round], entry_bytes: float) -> float:
         """Rounds follow each other; within one, a rank's messages travel together.

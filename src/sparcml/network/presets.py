@@ -45,7 +45,7 @@ def network(name: str | Network) -> Network:
     text = name.strip().lower()
     rate, _, latency = PRESETS.get(text, text).partition(",")
     bits, seconds = _bits(rate, name), _seconds(latency or LATENCY, name)
-    return Network(latency=seconds, message=seconds / 5, byte=8 / bits)
+    return Network(latency=seconds, message=seconds / 5, byte=8 / bits, origin=name)
 
 
 def _bits(text: str, name: str) -> float:

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from ..arguments import seconds_to_wait
 from ..collectives import ALLREDUCES, Network, Problem
 from ..communicator import Communicator
-from ..ranks import seconds_to_wait
 from ..transport import Stats
 from .presets import network as by_name
+from .probe import probe
 from .simulation import Budget, Kept, Simulation
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _run(
         stats = Stats(clock=transport.now)
         if events:
             stats.trace = timelines[rank] = Kept(transport, budget)
-        comm = Communicator(transport, model, stats)
+        comm = Communicator(transport, model, stats, measure=probe)
         try:
             results[rank] = fn(comm)
         except BaseException as error:

@@ -1,0 +1,86 @@
+"""`sparcml probe`: measure the network of a job's ranks, and keep it for later jobs."""
+
+from typing import Annotated
+
+import typer
+
+import sparcml
+from sparcml.network.cache import keep
+from sparcml.network.measurement import Measurement
+from sparcml.network.probe import probe as measure
+from sparcml.transport import Transport
+
+ALONE = (
+    "sparcml probe: a network has at least 2 ranks; start it on several, here with: "
+    "sparcml run -n 4 -m sparcml probe (or under mpiexec or torchrun)"
+)
+# Cost: (unit, seconds to unit, meaning)
+ROWS = {
+    "latency": ("µs", 1e6, "a message, from sending it to having it"),
+    "message": ("µs", 1e6, "each further one at the same time"),
+    "byte": ("ns", 1e9, "a byte"),
+    "coded": ("ns", 1e9, "a sparse entry, coded and decoded"),
+    "merged": ("ns", 1e9, "a sparse entry, added"),
+    "written": ("ns", 1e9, "a dense value, added"),
+}
+
+
+def probe(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the measurement as JSON.")
+    ] = False,
+    kept: Annotated[
+        bool, typer.Option("--keep/--no-keep", help="Keep it for later jobs.")
+    ] = True,
+) -> None:
+    """Measure the network between the ranks of a job, and how fast they compute."""
+    found: list[Measurement] = []
+
+    def once(transport: Transport) -> Measurement:
+        found.append(measure(transport))
+        return found[0]
+
+    with sparcml.world() as comm:
+        if comm.size < 2:
+            typer.echo(ALONE, err=True)
+            raise typer.Exit(2)
+        comm.recalibrate(once)
+        if comm.rank:
+            return
+        if as_json:
+            typer.echo(found[0].to_json())
+        else:
+            _show(found[0])
+        if kept:
+            where = keep(found[0])
+            typer.echo(f"kept in {where}: later jobs here choose by it", err=as_json)
+
+
+def _show(found: Measurement) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    machines = "1 machine" if len(found.hosts) == 1 else f"{len(found.hosts)} machines"
+    typer.echo(f"{found.ranks} ranks on {machines}, over {found.engine}\n")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("cost", "of", "measured", "± error", "one pair\nalone"):
+        left = heading in ("cost", "of")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
+    for name, (unit, scale, meaning) in ROWS.items():
+        alone = found.alone.get(name)
+        table.add_row(
+            name,
+            meaning,
+            f"{getattr(found.network, name) * scale:.3g} {unit}",
+            f"{found.errors.get(name, 0.0) * scale:.2g} {unit}",
+            "" if alone is None else f"{alone * scale:.3g} {unit}",
+        )
+    Console(highlight=False).print(table)
+    typer.echo(f"\n{_rate(found)}; times of messages fit within {found.misfit:.0%}")
+
+
+def _rate(found: Measurement) -> str:
+    rates = [found.network.byte, found.alone.get("byte", 0.0)]
+    each, alone = (f"{1e-6 / byte:.0f} MB/s" if byte else "no limit" for byte in rates)
+    return f"{each} a rank with all sending, {alone} for one pair alone"

@@ -1,0 +1,104 @@
+"""Where measured networks are kept: one file for each set of machines and engine.
+
+They are in the user's cache folder. SPARCML_NETWORK takes their place: a preset or a rate
+such as 1gbit, a file, or none, for what is assumed without a measurement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .measurement import Measurement, from_json
+from .presets import network as by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..collectives import Network
+
+VARIABLE = "SPARCML_NETWORK"
+NONE = "none"
+
+
+def folder() -> Path:
+    """The user's cache: XDG_CACHE_HOME, if it is an absolute path, or ~/.cache."""
+    told = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(told) if Path(told).is_absolute() else Path("~/.cache").expanduser()
+    return home / "sparcml"
+
+
+def file_for(engine: str, hosts: Sequence[str]) -> Path:
+    """Where the network of these machines is kept."""
+    key = hashlib.sha256("\n".join(hosts).encode()).hexdigest()[:16]
+    return folder() / f"network-{engine}-{key}.json"
+
+
+def keep(measurement: Measurement) -> Path:
+    """Keep it for later jobs; where, comes back. Readers see the old or the new file."""
+    path = file_for(measurement.engine, measurement.hosts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=".network-")
+    try:
+        with os.fdopen(number, "w") as file:
+            file.write(measurement.to_json())
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+    return path
+
+
+def kept(engine: str, hosts: Sequence[str]) -> Measurement | None:
+    """What was kept for these machines; a file that is none is left alone, with a word."""
+    path = file_for(engine, hosts)
+    try:
+        return _checked(from_json(path.read_text()), engine, hosts)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        print(  # noqa: T201
+            f"sparcml: ignoring {path}: {error}; measure again with: sparcml probe",
+            file=sys.stderr,
+        )
+        return None
+
+
+def _checked(found: Measurement, engine: str, hosts: Sequence[str]) -> Measurement:
+    if (found.engine, found.hosts) != (engine, tuple(hosts)):
+        raise ValueError("it belongs to other machines")
+    return found
+
+
+def told() -> Network | str | None:
+    """What SPARCML_NETWORK says: a network, "none", or nothing.
+
+    Raises:
+        ValueError: If it names no network.
+    """
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text or text.lower() == NONE:
+        return NONE if text else None
+    if os.sep in text or text.endswith(".json"):
+        return _from_file(text)
+    try:
+        return by_name(text)
+    except ValueError as error:
+        raise ValueError(f"{VARIABLE}: {error}, or a file, or none") from None
+
+
+def _from_file(name: str) -> Network:
+    try:
+        return from_json(Path(name).expanduser().read_text()).named()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(
+            f"{VARIABLE}={name} cannot be used: {why}; write such a file with "
+            f"sparcml probe --json, or unset {VARIABLE}"
+        ) from None

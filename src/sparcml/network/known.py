@@ -1,0 +1,42 @@
+"""Which network a new communicator reckons with: rank 0 looks, and tells the others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ..collectives import Network
+from .cache import NONE, kept, told
+from .share import hosts, share
+
+if TYPE_CHECKING:
+    from ..transport import Transport
+
+
+def known(transport: Transport, assumed: Network) -> Network:
+    """What SPARCML_NETWORK says on rank 0, else what was measured, else `assumed`.
+
+    Raises:
+        ValueError: On all ranks, if SPARCML_NETWORK names no network.
+    """
+    places = hosts(transport)
+    answer = b""
+    if transport.rank == 0:
+        try:
+            found = _found(transport.engine, places, assumed)
+            answer = json.dumps(asdict(found)).encode()
+        except ValueError as error:
+            answer = json.dumps({"error": str(error)}).encode()
+    facts = json.loads(share(transport, answer))
+    if "error" in facts:
+        raise ValueError(facts["error"])
+    return Network(**facts)
+
+
+def _found(engine: str, places: tuple[str, ...], assumed: Network) -> Network:
+    named = told()
+    if isinstance(named, Network):
+        return named
+    measured = None if named == NONE else kept(engine, places)
+    return assumed if measured is None else measured.named()

@@ -1,0 +1,105 @@
+"""A measured network: what it costs, how well that fits, where and when it was."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from ..collectives import Network
+
+VERSION = 1
+COSTS = tuple(f.name for f in fields(Network) if f.name != "origin")
+MOST = 60.0  # seconds that nothing exceeds, unless a file is broken
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a probe has found.
+
+    Attributes:
+        network: The model, for all ranks sending at once, as collectives do.
+        errors: Standard error of each of its costs.
+        misfit: Typical relative difference between the model and a message's time.
+        alone: Latency, seconds a byte and misfit of one pair of ranks, the others silent.
+        engine: What carried the bytes.
+        hosts: The machines, sorted.
+        ranks: How many.
+        measured: When, in seconds since 1970.
+    """
+
+    network: Network
+    errors: dict[str, float]
+    misfit: float
+    alone: dict[str, float]
+    engine: str
+    hosts: tuple[str, ...]
+    ranks: int
+    measured: float
+
+    @property
+    def age(self) -> float:
+        """Seconds since then."""
+        return max(0.0, time.time() - self.measured)
+
+    def named(self) -> Network:
+        """The network, saying where it comes from."""
+        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(self.measured))
+        origin = f"measured {when} UTC, {self.ranks} ranks on {self.engine}"
+        return replace(self.network, origin=origin)
+
+    def to_json(self) -> str:
+        """For a file; `from_json` reads it."""
+        facts = {"sparcml network": VERSION, **asdict(self)}
+        del facts["network"]["origin"]
+        return json.dumps(facts, indent=2)
+
+
+def from_json(text: str) -> Measurement:
+    """A measurement from a file, distrusted.
+
+    Raises:
+        ValueError: If the text is no measurement, with the reason.
+    """
+    try:
+        facts = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"it is no JSON ({error})") from None
+    if not isinstance(facts, dict) or facts.get("sparcml network") != VERSION:
+        raise ValueError(f"it does not say that it is a network of version {VERSION}")
+    try:
+        return _read(facts)
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"it is incomplete ({error!r})") from None
+
+
+def _read(facts: dict[str, Any]) -> Measurement:
+    costs: dict[str, Any] = {name: _cost(name, facts["network"][name]) for name in COSTS}
+    hosts, engine = facts["hosts"], facts["engine"]
+    if not isinstance(engine, str) or not all(isinstance(h, str) for h in hosts):
+        raise TypeError("engine and hosts must be names")
+    return Measurement(
+        Network(**costs),
+        {str(k): float(v) for k, v in facts["errors"].items()},
+        float(facts["misfit"]),
+        {str(k): float(v) for k, v in facts["alone"].items()},
+        engine,
+        tuple(hosts),
+        int(facts["ranks"]),
+        _time(facts["measured"]),
+    )
+
+
+def _cost(name: str, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST:
+        return float(value)
+    raise ValueError(f"{name} must be seconds from 0 to {MOST:g}, got {value!r}")
+
+
+def _time(value: object) -> float:
+    seconds = float(value)  # type: ignore[arg-type]
+    if not (math.isfinite(seconds) and 0 <= seconds < 1e11):
+        raise ValueError(f"measured must be seconds since 1970, got {value!r}")
+    return seconds

@@ -1,0 +1,147 @@
+"""Kept measurements: written, found again, overridden; broken ones never fail a job."""
+
+import json
+import socket
+import time
+from typing import Any
+
+import pytest
+
+import sparcml
+from sparcml.collectives import ONE_MACHINE, Network
+from sparcml.network import cache
+from sparcml.network.measurement import Measurement, from_json
+
+COST: dict[str, Any] = {"latency": 1e-4, "message": 2e-5, "byte": 1e-8}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(cache.VARIABLE, raising=False)
+    return tmp_path / "sparcml"
+
+
+def measurement(hosts=("a", "b"), engine="mpi", **costs):
+    return Measurement(
+        Network(**(COST | costs)),
+        {"latency": 1e-6},
+        0.05,
+        {"latency": 5e-5, "byte": 9e-9, "misfit": 0.01},
+        engine,
+        tuple(hosts),
+        4,
+        time.time() - 3600,
+    )
+
+
+def this_machine(**costs):
+    return measurement([socket.gethostname()], "threads", **costs)
+
+
+def test_what_is_kept_is_found_again_with_its_age(folder):
+    found = cache.keep(measurement())
+    assert found.parent == folder
+    back = cache.kept("mpi", ("a", "b"))
+    assert back is not None
+    assert back == from_json(back.to_json())
+    assert back.network == measurement().network
+    assert 3600 <= back.age < 3700
+    assert back.named().origin.startswith("measured 20")
+    assert [file.name for file in folder.iterdir()] == [found.name]
+
+
+def test_each_set_of_machines_and_engine_has_its_own():
+    cache.keep(measurement())
+    cache.keep(measurement(latency=5e-4))  # newer
+    for engine, hosts in (("torch", ("a", "b")), ("mpi", ("a",)), ("mpi", ("a", "b", "c"))):
+        assert cache.kept(engine, hosts) is None
+    back = cache.kept("mpi", ("a", "b"))
+    assert back is not None
+    assert back.network.latency == 5e-4
+
+
+def test_a_relative_cache_home_is_ignored(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    assert cache.folder().parts[-2:] == (".cache", "sparcml")
+    assert cache.folder().is_absolute()
+
+
+def test_a_world_uses_what_is_kept():
+    with sparcml.world() as comm:
+        assert comm.network == ONE_MACHINE
+        assert comm.network.origin == "assumed"
+    cache.keep(this_machine())
+    with sparcml.world() as comm:
+        assert comm.network == Network(**COST)
+        assert comm.duplicate().network == comm.network
+        assert "4 ranks on threads" in comm.network.origin
+
+
+def broken():
+    good = json.loads(this_machine().to_json())
+    yield "no json", "{"
+    yield "a list", "[]"
+    yield "another version", json.dumps(good | {"sparcml network": 2})
+    yield "nothing in it", json.dumps({"sparcml network": 1})
+    yield "no hosts", json.dumps(good | {"hosts": None})
+    yield "negative", json.dumps(good | {"network": good["network"] | {"byte": -1}})
+    yield "not a number", json.dumps(good | {"network": good["network"] | {"byte": "x"}})
+    yield "nan", json.dumps(good | {"network": good["network"] | {"byte": float("nan")}})
+    yield "no time", json.dumps(good | {"measured": "yesterday"})
+    yield "other machines", json.dumps(good | {"hosts": ["elsewhere"]})
+    yield "not text", "\udcff\udcfe"
+
+
+@pytest.mark.parametrize(("what", "text"), [*broken()], ids=lambda value: value[:15])
+def test_a_broken_file_never_fails_a_job(what, text, capsys):
+    path = cache.keep(this_machine())
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with sparcml.world() as comm:
+        assert comm.network == ONE_MACHINE
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert str(path) in err
+    assert "sparcml probe" in err
+
+
+def test_a_folder_in_its_place_neither(capsys):
+    path = cache.keep(this_machine())
+    path.unlink()
+    path.mkdir()
+    with sparcml.world() as comm:
+        assert comm.network == ONE_MACHINE
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_environment_overrides(monkeypatch, tmp_path):
+    cache.keep(this_machine())
+    other = tmp_path / "other"
+    other.write_text(measurement(latency=7e-4).to_json())
+    cases = {
+        "1gbit": sparcml.network.network("1gbit"),
+        "none": ONE_MACHINE,
+        " NONE ": ONE_MACHINE,
+        str(other): Network(**(COST | {"latency": 7e-4})),
+        "": Network(**COST),
+    }
+    for value, want in cases.items():
+        monkeypatch.setenv(cache.VARIABLE, value)
+        with sparcml.world() as comm:
+            assert comm.network == want, value
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("fast", ["unknown network 'fast'", "gige", "a file", "none"]),
+        ("/nowhere/at/all", ["No such file", "sparcml probe --json", "unset"]),
+        ("nowhere.json", ["No such file", "sparcml probe --json", "unset"]),
+    ],
+)
+def test_a_wrong_name_is_an_error_that_says_what_to_do(value, words, monkeypatch):
+    monkeypatch.setenv(cache.VARIABLE, value)
+    with pytest.raises(ValueError, match=cache.VARIABLE) as error:
+        sparcml.world()
+    for word in words:
+        assert word in str(error.value)
