@@ -6,6 +6,7 @@ import operator
 import os
 import sys
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,7 +125,13 @@ def plain(op: str) -> str:
 
 def coded(problem: Problem, block: int, quantizer: Quantizer) -> Problem:
     """The same sum with values coded: what an entry then takes."""
-    return replace(problem, entry_bytes=max(1, quantizer.nbytes(1024 * block) // 1024))
+    return replace(problem, entry_bytes=coded_bytes(block, quantizer))
+
+
+@lru_cache(maxsize=256)
+def coded_bytes(block: int, quantizer: Quantizer) -> int:
+    """What the values of an entry take, coded."""
+    return max(1, quantizer.nbytes(1024 * block) // 1024)
 
 
 def copied_if_alone(x: Stream, ranks: int) -> Stream:

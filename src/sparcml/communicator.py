@@ -11,6 +11,7 @@ from .arguments import (
     check_reduction,
     check_root,
     coded,
+    coded_bytes,
     copied_if_alone,
     finished,
     into,
@@ -21,7 +22,7 @@ from .arguments import (
 from .collectives import ALLREDUCES, Network, Problem, Shape
 from .collectives.agree import agree
 from .collectives.allgather import allgather
-from .collectives.auto import Explanation, choose, explain
+from .collectives.auto import Explanation, choose, explain, predict
 from .collectives.barrier import barrier
 from .collectives.broadcast import broadcast_message
 from .collectives.habit import UNCHECKED, Habit
@@ -58,7 +59,8 @@ class Communicator:
     are read-only. Used as a context it closes itself.
 
     Attributes:
-        stats: Messages, bytes and seconds per phase; `stats.reset()` starts anew.
+        stats: Messages, bytes and seconds per phase, and of allreduces the seconds that
+            were predicted and measured by algorithm; `stats.reset()` starts anew.
         notes: What layers above have found out about these ranks, and keep here.
     """
 
@@ -180,9 +182,11 @@ class Communicator:
             return (back(total), seen_back(total)) if return_seen else back(total)
         kind = (algorithm, Shape.of(stream), op, quantize)
         algorithm = self._chosen(algorithm, stream, op, quantize, kind)
+        start = self.now()
         with self._session.call(algorithm, op, stream, quantize, seed) as call:
             call.wants_seen = return_seen
             total = ALLREDUCES[algorithm].run(call, stream)
+        self._compare(algorithm, stream, quantize, self.now() - start)
         self._habit.got(kind, total.nnz)
         if not return_seen:
             return back(finished(total, op, self.size))
@@ -192,6 +196,14 @@ class Communicator:
         # Before the result goes to `out`, which may be x itself.
         part = seen_back(copied_if_alone(finished(seen, op, self.size), 1))
         return back(finished(total, op, self.size)), part
+
+    def _compare(
+        self, algorithm: str, x: Stream, quantize: Quantizer | None, measured: float
+    ) -> None:
+        """Count what a call took beside what it should have, by what is known here."""
+        entry = x.entry_bytes if quantize is None else coded_bytes(x.block, quantize)
+        predicted = predict(algorithm, x.blocks, entry, x.nnz, self.size, self._network)
+        self.stats.count_allreduce(algorithm, predicted, measured)
 
     def _chosen(
         self,

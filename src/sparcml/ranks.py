@@ -38,6 +38,9 @@ def world(*, timeout: float | None = None) -> Communicator:
     Under torchrun these are its processes, whether or not torch.distributed has been
     initialised; under mpiexec (or srun with an MPI) the MPI processes; a program that
     was started alone gets a world of one. All ranks call it.
+
+    Its network is what SPARCML_NETWORK says on rank 0, else what `sparcml probe` has
+    measured between these machines, else an assumption; `network` shows it.
     """
     if _torch_started_this():
         if find_spec("torch") is None:
@@ -100,7 +103,12 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
 def _opened(transport: Transport, *, together: bool) -> Communicator:
     """With the network that rank 0 knows, else the one assumed for near or far ranks."""
     assumed = ONE_MACHINE if together else Network()
-    return _traced(Communicator(transport, known(transport, assumed), measure=probe))
+    try:
+        network = known(transport, assumed)
+    except ValueError:  # on all ranks
+        transport.close()
+        raise
+    return _traced(Communicator(transport, network, measure=probe))
 
 
 def _traced(comm: Communicator) -> Communicator:

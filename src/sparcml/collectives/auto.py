@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from .cost import Problem
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from . import Algorithm
-    from .cost import Network, Problem
+    from .cost import Network
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,29 @@ def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
     able = [(name, a) for name, a in able if not (a.dense or a.lossy)]
     estimates = [_estimate(name, a, problem, network) for name, a in able]
     return min(estimates, key=_seconds).algorithm
+
+
+def predict(
+    name: str, blocks: int, entry_bytes: int, nnz: int, ranks: int, network: Network
+) -> float:
+    """Seconds that a sum takes if all ranks bring about as many entries as this one."""
+    return _predict(name, blocks, entry_bytes, min(_about(nnz), blocks), ranks, network)
+
+
+def _about(nnz: int) -> int:
+    """A number near it, of few: one that differs by a thirty-second need not be new."""
+    unit = 1 << max(0, nnz.bit_length() - 5)
+    return (nnz + unit // 2) // unit * unit
+
+
+@lru_cache(maxsize=1024)
+def _predict(
+    name: str, blocks: int, entry_bytes: int, nnz: int, ranks: int, network: Network
+) -> float:
+    from . import ALLREDUCES
+
+    problem = Problem(blocks, entry_bytes, (nnz,) * ranks)
+    return _estimate(name, ALLREDUCES[name], problem, network).seconds
 
 
 def _seconds(estimate: Estimate) -> float:

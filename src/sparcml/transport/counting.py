@@ -20,6 +20,15 @@ PHASES = ("select", "encode", "send", "wait", "decode", "add")
 
 
 @dataclass
+class Reckoned:
+    """Calls of one algorithm: what they were predicted to take, and what they took."""
+
+    calls: int = 0
+    predicted: float = 0.0  # seconds, of all calls together
+    measured: float = 0.0
+
+
+@dataclass
 class Stats:
     """What one rank has sent and received since the start or the last `reset`."""
 
@@ -31,6 +40,7 @@ class Stats:
     selected: int = 0  # entries that sparsifiers have chosen
     squares_sent: float = 0.0  # of these entries
     squares_owed: float = 0.0  # of the vectors they were chosen from
+    allreduces: dict[str, Reckoned] = field(default_factory=dict)  # by algorithm
     sent: list[tuple[int, int]] | None = None  # (peer, bytes) of each message, if kept
     trace: Timeline | None = field(default=None, repr=False)  # where events go, if so
     clock: Callable[[], float] = field(default=time.perf_counter, repr=False)
@@ -58,6 +68,14 @@ class Stats:
                 self.squares_sent += sent
                 self.squares_owed += owed
 
+    def count_allreduce(self, algorithm: str, predicted: float, measured: float) -> None:
+        """One more, and its seconds."""
+        with self._lock:
+            known = self.allreduces.setdefault(algorithm, Reckoned())
+            known.calls += 1
+            known.predicted += predicted
+            known.measured += measured
+
     @property
     def share(self) -> float | None:
         """Which part of the norm of what was owed was chosen to be sent.
@@ -74,6 +92,7 @@ class Stats:
         self.selected, self.squares_sent, self.squares_owed = 0, 0.0, 0.0
         self.messages = self.bytes = self.received_messages = self.received_bytes = 0
         self.seconds = dict.fromkeys(PHASES, 0.0)
+        self.allreduces = {}
         if self.sent is not None:
             self.sent = []
 
