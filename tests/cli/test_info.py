@@ -4,9 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
+
+from sparcml.network.cache import keep
+from sparcml.network.measurement import COSTS, from_json
 
 
 def sparcml(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -48,6 +52,28 @@ def test_settings_show_value_and_meaning(facts):
     assert (timeout["value"], timeout["set"]) == ("7", True)
     assert "seconds" in timeout["meaning"]
     assert not facts["settings"]["SPARCML_ISA"]["set"] or "SPARCML_ISA" in os.environ
+
+
+def test_networks_are_shown_with_their_age(tmp_path, monkeypatch):
+    cost = dict.fromkeys(COSTS, 1e-6)
+    found = {
+        "sparcml network": 1,
+        "network": cost,
+        "errors": {},
+        "misfit": 0.1,
+        "alone": {},
+        "engine": "mpi",
+        "hosts": ["a", "b"],
+        "ranks": 8,
+        "measured": time.time() - 3 * 86400,
+    }
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert "not measured; sparcml run" in sparcml("info").stdout
+    keep(from_json(json.dumps(found)))
+    assert "8 ranks on mpi, a, b: measured 3 days ago" in sparcml("info").stdout
+    (shown,) = json.loads(sparcml("info", "--json").stdout)["networks"].values()
+    assert (shown["engine"], shown["hosts"], shown["ranks"]) == ("mpi", ["a", "b"], 8)
+    assert 3 * 86400 <= shown["age"] < 3 * 86400 + 100
 
 
 def test_table_fits_80_columns():

@@ -47,10 +47,19 @@ def test_what_is_probed_is_kept_and_used(ranks, tmp_path):
 def test_the_table_fits_and_nothing_need_be_kept(tmp_path):
     done = probe(tmp_path, "--no-keep")
     assert done.returncode == 0, done.stderr
-    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
     for word in ("latency", "byte", "merged", "± error", "alone", "MB/s", "fit within"):
         assert word in done.stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_where_nothing_can_be_kept_there_is_a_remedy(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    done = probe(file)
+    assert done.returncode == 1
+    assert "latency" in done.stdout  # it was measured all the same
+    assert "or use --no-keep" in done.stderr
 
 
 def test_alone_it_says_what_to_do(tmp_path):

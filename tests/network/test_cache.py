@@ -3,6 +3,7 @@
 import json
 import socket
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,10 +62,29 @@ def test_each_set_of_machines_and_engine_has_its_own():
     assert back.network.latency == 5e-4
 
 
+def test_everything_kept_is_listed_the_latest_first(folder):
+    assert cache.all_kept() == []
+    cache.keep(replace(measurement(), measured=1.0))
+    cache.keep(measurement(engine="torch"))
+    (folder / "network-mpi-broken.json").write_text("{")
+    assert [m.engine for m in cache.all_kept()] == ["torch", "mpi"]
+
+
 def test_a_relative_cache_home_is_ignored(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     assert cache.folder().parts[-2:] == (".cache", "sparcml")
     assert cache.folder().is_absolute()
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch, capsys):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "~")  # as where the system knows none
+    with pytest.raises(FileNotFoundError, match="no home"):
+        cache.folder()
+    assert cache.all_kept() == []
+    with sparcml.world() as comm:
+        assert comm.network == ONE_MACHINE
+    assert capsys.readouterr().err == ""
 
 
 def test_a_world_uses_what_is_kept():
@@ -82,6 +102,7 @@ def broken():
     good = json.loads(this_machine().to_json())
     yield "no json", "{"
     yield "a list", "[]"
+    yield "deep", "[" * 100_000
     yield "another version", json.dumps(good | {"sparcml network": 2})
     yield "nothing in it", json.dumps({"sparcml network": 1})
     yield "no hosts", json.dumps(good | {"hosts": None})

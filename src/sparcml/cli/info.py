@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sparcml.cli.launcher import find_mpiexec
+from sparcml.network.cache import all_kept, file_for
 
 Facts = dict[str, dict[str, Any]]
 
@@ -34,6 +35,7 @@ def info(
         "kernels": _kernels(),
         "mpi": _mpi(),
         "torch": _torch(),
+        "networks": _networks(),
         "settings": _settings(),
     }
     if as_json:
@@ -105,6 +107,26 @@ def _torch() -> dict[str, Any]:
     return {"torch": _version("torch"), "gloo": bool(gloo)}
 
 
+def _networks() -> dict[str, dict[str, Any]]:
+    """What was measured, and how long ago."""
+    return {
+        str(file_for(m.engine, m.hosts)): {
+            "engine": m.engine,
+            "hosts": list(m.hosts),
+            "ranks": m.ranks,
+            "age": round(m.age),
+        }
+        for m in all_kept()
+    }
+
+
+def _age(seconds: float) -> str:
+    for unit, each in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * each:
+            return f"{seconds / each:.0f} {unit} ago"
+    return f"{seconds:.0f} seconds ago"
+
+
 def _settings() -> dict[str, dict[str, str | bool]]:
     return {
         name: {
@@ -133,6 +155,12 @@ def _rows(facts: Facts) -> list[tuple[str, str]]:
     rows.append(
         ("torch", f"{torch['torch']}, {gloo}" if torch["torch"] else "not installed")
     )
+    for found in facts["networks"].values():
+        where = ", ".join(found["hosts"][:3]) + ", ..." * (len(found["hosts"]) > 3)
+        about = f"{found['ranks']} ranks on {found['engine']}, {where}"
+        rows.append(("network", f"{about}: measured {_age(found['age'])}"))
+    if not facts["networks"]:
+        rows.append(("network", "not measured; sparcml run -n 4 -m sparcml probe"))
     for name, setting in facts["settings"].items():
         origin = "" if setting["set"] else " (default)"
         rows.append((name, f"{setting['value']}{origin}: {setting['meaning']}"))

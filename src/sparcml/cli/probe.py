@@ -40,20 +40,34 @@ def probe(
         found.append(measure(transport))
         return found[0]
 
-    with sparcml.world() as comm:
-        if comm.size < 2:
-            typer.echo(ALONE, err=True)
-            raise typer.Exit(2)
+    try:
+        comm = sparcml.world()
+    except ValueError as error:  # a setting
+        raise typer.BadParameter(str(error)) from None
+    with comm:
         comm.recalibrate(once)
-        if comm.rank:
-            return
-        if as_json:
-            typer.echo(found[0].to_json())
-        else:
-            _show(found[0])
-        if kept:
-            where = keep(found[0])
-            typer.echo(f"kept in {where}: later jobs here choose by it", err=as_json)
+    if not found:
+        typer.echo(ALONE, err=True)
+        raise typer.Exit(2)
+    if comm.rank == 0:
+        _report(found[0], as_json=as_json, kept=kept)
+
+
+def _report(found: Measurement, *, as_json: bool, kept: bool) -> None:
+    if as_json:
+        typer.echo(found.to_json())
+    else:
+        _show(found)
+    if not kept:
+        return
+    try:
+        where = keep(found)
+    except OSError as error:
+        raise OSError(
+            f"sparcml probe: this cannot be kept ({error}); let XDG_CACHE_HOME name a folder "
+            f"to write to, or use --no-keep"
+        ) from None
+    typer.echo(f"kept in {where}: later jobs here choose by it", err=as_json)
 
 
 def _show(found: Measurement) -> None:
@@ -77,7 +91,7 @@ def _show(found: Measurement) -> None:
             "" if alone is None else f"{alone * scale:.3g} {unit}",
         )
     Console(highlight=False).print(table)
-    typer.echo(f"\n{_rate(found)}; times of messages fit within {found.misfit:.0%}")
+    typer.echo(f"\n{_rate(found)}\ntimes of messages fit within {found.misfit:.0%}")
 
 
 def _rate(found: Measurement) -> str:

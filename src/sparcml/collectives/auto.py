@@ -64,7 +64,7 @@ class Explanation:
         gain = other.seconds / taken.seconds if taken.seconds else 1.0
         return (
             f"auto takes {self.choice}: estimated {gain:.2f}x faster than "
-            f"{other.algorithm} (a model of the network, not a measurement)"
+            f"{other.algorithm} (by a model of the network: {self.network.origin})"
         )
 
 

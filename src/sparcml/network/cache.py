@@ -28,8 +28,11 @@ NONE = "none"
 
 def folder() -> Path:
     """The user's cache: XDG_CACHE_HOME, if it is an absolute path, or ~/.cache."""
-    told = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(told) if Path(told).is_absolute() else Path("~/.cache").expanduser()
+    told = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        home = told if told.is_absolute() else Path("~/.cache").expanduser()
+    except RuntimeError:
+        raise FileNotFoundError("this user has no home folder") from None
     return home / "sparcml"
 
 
@@ -57,8 +60,9 @@ def keep(measurement: Measurement) -> Path:
 
 def kept(engine: str, hosts: Sequence[str]) -> Measurement | None:
     """What was kept for these machines; a file that is none is left alone, with a word."""
-    path = file_for(engine, hosts)
+    path = None
     try:
+        path = file_for(engine, hosts)
         return _checked(from_json(path.read_text()), engine, hosts)
     except FileNotFoundError:
         return None
@@ -74,6 +78,16 @@ def _checked(found: Measurement, engine: str, hosts: Sequence[str]) -> Measureme
     if (found.engine, found.hosts) != (engine, tuple(hosts)):
         raise ValueError("it belongs to other machines")
     return found
+
+
+def all_kept() -> list[Measurement]:
+    """Everything that was kept and can be read, the latest first."""
+    found = []
+    with suppress(OSError):
+        for path in folder().glob("network-*.json"):
+            with suppress(OSError, ValueError):
+                found.append(from_json(path.read_text()))
+    return sorted(found, key=lambda measurement: measurement.age)
 
 
 def told() -> Network | str | None:

@@ -45,6 +45,7 @@ def least_squares(counts: Sequence[Sequence[float]], seconds: Sequence[float]) -
     rows = np.asarray(counts, np.float64) / time[:, None]
     # Columns of very different size would lose digits.
     scale = np.abs(rows).max(axis=0)
+    scale[scale == 0] = 1
     rows = rows / scale
     costs, free = _not_negative(rows)
     misses = rows @ costs - 1

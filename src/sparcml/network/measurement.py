@@ -65,7 +65,7 @@ def from_json(text: str) -> Measurement:
     """
     try:
         facts = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"it is no JSON ({error})") from None
     if not isinstance(facts, dict) or facts.get("sparcml network") != VERSION:
         raise ValueError(f"it does not say that it is a network of version {VERSION}")

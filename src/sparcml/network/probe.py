@@ -30,7 +30,7 @@ LONG = 1 << 18
 SEVERAL = (1, 2, 4, 8)  # messages at the same time; of the long ones, one
 BUDGET = 0.06  # seconds for a sample
 FEWEST, MOST = 3, 50  # times that a sample is taken
-LONGEST_TURN = 16  # steps
+LONGEST_TURN = 8  # steps
 
 
 def probe(transport: Transport) -> Measurement:

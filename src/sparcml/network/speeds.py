@@ -23,7 +23,11 @@ SPREAD = 100  # places in a vector for each sparse entry
 
 def speeds(transport: Transport) -> dict[str, Fit]:
     """Seconds for each entry, as (cost of the call, cost of an entry), by kind of work."""
-    return {name: _fit(transport, name, WORK[name]) for name in WORK}
+    try:
+        return {name: _fit(transport, name, WORK[name]) for name in WORK}
+    finally:
+        _sparse.cache_clear()  # vectors that nobody needs again
+        _dense.cache_clear()
 
 
 def _fit(transport: Transport, name: str, work: Callable[[int], None]) -> Fit:
