@@ -54,7 +54,7 @@ def test_factors_are_those_of_power_sgd():
     odd = Model("odd", ((100, 50), (3, 2), (7,)), "here")
     assert odd.factors(4) == (400, 200, 13)
     method = sparcml.PowerSGD(rank=4)
-    assert [method.pays(shape) for shape in odd.tensors] == [True, False, False]
+    assert [method.compresses(shape) for shape in odd.tensors] == [True, False, False]
 
 
 def test_small_tensors_are_those_that_compressed_sends_as_they_are():
