@@ -16,7 +16,7 @@ ALONE = (
 )
 # Cost: (unit, seconds to unit, meaning)
 ROWS = {
-    "latency": ("µs", 1e6, "a message, from sending it to having it"),
+    "latency": ("µs", 1e6, "a message, until it is there"),
     "message": ("µs", 1e6, "each further one at the same time"),
     "byte": ("ns", 1e9, "a byte"),
     "coded": ("ns", 1e9, "a sparse entry, coded and decoded"),
