@@ -125,6 +125,7 @@ class Communicator:
     def _reckon(self, network: Network) -> None:
         self._network = network
         self._habit = Habit()  # what was chosen by another network is forgotten
+        self.notes.clear()  # by layers above, too
         if self._background is not None:
             helper, progress = self._background
             # In its turn among the requests: the same one on all ranks.

@@ -28,8 +28,8 @@ def plain_means(
     owed = [_owed(method, comm, parameter, state) for parameter in parameters]
     means: dict[str, Any] = {}
     for parameter, (total, _) in zip(parameters, exchange(comm, owed), strict=True):
-        flat = mean(total, comm.size)
-        means[parameter.name] = flat if parameter.stream is None else _sparse(total, comm)
+        divided = mean if parameter.stream is None else _sparse
+        means[parameter.name] = divided(total, comm.size)
     return means
 
 
@@ -44,6 +44,6 @@ def _owed(method: Method, comm: Communicator, parameter: Parameter, state: State
     return add(Stream.trusted(parameter.size, None, residual, gradient.block), gradient)
 
 
-def _sparse(total: Stream, comm: Communicator) -> Stream:
-    values = np.divide(total.raw_values, total.dtype.type(comm.size))
+def _sparse(total: Stream, ranks: int) -> Stream:
+    values = np.divide(total.raw_values, total.dtype.type(ranks))
     return Stream.trusted(total.size, total.raw_indices, values, total.block)

@@ -1,38 +1,30 @@
-"""How fast a link is: a network's name, or a number with a unit."""
+"""How fast an emulated link is: a network's name, or a rate."""
 
-import re
-
-# What a user may say instead of a number; the rest of the list are plain rates.
-NAMES = {"gige": "1gbit"}
-KNOWN = ("100mbit", "1gbit", "gige", "10gbit", "25gbit", "100gbit")
+from .presets import network as by_name
 
 SLOWEST = 10_000  # bits per second: a packet still takes about a second only
 FASTEST = 10**12
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_RATE = re.compile(r"(\d+\.?\d*|\.\d+)\s*([kmgt]?)bit(/s|ps)?")
 
 
 def parse_rate(network: str) -> int:
     """Bits per second of a link.
 
     Args:
-        network: One of `KNOWN`, or any rate: 250mbit, 2.5gbit, "40 Gbit/s".
+        network: A preset, of which only the rate counts, or a rate: 250mbit, 2.5gbit.
 
     Raises:
-        ValueError: If it is neither, or no link can have this rate.
+        ValueError: If it is neither, or no link here can have this rate.
     """
-    name = network.strip().lower()
-    found = _RATE.fullmatch(NAMES.get(name, name))
-    if found is None:
-        raise ValueError(
-            f"unknown network {network!r}; known are {', '.join(KNOWN)}, "
-            "and any rate such as 250mbit or 2.5gbit"
-        )
-    rate = float(found[1]) * _UNITS[found[2]]
+    if "," in network:
+        raise ValueError(f"latency cannot be emulated: give a rate alone, got {network!r}")
+    rate = round(8 / by_name(network).byte)
     if not SLOWEST <= rate <= FASTEST:
-        raise ValueError(f"a link has between 10kbit and 1tbit per second, got {network!r}")
-    return round(rate)
+        raise ValueError(
+            f"an emulated link has between 10kbit and 1tbit per second, got {network!r}"
+        )
+    return rate
 
 
 def format_rate(rate: int) -> str:
