@@ -40,6 +40,7 @@ entries x time an entry. Until the network has been measured, these constants ar
 | many entries, the sum stays sparse | ssar_split_allgather |
 | the sum fills up | dsar_split_allgather |
 | dense from the start | native |
+| several ranks share a node and its slow link | hierarchical |
 | only the largest sums are wanted | oktopk, by name: `auto` loses nothing |
 
 Entries at uniformly random places fill up as E[K] = N (1 - (1 - k/N)^P): at 1 % a rank, the sum of 8

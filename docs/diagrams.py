@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 import sparcml
 from sparcml.collectives import ALLREDUCES
+from sparcml.transport import Nodes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +39,7 @@ METHODS = {
     "reduce": "reduce",
 }
 FOLDED = "ssar_recursive_double"  # on a number of ranks that is no power of two
+NESTED, TWO_NODES = "hierarchical", Nodes((0, 0, 0, 0, 1, 1, 1, 1))
 
 STYLE = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "sparcml"}
 COLOURS = [f"C{i}" for i in (0, 1, 2, 3, 4, 5, 6, 8)]
@@ -91,6 +93,8 @@ def _vector(rank: int, density: float) -> sparcml.Stream:
 
 def _work(comm: sparcml.Communicator, name: str) -> None:
     x = _vector(comm.rank, FULLER.get(name, DENSITY))
+    if name == NESTED:
+        comm._transport.nodes = TWO_NODES
     if name in METHODS:
         getattr(comm, METHODS[name])(x)
     else:
@@ -139,7 +143,9 @@ def figure(name: str) -> str:
     """The picture, as SVG."""
     ranks, rounds = bands(name)
     density = FULLER.get(name, DENSITY)
-    heading = f"{name}: {ranks} ranks, {SIZE} float32 values each, {density:.0%} stored"
+    where = " on 2 nodes" if name == NESTED else ""
+    about = f"{SIZE} float32 values each, {density:.0%} stored"
+    heading = f"{name}: {ranks} ranks{where}, {about}"
     height = sum(band.height + GAP for band in rounds)
     inch = INCH if len(rounds) < 10 else 0.6 * INCH
     with mpl.rc_context(STYLE):

@@ -207,7 +207,8 @@ def _declared_cost(comm: Communicator, algorithm: str, case, cost) -> None:
     inputs = everyones(case, comm.size)
     inputs = [Stream(x.size, x.indices, abs(x.values), block=x.block) for x in inputs]
     x = inputs[comm.rank]
-    problem = Problem(x.blocks, x.entry_bytes, tuple(i.nnz for i in inputs))
+    nnz = tuple(i.nnz for i in inputs)
+    problem = Problem(x.blocks, x.entry_bytes, nnz, comm._transport.nodes)
     comm.stats.reset()
     comm.stats.sent = []
     comm.allreduce(x, algorithm=algorithm)

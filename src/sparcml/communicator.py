@@ -22,7 +22,7 @@ from .arguments import (
 from .collectives import ALLREDUCES, Network, Problem, Shape
 from .collectives.agree import agree
 from .collectives.allgather import allgather
-from .collectives.auto import Explanation, choose, explain, predict
+from .collectives.auto import Explanation, Forecast, choose, explain
 from .collectives.barrier import barrier
 from .collectives.broadcast import broadcast_message
 from .collectives.habit import UNCHECKED, Habit
@@ -76,6 +76,7 @@ class Communicator:
         self._measure = measure
         self.stats = stats or Stats(clock=transport.now)
         self._session = Session(transport, self.stats)
+        self._forecast = Forecast(self._network, transport.nodes)
         self._habit = Habit()
         self.notes: dict[Hashable, Any] = {}
         self._background: tuple[Communicator, Progress] | None = None
@@ -124,6 +125,7 @@ class Communicator:
 
     def _reckon(self, network: Network) -> None:
         self._network = network
+        self._forecast = Forecast(network, self._transport.nodes)
         self._habit = Habit()  # what was chosen by another network is forgotten
         self.notes.clear()  # by layers above, too
         if self._background is not None:
@@ -203,7 +205,7 @@ class Communicator:
     ) -> None:
         """Count what a call took beside what it should have, by what is known here."""
         entry = x.entry_bytes if quantize is None else coded_bytes(x.block, quantize)
-        predicted = predict(algorithm, x.blocks, entry, x.nnz, self.size, self._network)
+        predicted = self._forecast.seconds(algorithm, x.blocks, entry, x.nnz)
         self.stats.count_allreduce(algorithm, predicted, measured)
 
     def _chosen(

@@ -17,6 +17,7 @@ from .network.known import known
 from .network.probe import probe
 from .transport import ThreadTransport, World
 from .transport.control import abort_note
+from .transport.nodes import find_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ def world(*, timeout: float | None = None) -> Communicator:
 
         return from_mpi(MPI.COMM_WORLD, timeout=timeout)
     transport = ThreadTransport(World(1), 0, seconds_to_wait(timeout))
-    return _opened(transport, together=True)
+    return _opened(transport)
 
 
 def _torch_started_this() -> bool:
@@ -80,11 +81,7 @@ def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:
 
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"from_mpi: expected an mpi4py intracommunicator, got {comm!r}")
-    transport = MpiTransport(comm, seconds_to_wait(timeout))
-    near = transport.comm.Split_type(MPI.COMM_TYPE_SHARED)
-    together = near.Get_size() == transport.size
-    near.Free()
-    return _opened(transport, together=together)
+    return _opened(MpiTransport(comm, seconds_to_wait(timeout)))
 
 
 def from_group(process_group: Any = None, *, timeout: float | None = None) -> Communicator:
@@ -95,14 +92,13 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
     """
     from .transport.meeting import open_transport
 
-    transport = open_transport(process_group, seconds_to_wait(timeout))
-    together = os.environ.get("LOCAL_WORLD_SIZE") == str(transport.size)
-    return _opened(transport, together=together)
+    return _opened(open_transport(process_group, seconds_to_wait(timeout)))
 
 
-def _opened(transport: Transport, *, together: bool) -> Communicator:
+def _opened(transport: Transport) -> Communicator:
     """With the network that rank 0 knows, else the one assumed for near or far ranks."""
-    assumed = ONE_MACHINE if together else Network()
+    transport.nodes = find_nodes(transport)
+    assumed = ONE_MACHINE if len(transport.nodes.leaders) == 1 else Network()
     try:
         network = known(transport, assumed)
     except ValueError:  # on all ranks

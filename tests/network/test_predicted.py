@@ -5,7 +5,8 @@ import pytest
 
 import sparcml
 from sparcml.collectives import Network
-from sparcml.collectives.auto import _about, predict
+from sparcml.collectives.auto import Forecast, _about
+from sparcml.transport import Nodes
 
 LINKS = Network(100e-6, 20e-6, 8e-9)
 
@@ -22,8 +23,9 @@ def test_simulated_calls_take_what_was_predicted(algorithm):
     for found in sparcml.simulate(work, 4, LINKS).results:
         (row,) = found.values()
         assert row.calls == 3
+        forecast = Forecast(LINKS, Nodes((0,) * 4))
         assert row.predicted == pytest.approx(
-            3 * predict(algorithm, 4096, 4, 4096, 4, LINKS)
+            3 * forecast.seconds(algorithm, 4096, 4, 4096)
         )
         assert row.measured == pytest.approx(row.predicted, rel=1e-9)
 

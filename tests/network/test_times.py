@@ -18,7 +18,11 @@ SERIAL = Network(ALPHA, ALPHA, BETA, coded=0.0, merged=0.0, written=0.0)
 ALL = Network(ALPHA, 20e-6, BETA)
 HEADER = wire.header.SIZE
 # Its declared cost lets the two trees and their levels follow each other; they overlap.
-EVEN = [name for name in ALLREDUCES if name not in ("double_binary_tree", "native")]
+EVEN = [
+    name
+    for name, a in ALLREDUCES.items()
+    if name not in ("double_binary_tree", "native") and not a.nested
+]
 
 
 def seconds(algorithm, ranks, size, network):

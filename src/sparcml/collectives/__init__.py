@@ -8,6 +8,7 @@ from . import (
     double_binary_tree,
     dsar_split_allgather,
     halving_doubling,
+    hierarchical,
     master,
     native,
     oktopk,
@@ -37,6 +38,7 @@ class Algorithm:
         quantizes: Codes each value at most twice: its sender, and the owner of its range.
         lossy: Leaves entries out, and `auto` leaves it out; sum and mean only.
         again: The cost of most later calls, where they reuse what the first one found.
+        nested: For nodes with several ranks; elsewhere `auto` leaves it out.
     """
 
     run: Callable[[Call, Stream], Stream]
@@ -45,6 +47,7 @@ class Algorithm:
     quantizes: bool = False
     lossy: bool = False
     again: Callable[[int, Problem], list[Round]] | None = None
+    nested: bool = False
 
 
 ALLREDUCES = {
@@ -78,4 +81,5 @@ ALLREDUCES = {
     "oktopk": Algorithm(
         oktopk.oktopk, oktopk.cost, quantizes=True, lossy=True, again=oktopk.again
     ),
+    "hierarchical": Algorithm(hierarchical.hierarchical, hierarchical.cost, nested=True),
 }

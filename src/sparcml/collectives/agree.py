@@ -38,4 +38,4 @@ def compare(call: Call, x: Stream, messages: list[Message]) -> Problem | Mismatc
                 f"{call.name(0)} has {shapes[0]}, but {call.name(rank)} has {shape}: all ranks "
                 f"must reduce vectors of the same size, block and dtype"
             )
-    return Problem(x.blocks, x.entry_bytes, tuple(h.nnz for h in headers))
+    return Problem(x.blocks, x.entry_bytes, tuple(h.nnz for h in headers), call.nodes)

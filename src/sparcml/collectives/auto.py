@@ -7,12 +7,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .cost import Problem
+from .sharing import node_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..transport import Nodes
     from . import Algorithm
     from .cost import Network
+
+MOST = 4096  # forecasts that are kept
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,11 @@ def explain(
 ) -> Explanation:
     """Estimate every algorithm."""
     estimates = sorted(
-        (_estimate(name, a, problem, network) for name, a in algorithms.items()),
+        (
+            estimate(name, a, problem, network)
+            for name, a in algorithms.items()
+            if _has_levels(problem) or not a.nested
+        ),
         key=_seconds,
     )
     choice = choose(problem, network, tuple(algorithms))
@@ -93,15 +101,37 @@ def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
 
     able = [(name, ALLREDUCES[name]) for name in names]
     able = [(name, a) for name, a in able if not (a.dense or a.lossy)]
-    estimates = [_estimate(name, a, problem, network) for name, a in able]
+    able = [(name, a) for name, a in able if _has_levels(problem) or not a.nested]
+    estimates = [estimate(name, a, problem, network) for name, a in able]
     return min(estimates, key=_seconds).algorithm
 
 
-def predict(
-    name: str, blocks: int, entry_bytes: int, nnz: int, ranks: int, network: Network
-) -> float:
-    """Seconds that a sum takes if all ranks bring about as many entries as this one."""
-    return _predict(name, blocks, entry_bytes, min(_about(nnz), blocks), ranks, network)
+class Forecast:
+    """Seconds that sums take on one network if all ranks bring about as many entries.
+
+    What was worked out is kept: every call asks.
+    """
+
+    def __init__(self, network: Network, nodes: Nodes) -> None:
+        self._network, self._nodes = network, nodes
+        self._known: dict[tuple[str, int, float, int], float] = {}
+
+    def seconds(self, name: str, blocks: int, entry_bytes: float, nnz: int) -> float:
+        """For one algorithm and as many entries as this rank brings."""
+        key = name, blocks, entry_bytes, min(_about(nnz), blocks)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= MOST:
+                self._known.clear()
+            found = self._known[key] = self._work_out(*key)
+        return found
+
+    def _work_out(self, name: str, blocks: int, entry_bytes: float, nnz: int) -> float:
+        from . import ALLREDUCES
+
+        each = (nnz,) * len(self._nodes.of)
+        problem = Problem(blocks, entry_bytes, each, self._nodes)
+        return estimate(name, ALLREDUCES[name], problem, self._network).seconds
 
 
 def _about(nnz: int) -> int:
@@ -110,23 +140,18 @@ def _about(nnz: int) -> int:
     return (nnz + unit // 2) // unit * unit
 
 
-@lru_cache(maxsize=1024)
-def _predict(
-    name: str, blocks: int, entry_bytes: int, nnz: int, ranks: int, network: Network
-) -> float:
-    from . import ALLREDUCES
-
-    problem = Problem(blocks, entry_bytes, (nnz,) * ranks)
-    return _estimate(name, ALLREDUCES[name], problem, network).seconds
-
-
 def _seconds(estimate: Estimate) -> float:
     return estimate.seconds
 
 
-def _estimate(
+def _has_levels(problem: Problem) -> bool:
+    return problem.nodes is not None and problem.nodes.is_hierarchy
+
+
+def estimate(
     name: str, algorithm: Algorithm, problem: Problem, network: Network
 ) -> Estimate:
+    """What an algorithm costs the rank or node with most to do."""
     # Ranks differ by folding, rounding of ranges, places in trees, and what they bring: a
     # few show it, the one that brings most and those it talks to among them.
     P = problem.ranks
@@ -135,11 +160,22 @@ def _estimate(
     ranks = range(P) if P <= 16 else sorted(some)
     entry = problem.entry_bytes
     cost = algorithm.again or algorithm.cost
-    costs = [cost(rank, problem) for rank in ranks]
+    nodes = problem.nodes
+    if nodes is None or not nodes.is_hierarchy:
+        costs = [cost(rank, problem) for rank in ranks]
+        seconds = max(network.seconds(rounds, entry) for rounds in costs)
+    else:
+        groups = sorted({nodes.mates(rank) for rank in ranks})
+        each = [[cost(rank, problem) for rank in mates] for mates in groups]
+        seconds = max(
+            node_seconds(network, nodes, mates, of_node, entry)
+            for mates, of_node in zip(groups, each, strict=True)
+        )
+        costs = [rounds for of_node in each for rounds in of_node]
     return Estimate(
         name,
         max(sum(r.messages() for r in rounds) for rounds in costs),
         max(sum(r.likely_nbytes(entry) for r in rounds) for rounds in costs),
-        max(network.seconds(rounds, entry) for rounds in costs),
+        seconds,
         algorithm.lossy,
     )

@@ -8,6 +8,7 @@ a call, so that two ranks that are not at the same point notice.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from .. import wire
 from ..errors import MismatchError, WireError
 from ..stream import MEAN, OPS, Stream, add, add_many, neutral
 from ..stream.add import add_into
+from ..transport import Members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..quantize import Quantizer
     from ..stream.stream import Values
-    from ..transport import Counting, Message, Pending
+    from ..transport import Counting, Message, Nodes, Pending
 
 # What the `call` byte of a message says: the collective in the upper five bits, and the
 # operation in the lower three.
@@ -46,6 +48,7 @@ COLLECTIVES = (
     "ssar_ring",
     "barrier",
     "oktopk",
+    "hierarchical",
 )
 
 SAID = (*OPS, MEAN)  # operations, as callers name them
@@ -102,7 +105,7 @@ class Call:
         seed: int | None = None,
     ) -> None:
         self._link = link
-        self.rank, self.size = link.transport.rank, link.transport.size
+        self.rank, self.size = link.rank, link.size
         self.op = "sum" if op == MEAN else op  # a mean is a sum, divided at the end
         self._said = op
         self._code = call_code(collective, op)
@@ -118,6 +121,21 @@ class Call:
         self.edges: Sequence[int] = ()  # of these ranges
         self._leaving: list[Pending] = []
         self._name = f"{collective} #{sequence}"
+
+    @property
+    def nodes(self) -> Nodes:
+        """Who shares a node; of all ranks, also where the call is between some of them."""
+        return self._link.transport.nodes
+
+    def among(self, ranks: Sequence[int], first: int = 0) -> Call:
+        """The same call between some of its ranks, which count from 0 there.
+
+        Traces number its rounds from `first` on.
+        """
+        part = copy(self)  # what leaves there, leaves here
+        part._link = Members(self._link, ranks, first)
+        part.rank, part.size = part._link.rank, part._link.size
+        return part
 
     def add(self, a: Stream, b: Stream) -> Stream:
         """A op b."""
@@ -260,7 +278,7 @@ class Call:
 
     def name(self, rank: int | None = None) -> str:
         """What to call a rank, this one by default."""
-        return f"rank {self._link.transport.labels[self.rank if rank is None else rank]}"
+        return f"rank {self._link.label(self.rank if rank is None else rank)}"
 
     def bare_header(
         self, x: Stream, numbers: NDArray[Any] | None = None, turn: int = 0
@@ -276,7 +294,7 @@ class Call:
     def send_message(self, peer: int, message: Message, turn: int | None = None) -> None:
         """Start sending bytes that are coded already."""
         # What has left gives its memory back, which the next message can use.
-        self._leaving = [pending for pending in self._leaving if not pending.poll()]
+        self._leaving[:] = [pending for pending in self._leaving if not pending.poll()]
         self._leaving.append(self._link.isend(peer, message, turn))
 
     def receive_message(self, peer: int, turn: int | None = None) -> Message:

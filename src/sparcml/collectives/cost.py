@@ -14,14 +14,17 @@ from .. import wire
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ..transport import Nodes
+
 
 @dataclass(frozen=True)
 class Problem:
-    """A sum to be formed: how many entries each rank brings."""
+    """A sum to be formed: how many entries each rank brings, and who shares a node."""
 
     blocks: int
-    entry_bytes: int
+    entry_bytes: float
     nnz: tuple[int, ...]
+    nodes: Nodes | None = None  # if that makes a difference
 
     @property
     def ranks(self) -> int:
@@ -91,6 +94,7 @@ class Round:
         waits: Messages that must pass before it goes on, where they are more than it
             sends: to a rank that all others send to, or further up in a tree.
         coded: Whether entries pass through our wire format.
+        inside: Whether what it waits for comes from its own node.
     """
 
     sends: tuple[tuple[int, tuple[Load, ...]], ...] = ()
@@ -98,6 +102,7 @@ class Round:
     written: float = 0.0
     waits: tuple[Load, ...] = ()
     coded: bool = True
+    inside: bool = False
 
     def messages(self) -> int:
         """How many messages."""

@@ -15,6 +15,7 @@ Reduction and Scan, Parallel Computing 2009; in NCCL since 2.4.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -95,10 +96,11 @@ class _Progress:
             self._complete[step.half, step.chunk] = message
 
 
-def chunk_edges(blocks: int, entry_bytes: int) -> tuple[list[int], list[int]]:
+def chunk_edges(blocks: int, entry_bytes: float) -> tuple[list[int], list[int]]:
     """Where the chunks of both halves begin, and the ends; equally many of each."""
     first = blocks // 2
-    chunks = max(1, min(first, -(-(blocks - first) * entry_bytes // CHUNK_BYTES)))
+    wanted = math.ceil((blocks - first) * entry_bytes / CHUNK_BYTES)
+    chunks = max(1, min(first, wanted))
     upper = bounds(blocks - first, chunks)
     return bounds(first, chunks), [first + edge for edge in upper]
 

@@ -222,7 +222,7 @@ def _rounds(rank: int, problem: Problem, *, reusing: bool) -> list[Round]:
 
     def sizes(_: int) -> Load:
         likely, most = min(k, total.likely / P), min(k, total.most)
-        return Numbers(0, likely, most, N, each=min(8, problem.entry_bytes))
+        return Numbers(0, likely, most, N, each=max(4, min(8, int(problem.entry_bytes))))
 
     rounds = allgather.cost(rank, P, lambda _: greeting)
     sends = tuple(

@@ -5,6 +5,7 @@ Up to a piece's length, a range is one message.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 PIECE_BYTES = 1 << 20
 
 
-def edges_of(blocks: int, entry_bytes: int) -> list[int]:
+def edges_of(blocks: int, entry_bytes: float) -> list[int]:
     """Where the pieces of a range begin, and its end."""
-    count = -(-blocks * entry_bytes // PIECE_BYTES)
+    count = math.ceil(blocks * entry_bytes / PIECE_BYTES)
     return bounds(blocks, max(1, min(blocks, count)))
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..arguments import seconds_to_wait
 from ..collectives import ALLREDUCES, Network, Problem
+from ..collectives.auto import estimate
+from ..collectives.sharing import shared
 from ..communicator import Communicator
-from ..transport import Stats
+from ..transport import Nodes, Stats
 from .presets import network as by_name
 from .probe import probe
 from .simulation import Budget, Kept, Simulation
@@ -81,18 +83,20 @@ def simulate(
     from ..transport.cluster import Cluster, Work  # greenlets, where they are used
     from ..transport.links import Links
 
-    links = Links(
-        ranks, _link(model), _link(by_name(inside)), ranks_per_node, _slow(slow, ranks)
-    )
+    near = _link(by_name(inside))
+    links = Links(ranks, _link(model), near, ranks_per_node, _slow(slow, ranks))
+    nodes = Nodes(tuple(rank // ranks_per_node for rank in range(ranks)), near)
+    model = shared(model, ranks_per_node)
     work = Work(model.coded, model.merged, model.written, partial(_native, model))
     delay = None if stragglers is None else stragglers.delays(seed)
     cluster = Cluster(links, work, _speeds(speed, ranks), delay)
-    return _run(fn, cluster, model, seconds_to_wait(timeout), trace)
+    return _run(fn, cluster, nodes, model, seconds_to_wait(timeout), trace)
 
 
 def _run(
     fn: Callable[[Communicator], T],
     cluster: Cluster,
+    nodes: Nodes,
     model: Network,
     timeout: float,
     events: int,
@@ -110,6 +114,7 @@ def _run(
 
     def body(rank: int) -> None:
         transport = VirtualTransport(team, rank, timeout)
+        transport.nodes = nodes
         stats = Stats(clock=transport.now)
         if events:
             stats.trace = timelines[rank] = Kept(transport, budget)
@@ -148,10 +153,10 @@ def _link(model: Network) -> Link:
     return Link(model.latency, model.message, model.byte)
 
 
-def _native(model: Network, ranks: int, values: int, each: int) -> float:
+def _native(model: Network, nodes: Nodes, values: int, each: int) -> float:
     """What a dense allreduce of the engine would take, by its declared cost."""
-    problem = Problem(values, each, (values,) * ranks)
-    return model.seconds(ALLREDUCES["native"].cost(0, problem), each)
+    problem = Problem(values, each, (values,) * len(nodes.of), nodes)
+    return estimate("native", ALLREDUCES["native"], problem, model).seconds
 
 
 def _speeds(

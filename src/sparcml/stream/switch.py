@@ -12,7 +12,7 @@ from .stream import Stream
 INDEX_BYTES = 4
 
 
-def dense_is_smaller(nnz: int, blocks: int, entry_bytes: int) -> bool:
+def dense_is_smaller(nnz: int, blocks: int, entry_bytes: float) -> bool:
     """Whether nnz entries take at least as many bytes sparse as dense."""
     return nnz * (INDEX_BYTES + entry_bytes) >= blocks * entry_bytes
 

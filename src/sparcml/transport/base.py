@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .control import Control
+from .nodes import Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,6 +71,7 @@ class Transport(ABC):
         self.control = Control(self)
         self.family: list[Transport] = [self]  # this rank's ends made from one another
         self.labels = list(range(size))  # what ranks are called in messages: the world's
+        self.nodes = Nodes((0,) * size)
         self.channel = "0"  # the same name on all ranks, another for each duplicate
         self._adopted = 0
 
@@ -112,8 +114,10 @@ class Transport(ABC):
     def release(self) -> None:
         """Give the engine's resources back; called once."""
 
-    def adopt(self, child: _T) -> _T:
-        """Take a duplicate or a group into the family: they fail together."""
+    def adopt(self, child: _T, members: Sequence[int]) -> _T:
+        """Take a group of these ranks into the family: they fail together."""
+        child.labels = [self.labels[member] for member in members]
+        child.nodes = self.nodes.among(members)
         self._adopted += 1
         child.channel = f"{self.channel}.{self._adopted}"
         child.family = self.family

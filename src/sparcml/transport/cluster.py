@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .clock import Strand
     from .links import Links
+    from .nodes import Nodes
     from .virtual import VirtualTransport
 
 SHOWN = 8  # of the ranks that wait, in an error message
@@ -27,13 +28,13 @@ class Work:
         coded: To code and decode it.
         merged: To bring a sparse one into a sum.
         written: To write a dense one.
-        native: Seconds of the engine's own allreduce, of (ranks, values, bytes a value).
+        native: Seconds of the engine's own allreduce, of (nodes, values, bytes a value).
     """
 
     coded: float
     merged: float
     written: float
-    native: Callable[[int, int, int], float]
+    native: Callable[[Nodes, int, int], float]
 
 
 class Cluster:

@@ -132,6 +132,11 @@ class Counting:
     def __init__(self, transport: Transport, stats: Stats) -> None:
         self.transport = transport
         self.stats = stats
+        self.rank, self.size = transport.rank, transport.size
+
+    def label(self, rank: int) -> int:
+        """What a rank is called in messages."""
+        return self.transport.labels[rank]
 
     def isend(self, peer: int, message: Message, turn: int | None = None) -> Pending:
         """As the transport's."""
@@ -177,3 +182,43 @@ class Counting:
             if len(message):
                 self.stats.count_received(len(message))
             yield message
+
+
+class Members(Counting):
+    """The same between some of the ranks, which count from 0 among themselves.
+
+    Args:
+        link: Between all.
+        ranks: Who they are, in their order.
+        first: The number of their first round, for traces.
+    """
+
+    def __init__(self, link: Counting, ranks: Sequence[int], first: int = 0) -> None:
+        super().__init__(link.transport, link.stats)
+        self.rank, self.size = ranks.index(link.rank), len(ranks)
+        self._ranks, self._first = ranks, first
+
+    def label(self, rank: int) -> int:
+        """What a rank is called in messages."""
+        return super().label(self._ranks[rank])
+
+    def isend(self, peer: int, message: Message, turn: int | None = None) -> Pending:
+        """As the transport's."""
+        return super().isend(self._ranks[peer], message, self._later(turn))
+
+    def irecv(self, peer: int) -> Pending:
+        """As the transport's."""
+        return super().irecv(self._ranks[peer])
+
+    def finish(self, pending: Pending, turn: int | None = None) -> Message:
+        """As between all."""
+        return super().finish(pending, self._later(turn))
+
+    def finish_each(
+        self, pendings: Sequence[Pending], turn: int | None = None
+    ) -> Iterator[Message]:
+        """As between all."""
+        return super().finish_each(pendings, self._later(turn))
+
+    def _later(self, turn: int | None) -> int | None:
+        return None if turn is None else self._first + turn

@@ -161,8 +161,7 @@ class MpiTransport(Transport):
 
     def duplicate(self) -> MpiTransport:
         copy = MpiTransport(self.comm, self.timeout)
-        copy.labels = self.labels
-        return self.adopt(copy)
+        return self.adopt(copy, range(self.size))
 
     def split(self, members: Sequence[int]) -> MpiTransport:
         group = self.comm.Split(members[0], list(members).index(self.rank))
@@ -170,8 +169,7 @@ class MpiTransport(Transport):
             part = MpiTransport(group, self.timeout)
         finally:
             group.Free()
-        part.labels = [self.labels[member] for member in members]
-        return self.adopt(part)
+        return self.adopt(part, members)
 
     def release(self) -> None:
         if MPI.Is_finalized():

@@ -157,8 +157,7 @@ class ThreadTransport(Transport):
         self._calls += 1
         world = self._world.child((self._calls, *members), len(members))
         child = ThreadTransport(world, list(members).index(self.rank), self.timeout)
-        child.labels = [self.labels[member] for member in members]
-        return self.adopt(child)
+        return self.adopt(child, members)
 
     def release(self) -> None:
         """Nothing to give back: the garbage collector has it."""

@@ -173,8 +173,7 @@ class TorchTransport(Transport):
         store = dist.PrefixStore(name, self._store)
         rank = list(members).index(self.rank)
         child = TorchTransport(store, rank, len(members), self.timeout)
-        child.labels = [self.labels[member] for member in members]
-        return self.adopt(child)
+        return self.adopt(child, members)
 
     def release(self) -> None:
         Farewell.of_this_process().transports.discard(self)

@@ -163,7 +163,7 @@ class VirtualTransport(Transport):
         meeting = team.meetings.setdefault(number, Meeting(self.size))
         if meeting.bring(self.rank, array, op):
             work = self.cluster.work
-            seconds = work.native(self.size, array.size, array.itemsize)
+            seconds = work.native(self.nodes, array.size, array.itemsize)
             meeting.ready = self._clock.now + seconds
             for rank in range(self.size):
                 team.wake(rank)
@@ -199,8 +199,7 @@ class VirtualTransport(Transport):
         self._groups += 1
         team = self._team.child((self._groups, *members), len(members))
         child = VirtualTransport(team, list(members).index(self.rank), self.timeout)
-        child.labels = [self.labels[member] for member in members]
-        return self.adopt(child)
+        return self.adopt(child, members)
 
     def release(self) -> None:
         """Nothing to give back: the garbage collector has it."""
