@@ -16,7 +16,7 @@ from typing import Any
 from sparcml.cli.bench.report import label
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "network.md")
 RESULTS = ROOT / "benchmarks" / "results"
 SECTION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -33,7 +33,11 @@ def newest(name: str, results: Path = RESULTS) -> Any:
 def measured(name: str) -> Any:
     """The same, for a table that must be there."""
     if (found := newest(name)) is None:
-        target = "bench-cluster" if name.startswith(("cluster", "overlap")) else "bench"
+        target = (
+            "bench-cluster"
+            if name.startswith(("cluster", "overlap", "predict"))
+            else "bench"
+        )
         raise SystemExit(f"tables: no file called DATE-{name}.json; run: make {target}")
     return found
 
@@ -72,6 +76,8 @@ COMMANDS = {
     "compress": "sparcml bench compress",
     "overlap": "python benchmarks/run_overlap.py",
     "simulate": "python benchmarks/run_simulate.py",
+    "predict-1gbit": "sparcml run -n 8 --network 1gbit benchmarks/run_predict.py",
+    "predict-100mbit": "sparcml run -n 8 --network 100mbit benchmarks/run_predict.py",
 }
 
 
@@ -89,6 +95,8 @@ def section(name: str) -> str:
         "compress": compress,
         "overlap": overlap,
         "simulate": simulate,
+        "predict-1gbit": predict,
+        "predict-100mbit": predict,
     }
     make = special.get(name, allreduce)
     keys = ("date", "commit", "cpu", "isa", "numpy", "mpi", "torch")
@@ -225,6 +233,40 @@ def simulate(rows: list[Row]) -> str:
         for row in rows
     ]
     return markdown(head, lines)
+
+
+def predict(rows: list[Row]) -> str:
+    """One line a kind of vector: what `auto` took, and how far off predictions were."""
+    head = ["values", "stored", "auto takes", "auto (ms)", "best", "best (ms)"]
+    head += ["predictions within 25 % or 3 ms", "furthest off", "predicted / measured"]
+    lines = []
+    for size, density in dict.fromkeys((row["size"], row["density"]) for row in rows):
+        here = [r for r in rows if (r["size"], r["density"]) == (size, density)]
+        (auto,) = (row for row in here if row["algorithm"] == "auto")
+        named = [row for row in here if row is not auto]
+        # Ok-TopK leaves sums out: it is predicted, but no choice.
+        best = min((r for r in named if r["algorithm"] != "oktopk"), key=lambda r: r["p50"])
+        worst = max(named, key=lambda r: abs(r["predicted"] / r["p50"] - 1))
+        near = sum(close(row["predicted"], row["p50"], 0.25, 3e3) for row in named)
+        lines.append(
+            [
+                f"{size / 2**20:g} M",
+                f"{density:g} %",
+                auto["chosen"],
+                f"{auto['p50'] / 1e3:.1f}",
+                best["algorithm"],
+                f"{best['p50'] / 1e3:.1f}",
+                f"{near} of {len(named)}",
+                worst["algorithm"],
+                f"{worst['predicted'] / worst['p50']:.2f}",
+            ]
+        )
+    return markdown(head, lines)
+
+
+def close(a: float, b: float, share: float, least: float) -> bool:
+    """Whether a is within that share of b, or differs by no more than the least."""
+    return abs(a - b) <= max(share * b, least)
 
 
 def shown(value: Any, spec: str = "") -> str:

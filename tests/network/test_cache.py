@@ -103,8 +103,8 @@ def broken():
     yield "no json", "{"
     yield "a list", "[]"
     yield "deep", "[" * 100_000
-    yield "another version", json.dumps(good | {"sparcml network": 2})
-    yield "nothing in it", json.dumps({"sparcml network": 1})
+    yield "another version", json.dumps(good | {"sparcml network": 3})
+    yield "nothing in it", json.dumps({"sparcml network": 2})
     yield "no hosts", json.dumps(good | {"hosts": None})
     yield "negative", json.dumps(good | {"network": good["network"] | {"byte": -1}})
     yield "not a number", json.dumps(good | {"network": good["network"] | {"byte": "x"}})

@@ -1,5 +1,8 @@
 """`sparcml probe`: measure the network of a job's ranks, and keep it for later jobs."""
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -14,6 +17,7 @@ ALONE = (
     "sparcml probe: a network has at least 2 ranks; start it on several, here with: "
     "sparcml run -n 4 -m sparcml probe (or under mpiexec or torchrun)"
 )
+POOR = 0.5  # a fit that is off by more is not kept unasked
 # Cost: (unit, seconds to unit, meaning)
 ROWS = {
     "latency": ("µs", 1e6, "a message, until it is there"),
@@ -30,14 +34,21 @@ def probe(
         bool, typer.Option("--json", help="Print the measurement as JSON.")
     ] = False,
     kept: Annotated[
-        bool, typer.Option("--keep/--no-keep", help="Keep it for later jobs.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--keep/--no-keep", help="Keep it for later jobs, as is usual if it fits well."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Messages and kernels only, no whole sums.")
+    ] = False,
 ) -> None:
     """Measure the network between the ranks of a job, and how fast they compute."""
     found: list[Measurement] = []
 
     def once(transport: Transport) -> Measurement:
-        found.append(measure(transport))
+        with _progress(transport) as progress:
+            found.append(measure(transport, quick=quick, progress=progress))
         return found[0]
 
     try:
@@ -53,12 +64,31 @@ def probe(
         _report(found[0], as_json=as_json, kept=kept)
 
 
-def _report(found: Measurement, *, as_json: bool, kept: bool) -> None:
+@contextmanager
+def _progress(transport: Transport) -> Iterator[Callable[[str], object]]:
+    """Rank 0 says what it is at, on a terminal."""
+    if transport.rank or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("measuring") as status:
+        yield lambda step: status.update(f"measuring {step}")
+
+
+def _report(found: Measurement, *, as_json: bool, kept: bool | None) -> None:
     if as_json:
         typer.echo(found.to_json())
     else:
         _show(found)
-    if not kept:
+    if kept is None and found.worst > POOR:
+        typer.echo(
+            f"sparcml probe: not kept, since times differ by {found.worst:.0%} from what "
+            f"fits them: measure again when nothing else runs, or use --keep",
+            err=True,
+        )
+        return
+    if kept is False:
         return
     try:
         where = keep(found)
@@ -92,6 +122,9 @@ def _show(found: Measurement) -> None:
         )
     Console(highlight=False).print(table)
     typer.echo(f"\n{_rate(found)}\ntimes of messages fit within {found.misfit:.0%}")
+    if found.sums:
+        each = ", ".join(f"{name} {off:.0%}" for name, off in found.sums.items())
+        typer.echo(f"times of sums fit within: {each}")
 
 
 def _rate(found: Measurement) -> str:

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .cost import Problem
-from .sharing import node_seconds
+from .declared import Declared
+from .tuning import tuned_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -152,30 +153,6 @@ def estimate(
     name: str, algorithm: Algorithm, problem: Problem, network: Network
 ) -> Estimate:
     """What an algorithm costs the rank or node with most to do."""
-    # Ranks differ by folding, rounding of ranges, places in trees, and what they bring: a
-    # few show it, the one that brings most and those it talks to among them.
-    P = problem.ranks
-    busiest = problem.nnz.index(max(problem.nnz))
-    some = {0, 1, P // 2, P - 1, busiest, min(busiest ^ 1, P - 1)}
-    ranks = range(P) if P <= 16 else sorted(some)
-    entry = problem.entry_bytes
-    cost = algorithm.again or algorithm.cost
-    nodes = problem.nodes
-    if nodes is None or not nodes.is_hierarchy:
-        costs = [cost(rank, problem) for rank in ranks]
-        seconds = max(network.seconds(rounds, entry) for rounds in costs)
-    else:
-        groups = sorted({nodes.mates(rank) for rank in ranks})
-        each = [[cost(rank, problem) for rank in mates] for mates in groups]
-        seconds = max(
-            node_seconds(network, nodes, mates, of_node, entry)
-            for mates, of_node in zip(groups, each, strict=True)
-        )
-        costs = [rounds for of_node in each for rounds in of_node]
-    return Estimate(
-        name,
-        max(sum(r.messages() for r in rounds) for rounds in costs),
-        max(sum(r.likely_nbytes(entry) for r in rounds) for rounds in costs),
-        seconds,
-        algorithm.lossy,
-    )
+    declared = Declared(algorithm, problem)
+    seconds = tuned_seconds(network, name, declared.nbytes, declared.seconds)
+    return Estimate(name, declared.messages, declared.nbytes, seconds, algorithm.lossy)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..transport import Nodes
+    from .tuning import Tuned
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,8 @@ class Network:
     coded: float = 2e-9  # an entry that is coded and decoded
     merged: float = 3.5e-9  # a sparse entry that goes through an addition
     written: float = 0.5e-9  # a value of a dense vector
+    burst: float = 0.0  # bytes that a rested link lets pass at once
+    tuned: tuple[Tuned, ...] = ()  # what algorithms really take, as far as measured
     origin: str = field(default="assumed", compare=False)  # for people
 
     def seconds(self, rounds: Sequence[Round], entry_bytes: float) -> float:

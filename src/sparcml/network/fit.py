@@ -32,23 +32,32 @@ class Fit:
     misfit: float
 
 
-def least_squares(counts: Sequence[Sequence[float]], seconds: Sequence[float]) -> Fit:
+def least_squares(
+    counts: Sequence[Sequence[float]], seconds: Sequence[float], trust: float = 0.0
+) -> Fit:
     """Costs with which counts @ costs is about `seconds`.
 
     Args:
         counts: How many of each thing a sample had.
         seconds: What it took, more than nothing.
+        trust: How strongly costs are held near 1, where samples leave them open; as if
+            a sample that consists of one of each weighed that much.
     """
     time = np.asarray(seconds, np.float64)
     if not (np.isfinite(time).all() and (time > 0).all()):
         raise ValueError("fit: every sample must have taken some time")
     rows = np.asarray(counts, np.float64) / time[:, None]
+    samples = len(rows)
+    wanted = np.ones(samples)
+    if trust:
+        rows = np.vstack([rows, trust * np.eye(rows.shape[1])])
+        wanted = np.append(wanted, np.full(rows.shape[1], trust))
     # Columns of very different size would lose digits.
     scale = np.abs(rows).max(axis=0)
     scale[scale == 0] = 1
     rows = rows / scale
-    costs, free = _not_negative(rows)
-    misses = rows @ costs - 1
+    costs, free = _not_negative(rows, wanted)
+    misses = (rows @ costs - wanted)[:samples]
     errors = _errors(rows, free, misses)
     return Fit(
         tuple((costs / scale).tolist()),
@@ -57,12 +66,14 @@ def least_squares(counts: Sequence[Sequence[float]], seconds: Sequence[float]) -
     )
 
 
-def _not_negative(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:
+def _not_negative(
+    rows: NDArray[np.float64], wanted: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], list[int]]:
     """Costs of relative samples, and which of them are free to be anything."""
     free = list(range(rows.shape[1]))
     while True:
         costs = np.zeros(rows.shape[1])
-        costs[free] = np.linalg.lstsq(rows[:, free], np.ones(len(rows)), rcond=None)[0]
+        costs[free] = np.linalg.lstsq(rows[:, free], wanted, rcond=None)[0]
         lowest = int(costs.argmin())
         if costs[lowest] >= 0:
             return costs, free
@@ -73,7 +84,7 @@ def _errors(
     rows: NDArray[np.float64], free: list[int], misses: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     errors = np.zeros(rows.shape[1])
-    spare = max(1, len(rows) - len(free))
+    spare = max(1, len(misses) - len(free))
     inverse = np.linalg.pinv(rows[:, free].T @ rows[:, free])
     errors[free] = np.sqrt(inverse.diagonal() * (misses @ misses) / spare)
     return errors

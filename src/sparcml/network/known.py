@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..collectives import Network
+from ..collectives.tuning import Tuned
 from .cache import NONE, kept, told
 from .share import hosts, share
 
@@ -31,6 +32,7 @@ def known(transport: Transport, assumed: Network) -> Network:
     facts = json.loads(share(transport, answer))
     if "error" in facts:
         raise ValueError(facts["error"])
+    facts["tuned"] = tuple(Tuned(*row) for row in facts["tuned"])
     return Network(**facts)
 
 

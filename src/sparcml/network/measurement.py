@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from ..collectives import Network
+from ..collectives.tuning import Tuned
 
-VERSION = 1
-COSTS = tuple(f.name for f in fields(Network) if f.name != "origin")
+VERSION = 2
+COSTS = tuple(f.name for f in fields(Network) if f.type == "float" and f.name != "burst")
+MOST_BURST = 1 << 40  # bytes
+MOST_WEIGHT = 1e6
 MOST = 60.0  # seconds that nothing exceeds, unless a file is broken
 
 
@@ -28,6 +31,8 @@ class Measurement:
         hosts: The machines, sorted.
         ranks: How many.
         measured: When, in seconds since 1970.
+        sums: How far the predicted times of each algorithm were off, typically and
+            relatively; empty if no sums were measured.
     """
 
     network: Network
@@ -38,11 +43,17 @@ class Measurement:
     hosts: tuple[str, ...]
     ranks: int
     measured: float
+    sums: dict[str, float] = field(default_factory=dict)
 
     @property
     def age(self) -> float:
         """Seconds since then."""
         return max(0.0, time.time() - self.measured)
+
+    @property
+    def worst(self) -> float:
+        """The largest misfit."""
+        return max(self.misfit, *self.sums.values(), 0.0)
 
     def named(self) -> Network:
         """The network, saying where it comes from."""
@@ -76,7 +87,10 @@ def from_json(text: str) -> Measurement:
 
 
 def _read(facts: dict[str, Any]) -> Measurement:
-    costs: dict[str, Any] = {name: _cost(name, facts["network"][name]) for name in COSTS}
+    network = facts["network"]
+    costs: dict[str, Any] = {name: _cost(name, network[name]) for name in COSTS}
+    costs["burst"] = _number("burst", network["burst"], MOST_BURST)
+    costs["tuned"] = tuple(_tuned(*row) for row in network["tuned"])
     hosts, engine = facts["hosts"], facts["engine"]
     if not isinstance(engine, str) or not all(isinstance(h, str) for h in hosts):
         raise TypeError("engine and hosts must be names")
@@ -89,13 +103,25 @@ def _read(facts: dict[str, Any]) -> Measurement:
         tuple(hosts),
         int(facts["ranks"]),
         _time(facts["measured"]),
+        {str(k): float(v) for k, v in facts["sums"].items()},
     )
 
 
+def _tuned(algorithm: object, *weights: object) -> Tuned:
+    start, *rest = (
+        _number(f"weights of {algorithm}", weight, MOST_WEIGHT) for weight in weights
+    )
+    return Tuned(str(algorithm), start, *rest)
+
+
 def _cost(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MOST:
+    return _number(f"seconds of {name}", value, MOST)
+
+
+def _number(name: str, value: object, most: float) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < most:
         return float(value)
-    raise ValueError(f"{name} must be seconds from 0 to {MOST:g}, got {value!r}")
+    raise ValueError(f"{name} must be from 0 to {most:g}, got {value!r}")
 
 
 def _time(value: object) -> float:

@@ -2,12 +2,13 @@
 
 First two ranks alone: a message goes back and forth. Then all at once, as in collectives:
 each sends to the rank half the way round, one or several messages of several sizes. Every
-sample is a median; costs are fitted to all of them.
+sample is a median; costs are fitted to all of them. Then whole sums: see `tune`.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from math import gcd
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,12 @@ from .fit import Fit, least_squares
 from .measurement import Measurement, from_json
 from .share import hosts, share
 from .speeds import speeds
+from .tune import Sample, samples, tune
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..transport import Message, Transport
+    from ..transport import Message, Nodes, Transport
 
 SIZES = (0, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)  # bytes
 LONG = 1 << 18
@@ -33,20 +35,46 @@ FEWEST, MOST = 3, 50  # times that a sample is taken
 LONGEST_TURN = 8  # steps
 
 
-def probe(transport: Transport) -> Measurement:
-    """Measure the network of these ranks; all call it, and get what rank 0 has found."""
+def probe(
+    transport: Transport,
+    *,
+    quick: bool = False,
+    progress: Callable[[str], object] = lambda _: None,
+) -> Measurement:
+    """Measure the network of these ranks; all call it, and get what rank 0 has found.
+
+    Args:
+        transport: Between the ranks, while nothing else is under way.
+        quick: Leave out the sums, which take most of the time.
+        progress: Is told what is measured next.
+    """
     if transport.size < 2:
         raise ValueError("probe: a network has at least 2 ranks, this job has 1")
     buffer = np.zeros(max(SIZES), np.uint8)
+    progress("messages")
     alone = _alone(transport, buffer)
     together = _together(transport, buffer)
     transport.barrier()
+    progress("kernels")
     work = speeds(transport)
     places = hosts(transport)
-    found = b""
-    if transport.rank == 0:
-        found = _measurement(transport, alone, together, work, places).to_json().encode()
-    return from_json(share(transport, found).decode())
+    found = _told(transport, _measurement(transport, alone, together, work, places))
+    if quick or transport.counts_work:  # in a simulation, sums take what they declare
+        return found
+    sums = samples(transport, found.network, progress)
+    return _told(transport, _tuned(found, sums, transport.nodes))
+
+
+def _told(transport: Transport, found: Measurement) -> Measurement:
+    """Rank 0's, on every rank."""
+    told = found.to_json().encode() if transport.rank == 0 else b""
+    return from_json(share(transport, told).decode())
+
+
+def _tuned(found: Measurement, sums: list[Sample], nodes: Nodes) -> Measurement:
+    tuning = tune(sums, found.network, nodes)
+    network = replace(found.network, burst=tuning.burst, tuned=tuning.tuned)
+    return replace(found, network=network, sums=tuning.misfits)
 
 
 def _measurement(
