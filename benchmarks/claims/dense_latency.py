@@ -48,8 +48,8 @@ def costs(algorithm: str, ranks: int, size: int) -> list[Any]:
     """The declared rounds of some ranks: ends, middle, and places inside of a tree."""
     problem = Problem(size, 4, (size,) * ranks)
     some = {0, 1, 2, ranks // 2, ranks - 1}
-    cost = ALLREDUCES[algorithm].cost
-    return [cost(rank, problem) for rank in sorted(some & set(range(ranks)))]
+    rounds = ALLREDUCES[algorithm].rounds
+    return [rounds(rank, problem) for rank in sorted(some & set(range(ranks)))]
 
 
 def model(algorithm: str, ranks: int) -> Row:
@@ -106,10 +106,9 @@ def _modelled(at: dict[tuple[str, str, int], Row]) -> str:
     return (
         f"Modelled, with {ring['latency_us']:.0f} us a message and {ring['byte_ns']:.1f} ns "
         f"a byte (machines on 1 Gbit/s). *Chain*: the longest chain of messages. "
-        f"*Declared*: the tree's schedule has two rounds a link, so that chunks of a long "
-        f"vector follow each other closely; the declared cost pays each of these 4 log2 P "
-        f"- 1 rounds and every message in it, which is too much for a single chunk. For "
-        f"the ring and recursive doubling both are the same.\n\n{markdown(head, lines)}"
+        f"*Declared*: in most rounds a rank of the tree receives from two others, or sends "
+        f"to two, and the second message waits for the first. For the ring and recursive "
+        f"doubling both are the same.\n\n{markdown(head, lines)}"
     )
 
 

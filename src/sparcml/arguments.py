@@ -129,9 +129,9 @@ def coded(problem: Problem, block: int, quantizer: Quantizer) -> Problem:
 
 
 @lru_cache(maxsize=256)
-def coded_bytes(block: int, quantizer: Quantizer) -> int:
+def coded_bytes(block: int, quantizer: Quantizer) -> float:
     """What the values of an entry take, coded."""
-    return max(1, quantizer.nbytes(1024 * block) // 1024)
+    return quantizer.nbytes(1024 * block) / 1024
 
 
 def copied_if_alone(x: Stream, ranks: int) -> Stream:

@@ -161,6 +161,18 @@ def test_chunks_follow_each_other(P):
     assert len(cost) == 40 + 4 * height - 2
 
 
+@pytest.mark.parametrize("P", [2, 3, 7, 8, 12])
+@pytest.mark.parametrize("size", [2, 5 * CHUNK_BYTES])
+def test_estimates_of_the_tree_count_the_same_messages(P, size):
+    tree, problem = ALLREDUCES["double_binary_tree"], Problem(size, 4, (size,) * P)
+    for rank in range(P):
+        whole, few = tree.cost(rank, problem), tree.rounds(rank, problem)
+        assert len(few) <= 2 * two_trees(P)[0].height + 1
+        assert sum(r.messages() for r in few) == sum(r.messages() for r in whole)
+        nbytes = [sum(r.likely_nbytes(4) for r in rounds) for rounds in (few, whole)]
+        assert nbytes[0] == pytest.approx(nbytes[1], rel=1e-9)
+
+
 @pytest.mark.parametrize("ranks", range(2, 65))
 def test_two_trees(ranks):
     trees = two_trees(ranks)

@@ -91,7 +91,8 @@ def test_a_slow_rank_adds_more_slowly():
     network = Network(1e-3, 1e-4, 1e-6, coded=0.0, merged=0.0, written=1e-6)
     usual = sparcml.simulate(work, 2, network).seconds
     sim = sparcml.simulate(work, 2, network, speed={1: 0.5})
-    assert sim.rank_seconds == pytest.approx((usual, usual + 1e-3))
+    # It copies a thousand values to the wire, and from it, and adds them.
+    assert sim.rank_seconds == pytest.approx((usual, usual + 3e-3))
 
 
 def test_messages_are_passed_by_reference_and_read_only():

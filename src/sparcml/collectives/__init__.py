@@ -39,6 +39,7 @@ class Algorithm:
         lossy: Leaves entries out, and `auto` leaves it out; sum and mean only.
         again: The cost of most later calls, where they reuse what the first one found.
         nested: For nodes with several ranks; elsewhere `auto` leaves it out.
+        brief: The cost in fewer rounds, which also says what goes on at the same time.
     """
 
     run: Callable[[Call, Stream], Stream]
@@ -48,6 +49,11 @@ class Algorithm:
     lossy: bool = False
     again: Callable[[int, Problem], list[Round]] | None = None
     nested: bool = False
+    brief: Callable[[int, Problem], list[Round]] | None = None
+
+    def rounds(self, rank: int, problem: Problem) -> list[Round]:
+        """What estimates go by."""
+        return (self.brief or self.again or self.cost)(rank, problem)
 
 
 ALLREDUCES = {
@@ -75,7 +81,10 @@ ALLREDUCES = {
         halving_doubling.halving_doubling, halving_doubling.cost, dense=True
     ),
     "double_binary_tree": Algorithm(
-        double_binary_tree.double_binary_tree, double_binary_tree.cost, dense=True
+        double_binary_tree.double_binary_tree,
+        double_binary_tree.cost,
+        dense=True,
+        brief=double_binary_tree.brief,
     ),
     "ssar_ring": Algorithm(ssar_ring.ssar_ring, ssar_ring.cost),
     "oktopk": Algorithm(

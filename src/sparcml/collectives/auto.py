@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from .bound import bound
 from .cost import Problem
 from .declared import Declared
 from .tuning import tuned_seconds
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .cost import Network
 
 MOST = 4096  # forecasts that are kept
+NEAR = 1.03  # estimates that differ by less may be the same
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,27 @@ class Explanation:
     network: Network
     estimates: tuple[Estimate, ...]  # the best first
     choice: str  # the algorithm that `auto` takes
+    bound: float  # seconds that no sum could do with less
+    lossy_bound: float  # the same for its largest entries alone
+
+    def percent(self, estimate: Estimate) -> float:
+        """Of its time, what no algorithm could do without."""
+        least = self.lossy_bound if estimate.lossy else self.bound
+        return 100 * least / estimate.seconds if estimate.seconds else 100.0
 
     def __str__(self) -> str:
         p = self.problem
         density = max(p.nnz) / p.blocks if p.blocks else 1.0
         lines = [
             (
-                f"{p.ranks} ranks, {p.blocks} entries of {p.entry_bytes} bytes, at most "
+                f"{p.ranks} ranks, {p.blocks} entries of {p.entry_bytes:.4g} bytes, at most "
                 f"{max(p.nnz)} stored on a rank ({density:.3%})"
             ),
-            f"{'algorithm':24} {'messages':>8} {'bytes':>13} {'ms':>10}",
+            f"{'algorithm':24} {'messages':>8} {'bytes':>13} {'ms':>10} {'% of bound':>11}",
         ]
         lines += [
             f"{e.algorithm + ' (lossy)' * e.lossy:24} {e.messages:8d} {e.nbytes:13.0f} "
-            f"{e.seconds * 1e3:10.3f}"
+            f"{e.seconds * 1e3:10.3f} {self.percent(e):11.0f}"
             for e in self.estimates
         ]
         return "\n".join([*lines, self._why()])
@@ -86,7 +95,8 @@ def explain(
         key=_seconds,
     )
     choice = choose(problem, network, tuple(algorithms))
-    return Explanation(problem, network, tuple(estimates), choice)
+    bounds = (bound(problem, network, lossy=lossy) for lossy in (False, True))
+    return Explanation(problem, network, tuple(estimates), choice, *bounds)
 
 
 @lru_cache(maxsize=256)  # training steps repeat themselves
@@ -95,8 +105,8 @@ def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
 
     The dense algorithms of ours are left out. Engines have them too, use each where it is
     best, and code nothing: `native` stands for all, and no small difference between the
-    guess at it and our own counts can displace it. What loses entries is for the caller
-    to ask for.
+    guess at it and our own counts displaces it. What loses entries is for the caller to
+    ask for.
     """
     from . import ALLREDUCES
 
@@ -104,7 +114,9 @@ def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
     able = [(name, a) for name, a in able if not (a.dense or a.lossy)]
     able = [(name, a) for name, a in able if _has_levels(problem) or not a.nested]
     estimates = [estimate(name, a, problem, network) for name, a in able]
-    return min(estimates, key=_seconds).algorithm
+    best = min(estimates, key=_seconds)
+    near = [e for e in estimates if e.seconds <= NEAR * best.seconds]
+    return next((e for e in near if e.algorithm == "native"), best).algorithm
 
 
 class Forecast:

@@ -226,7 +226,7 @@ class Call:
         with self._decoding(message, source, turn), self.reading(source):
             header = self._opened(message, source, turn)
             if source != self.rank:
-                self.worked(coded=header.nnz)  # the sender's share in it as well
+                self._coded(header)
             fill = neutral(self.op)
             return wire.decode(message, fill, header=header, blocks=blocks, as_held=as_held)
 
@@ -243,8 +243,16 @@ class Call:
         with self._decoding(message, source, turn), self.reading(source):
             header = self._opened(message, source, turn)
             if source != self.rank:
-                self.worked(coded=header.nnz, written=blocks)
+                self._coded(header)
+                self.worked(written=blocks)
             wire.decode_into(whole, start, message, header, blocks)
+
+    def _coded(self, header: wire.Header) -> None:
+        """What a message took, at its sender too: values without gaps are only copied."""
+        if not header.index_bytes:
+            self.worked(written=2 * header.nnz)
+        else:
+            self.worked(coded=header.nnz)
 
     def _decoding(
         self, message: Message, source: int, turn: int

@@ -45,6 +45,11 @@ class Load:
     most: int
     blocks: int
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether it has no gaps, so that there are no places to code."""
+        return self.likely >= self.blocks
+
     def part(self, blocks: int) -> Load:
         """So many of its blocks, if its entries are spread evenly."""
         if blocks == self.blocks:
@@ -74,6 +79,11 @@ class Numbers(Load):
 
     each: int
 
+    @property
+    def is_dense(self) -> bool:
+        """They have no places."""
+        return True
+
     def nbytes(self, entry_bytes: int) -> tuple[int, int]:  # noqa: ARG002
         """Bytes on the wire, at least and at most."""
         least, most = (wire.numbers_nbytes(n, self.each) for n in (self.least, self.most))
@@ -96,6 +106,7 @@ class Round:
             sends: to a rank that all others send to, or further up in a tree.
         coded: Whether entries pass through our wire format.
         inside: Whether what it waits for comes from its own node.
+        times: How often all of it happens, each time closely behind the last.
     """
 
     sends: tuple[tuple[int, tuple[Load, ...]], ...] = ()
@@ -104,18 +115,19 @@ class Round:
     waits: tuple[Load, ...] = ()
     coded: bool = True
     inside: bool = False
+    times: int = 1
 
     def messages(self) -> int:
         """How many messages."""
-        return len(self.sends)
+        return self.times * len(self.sends)
 
     def loads(self) -> list[Load]:
-        """What all messages carry."""
+        """What all messages carry, once."""
         return [load for _, loads in self.sends for load in loads]
 
     def likely_nbytes(self, entry_bytes: float) -> float:
         """Bytes sent, likely."""
-        return sum(load.likely_nbytes(entry_bytes) for load in self.loads())
+        return self.times * sum(load.likely_nbytes(entry_bytes) for load in self.loads())
 
 
 def union(problem: Problem, ranks: Iterable[int], blocks: int | None = None) -> Load:
@@ -167,15 +179,22 @@ class Network:
         for turn in rounds:
             sent = turn.likely_nbytes(entry_bytes)
             awaited = sum(load.likely_nbytes(entry_bytes) for load in turn.waits)
-            leaving = sum(load.likely for load in turn.loads())
-            arriving = sum(load.likely for load in turn.waits)
-            messages = max(turn.messages(), len(turn.waits))
+            awaited *= turn.times
+            coding = max(self._coding(turn.loads()), self._coding(turn.waits))
+            messages = max(turn.messages(), turn.times * len(turn.waits))
             if messages:
                 total += self.latency + self.message * (messages - 1)
             total += self.byte * max(sent, awaited)
-            total += self.coded * max(leaving, arriving) * turn.coded
-            total += self.merged * turn.merged + self.written * turn.written
+            work = self.merged * turn.merged + self.written * turn.written
+            total += turn.times * (coding * turn.coded + work)
         return total
+
+    def _coding(self, loads: Iterable[Load]) -> float:
+        """Values without gaps are only copied, to the wire and from it."""
+        return sum(
+            (2 * self.written if load.is_dense else self.coded) * load.likely
+            for load in loads
+        )
 
 
 # Ranks that share one machine's memory and cores: bytes are cheap, and whoever waits for a

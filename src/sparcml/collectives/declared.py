@@ -21,9 +21,9 @@ class Declared:
 
     def __init__(self, algorithm: Algorithm, problem: Problem) -> None:
         self._problem = problem
-        cost = algorithm.again or algorithm.cost
         self._groups = [
-            (mates, [cost(rank, problem) for rank in mates]) for mates in _groups(problem)
+            (mates, [algorithm.rounds(rank, problem) for rank in mates])
+            for mates in _groups(problem)
         ]
 
     def seconds(self, network: Network) -> float:

@@ -16,6 +16,7 @@ Reduction and Scan, Parallel Computing 2009; in NCCL since 2.4.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,11 @@ from ..stream import bounds, split
 from ..stream.parts import blank, put
 from ..stream.switch import densify
 from .cost import Load, Problem, Round, union
-from .trees import UP, Step, schedule, two_trees
+from .trees import UP, Step, Tree, schedule, two_trees
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..stream import Stream
     from ..transport import Message
     from .base import Call
@@ -107,24 +110,68 @@ def chunk_edges(blocks: int, entry_bytes: float) -> tuple[list[int], list[int]]:
 
 def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends and adds or keeps, round by round."""
-    trees = two_trees(problem.ranks)
     edges = chunk_edges(problem.blocks, problem.entry_bytes)
+    carried = _carried(problem)
+    rounds = []
+    for steps in schedule(rank, problem.ranks, len(edges[0]) - 1):
+        spans = [edges[s.half][s.chunk + 1] - edges[s.half][s.chunk] for s in steps]
+        loads = [carried(s, span) for s, span in zip(steps, spans, strict=True)]
+        rounds.append(_round(rank, steps, loads))
+    return rounds
+
+
+def brief(rank: int, problem: Problem) -> list[Round]:
+    """The same for estimates: the way of the first chunk, and all that follow closely.
+
+    That takes a round a link, up and down again. Whether or not this rank has a part in
+    one, the chunk passes somewhere, mostly to two ranks or from two.
+    """
+    edges = chunk_edges(problem.blocks, problem.entry_bytes)
+    chunks, span = len(edges[0]) - 1, edges[1][1] - edges[1][0]
+    carried = _carried(problem)
+    everyone = union(problem, range(problem.ranks), span)
+    pairs = zip(*map(_widths, two_trees(problem.ranks)), strict=True)
+    widths = [max(of_both) for of_both in pairs]
+    links, rounds = [], []
+    first = list(schedule(rank, problem.ranks, 1))[::2]  # none are sent in between
+    for steps, width in zip(first, widths, strict=True):
+        links += steps
+        found = _round(rank, steps, [carried(s, span) for s in steps])
+        waits = (everyone,) * width
+        rounds.append(Round(found.sends, written=width * span, waits=waits))
+    if chunks > 1:
+        rest = _round(rank, links, [carried(s, span) for s in links])
+        rounds.append(replace(rest, times=chunks - 1))
+    return rounds
+
+
+def _round(rank: int, steps: list[Step], loads: list[Load]) -> Round:
+    pairs = list(zip(steps, loads, strict=True))
+    sends = tuple((s.target, (load,)) for s, load in pairs if s.source == rank)
+    waits = tuple(load for s, load in pairs if s.target == rank)
+    return Round(sends, written=sum(load.blocks for load in waits), waits=waits)
+
+
+def _carried(problem: Problem) -> Callable[[Step, int], Load]:
+    """What a step carries of so many blocks."""
+    trees = two_trees(problem.ranks)
 
     @cache  # few of them differ
     def load(half: int, way: int, source: int, blocks: int) -> Load:
         summed = trees[half].below(source) if way == UP else range(problem.ranks)
         return union(problem, summed, blocks)
 
-    def carried(step: Step) -> Load:
-        blocks = edges[step.half][step.chunk + 1] - edges[step.half][step.chunk]
-        return load(step.half, step.way, step.source, blocks)
+    return lambda step, blocks: load(step.half, step.way, step.source, blocks)
 
-    # A chunk passes elsewhere while this rank has nothing to do.
-    idle = (union(problem, range(problem.ranks), edges[1][1] - edges[1][0]),)
-    rounds = []
-    for steps in schedule(rank, problem.ranks, len(edges[0]) - 1):
-        sends = tuple((s.target, (carried(s),)) for s in steps if s.source == rank)
-        waits = tuple(carried(s) for s in steps if s.target == rank)
-        written = sum(load.blocks for load in waits)
-        rounds.append(Round(sends, 0.0, written, waits if steps else idle))
-    return rounds
+
+def _widths(tree: Tree) -> list[int]:
+    """How many messages meet at a rank at most, by links from the leaves and back."""
+    ups, downs = [0] * tree.height, [0] * tree.height
+    for rank, children in enumerate(tree.children):
+        heights = [tree.heights[child] for child in children]
+        for height in heights:
+            ups[height] = max(ups[height], heights.count(height))
+        if children:
+            depth = tree.depths[rank]
+            downs[depth] = max(downs[depth], len(children))
+    return ups + downs

@@ -65,8 +65,15 @@ def node_seconds(
 def _outside(turns: Sequence[Round], mates: Sequence[int]) -> Round:
     """What passes the link of a node in one round."""
     return Round(
-        tuple(send for turn in turns for send in turn.sends if send[0] not in mates),
-        waits=tuple(load for turn in turns if not turn.inside for load in turn.waits),
+        tuple(
+            send
+            for turn in turns
+            for send in turn.sends * turn.times
+            if send[0] not in mates
+        ),
+        waits=tuple(
+            load for turn in turns if not turn.inside for load in turn.waits * turn.times
+        ),
     )
 
 
@@ -75,4 +82,5 @@ def _inside(turn: Round, mates: Sequence[int]) -> Round:
     return Round(
         tuple(send for send in turn.sends if send[0] in mates),
         waits=turn.waits if turn.inside else (),
+        times=turn.times,
     )

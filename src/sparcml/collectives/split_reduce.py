@@ -58,4 +58,8 @@ def cost(rank: int, problem: Problem) -> list[Round]:
         likely = k * span / N if N else 0.0
         load = Load(max(0, k - (N - span)), likely, min(k, span), span)
         sends.append((owner, (load,)))
-    return [Round(tuple(sends), merged=sum(problem.nnz) / P)] if sends else []
+    if not sends:
+        return []
+    # Vectors without gaps are added without merging; the first of them is only copied.
+    dense = sum(k for k in problem.nnz if k == N)
+    return [Round(tuple(sends), (sum(problem.nnz) - dense) / P, max(0, dense - N) / P)]

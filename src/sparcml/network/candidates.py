@@ -6,9 +6,11 @@ The names of methods are only written here: `aggregate` is above this folder.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..collectives import Problem
+from ..collectives.bound import needs
 from .terms import Terms, terms
 
 if TYPE_CHECKING:
@@ -89,28 +91,29 @@ class Candidate:
                 (model.large, self.sent(model), self.each, collective),
                 (model.small, model.small, 4.0, "native"),
             ]
-        if self.ratio == 1 and self.each < 4:
-            # Whole vectors have no indices to code, and are added without merging.
-            network = replace(network, coded=QUANTIZE, merged=network.written)
         total = Terms()
         for values, sent, each, name in parts:
             total += terms(name, ranks, values, sent, each, network)
         return total
 
     def bound(self, model: Model, ranks: int) -> Terms:
-        """What no algorithm could do with less: log2 P latencies, and bytes of values.
+        """What no algorithm could do with less; all sums may share their latencies.
 
-        Every rank receives what the sum has beyond its own entries, and takes part in
-        forming a sum of as many entries as it brings (SparCML, Lemma 5.1).
+        PowerSGD's cannot: its second factor depends on the sum of the first.
         """
-        shared = 2 * (ranks - 1) / ranks
-        steps = math.ceil(math.log2(ranks))
+
+        def of(values: int, sent: int, each: float) -> tuple[int, float]:
+            if not values:
+                return 0, 0.0
+            problem = Problem(values, each, (sent,) * ranks)
+            return needs(problem, lossy=self.lossy)
+
         if self.rank:
-            return Terms(2 * steps, 0, 4 * shared * sum(model.factors(self.rank)))
-        k, N = self.sent(model), model.large
-        filled = k if self.lossy else N * (1 - (1 - k / N) ** ranks)
-        nbytes = self.each * max(shared * k, filled - k) + 4 * shared * model.small
-        return Terms(steps, 0, nbytes)
+            parts = [of(n, n, 4.0) for n in model.factors(self.rank)]
+            return Terms(sum(steps for steps, _ in parts), 0, sum(b for _, b in parts))
+        parts = [of(model.large, self.sent(model), self.each)]
+        parts.append(of(model.small, model.small, 4.0))
+        return Terms(max(steps for steps, _ in parts), 0, sum(b for _, b in parts))
 
 
 def candidates(ratios: tuple[float, ...] = RATIOS) -> tuple[Candidate, ...]:

@@ -69,10 +69,8 @@ def _terms(
 ) -> Terms:
     # All ranks bring as much, so that they differ by rounding alone, and the first has the
     # largest range.
-    problem = Problem(values, max(1, round(each)), (sent,) * ranks)
-    algorithm = ALLREDUCES[collective]
-    cost = algorithm.again or algorithm.cost
-    rounds = cost(0, problem)
+    problem = Problem(values, each, (sent,) * ranks)
+    rounds = ALLREDUCES[collective].rounds(0, problem)
     return Terms(
         LATENCY.seconds(rounds, each),
         MESSAGES.seconds(rounds, each),
