@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .arguments import (
-    candidates,
     check_reduction,
     check_root,
-    coded,
-    coded_bytes,
     copied_if_alone,
     finished,
     into,
@@ -19,19 +16,18 @@ from .arguments import (
     plain,
     whole,
 )
-from .collectives import ALLREDUCES, Network, Problem, Shape
-from .collectives.agree import agree
+from .background import Background
+from .choosing import Choosing
+from .collectives import ALLREDUCES, Network
 from .collectives.allgather import allgather
-from .collectives.auto import Explanation, Forecast, choose, explain
 from .collectives.barrier import barrier
 from .collectives.broadcast import broadcast_message
-from .collectives.habit import UNCHECKED, Habit
 from .collectives.reduce import reduce
 from .collectives.split_reduce import collect
-from .errors import MismatchError, WireError
-from .request import Progress, unchanged
+from .errors import WireError
+from .request import Progress
 from .session import Session
-from .stream import Stream, join, switch
+from .stream import join, switch
 from .stream.convert import KINDS, as_kind, kind_of, opened
 from .transport import Stats, Transport
 
@@ -41,8 +37,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Protocol, Self
 
+    from .collectives.auto import Explanation
     from .quantize import Quantizer
-    from .request import Request
 
     class Measured(Protocol):
         """What a probe has found."""
@@ -51,7 +47,7 @@ if TYPE_CHECKING:
             """The network, saying where it comes from."""
 
 
-class Communicator:
+class Communicator(Background):
     """One rank's place among `size` ranks.
 
     All ranks make the same calls in the same order. Vectors go in as a `Stream`, a NumPy
@@ -72,14 +68,11 @@ class Communicator:
         measure: Callable[[Transport], Measured] | None = None,
     ) -> None:
         self._transport = transport
-        self._network = network or Network()
         self._measure = measure
         self.stats = stats or Stats(clock=transport.now)
         self._session = Session(transport, self.stats)
-        self._forecast = Forecast(self._network, transport.nodes)
-        self._habit = Habit()
+        self._choosing = Choosing(self._session, network or Network())
         self.notes: dict[Hashable, Any] = {}
-        self._background: tuple[Communicator, Progress] | None = None
 
     @property
     def rank(self) -> int:
@@ -102,7 +95,7 @@ class Communicator:
 
         The same on all ranks, and it stays the same unless all call `recalibrate`.
         """
-        return self._network
+        return self._choosing.network
 
     def recalibrate(
         self, measure: Callable[[Transport], Measured] | None = None
@@ -120,18 +113,13 @@ class Communicator:
         if measure is not None and self.size > 1:
             with self._session.operation("recalibrate"):
                 found = measure(self._transport)
-            self._reckon(found.named())
-        return self._network
+            self._reckon_with(found.named())
+        return self.network
 
-    def _reckon(self, network: Network) -> None:
-        self._network = network
-        self._forecast = Forecast(network, self._transport.nodes)
-        self._habit = Habit()  # what was chosen by another network is forgotten
-        self.notes.clear()  # by layers above, too
-        if self._background is not None:
-            helper, progress = self._background
-            # In its turn among the requests: the same one on all ranks.
-            progress.submit("recalibrate", lambda: helper._reckon(network))
+    def _reckon_with(self, network: Network) -> None:
+        self._choosing.reckon_with(network)
+        self.notes.clear()  # what layers above have found out by the last one
+        self._tell_helper("recalibrate", lambda helper: helper._reckon_with(network))
 
     def __repr__(self) -> str:
         return f"Communicator(rank={self.rank}, size={self.size}, engine={self.engine})"
@@ -183,14 +171,13 @@ class Communicator:
             with self._session.operation("allreduce"):
                 total = copied_if_alone(stream, 1)
             return (back(total), seen_back(total)) if return_seen else back(total)
-        kind = (algorithm, Shape.of(stream), op, quantize)
-        algorithm = self._chosen(algorithm, stream, op, quantize, kind)
+        algorithm, kind = self._choosing.take(algorithm, stream, op, quantize)
         start = self.now()
         with self._session.call(algorithm, op, stream, quantize, seed) as call:
             call.wants_seen = return_seen
             total = ALLREDUCES[algorithm].run(call, stream)
-        self._compare(algorithm, stream, quantize, self.now() - start)
-        self._habit.got(kind, total.nnz)
+        seconds = self.now() - start
+        self._choosing.took(algorithm, kind, stream, quantize, total, seconds)
         if not return_seen:
             return back(finished(total, op, self.size))
         seen = stream
@@ -199,78 +186,6 @@ class Communicator:
         # Before the result goes to `out`, which may be x itself.
         part = seen_back(copied_if_alone(finished(seen, op, self.size), 1))
         return back(finished(total, op, self.size)), part
-
-    def _compare(
-        self, algorithm: str, x: Stream, quantize: Quantizer | None, measured: float
-    ) -> None:
-        """Count what a call took beside what it should have, by what is known here."""
-        entry = x.entry_bytes if quantize is None else coded_bytes(x.block, quantize)
-        predicted = self._forecast.seconds(algorithm, x.blocks, entry, x.nnz)
-        self.stats.count_allreduce(algorithm, predicted, measured)
-
-    def _chosen(
-        self,
-        algorithm: str,
-        stream: Stream,
-        op: str,
-        quantize: Quantizer | None,
-        kind: Hashable,
-    ) -> str:
-        """The algorithm's name, agreed on where that is needed."""
-        if algorithm not in ("auto", UNCHECKED):
-            return algorithm
-        if (usual := self._habit.choice(kind)) is not None:
-            return usual
-        problem = self._agree(stream, op)
-        if algorithm != "auto":
-            return algorithm
-        if quantize is not None:
-            problem = coded(problem, stream.block, quantize)
-        choice = choose(problem, self._network, candidates(op, quantize))
-        self._habit.chose(kind, choice)
-        return choice
-
-    def iallreduce(
-        self,
-        x: Any,
-        op: str = "sum",
-        algorithm: str = "auto",
-        quantize: Quantizer | None = None,
-        *,
-        return_seen: bool = False,
-    ) -> Request:
-        """Start an allreduce and go on; `wait` gives its result.
-
-        Any number may be outstanding. They are completed in the order of their calls by
-        a thread of their own, on a duplicate of this communicator (made by the first such
-        call, which therefore waits for all ranks).
-        """
-        check_reduction(op, algorithm, quantize, return_seen=return_seen)
-
-        def work(comm: Communicator) -> Any:
-            return comm.allreduce(x, op, algorithm, quantize, return_seen=return_seen)
-
-        return self._submit("iallreduce", x, work)
-
-    def iallgather(self, x: Any) -> Request:
-        """Start an allgather and go on; `wait` gives the list."""
-        return self._submit("iallgather", x, lambda c: c.allgather(x))
-
-    def ireduce_scatter(self, x: Any, op: str = "sum") -> Request:
-        """Start a reduce_scatter and go on; `wait` gives this rank's range."""
-        check_reduction(op)
-        return self._submit("ireduce_scatter", x, lambda c: c.reduce_scatter(x, op))
-
-    def _submit(self, name: str, x: Any, work: Callable[[Communicator], Any]) -> Request:
-        kind_of(x)  # refuse what is no vector here, not at `wait`
-        if self._background is None:
-            self.barrier()
-            with self._session.operation("duplicate"):
-                transport = self._transport.duplicate()
-            helper = Communicator(transport, self._network, self.stats, self._measure)
-            self._background = helper, Progress(transport)
-        helper, progress = self._background
-        return progress.submit(name, unchanged(name, x, lambda: work(helper)))
 
     def explain(
         self, x: Any, op: str = "sum", quantize: Quantizer | None = None
@@ -281,19 +196,7 @@ class Communicator:
         """
         check_reduction(op, quantize=quantize)
         stream, _ = opened_for(x, plain(op))
-        problem = self._agree(stream, op)
-        if quantize is None:
-            return explain(problem, self._network, ALLREDUCES)
-        problem = coded(problem, stream.block, quantize)
-        able = {name: ALLREDUCES[name] for name in candidates(op, quantize)}
-        return explain(problem, self._network, able)
-
-    def _agree(self, stream: Stream, op: str) -> Problem:
-        with self._session.call("agree", op, stream) as call:
-            problem = agree(call, stream)
-        if isinstance(problem, MismatchError):
-            raise problem  # all ranks found it, and nothing is under way: still usable
-        return problem
+        return self._choosing.explain(stream, op, quantize)
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum") -> Any:
         """Reduce over all ranks; the root gets the result, the others None."""
@@ -401,7 +304,14 @@ class Communicator:
 
     def _child(self, transport: Transport) -> Communicator:
         stats = Stats(trace=self.stats.trace, clock=transport.now)
-        return Communicator(transport, self._network, stats, self._measure)
+        return Communicator(transport, self.network, stats, self._measure)
+
+    def _open_helper(self) -> tuple[Communicator, Progress]:
+        self.barrier()
+        with self._session.operation("duplicate"):
+            transport = self._transport.duplicate()
+        helper = Communicator(transport, self.network, self.stats, self._measure)
+        return helper, Progress(transport)
 
     def abort(self, error: BaseException) -> None:
         """Tell all ranks that this one cannot go on, and why: their waits raise."""
@@ -409,10 +319,7 @@ class Communicator:
 
     def close(self) -> None:
         """Give the engine's resources back; a second time does nothing."""
-        if self._background is not None:
-            helper, progress = self._background
-            progress.close()
-            helper.close()
+        self._close_helper()
         try:
             if self.stats.trace is not None:
                 self.stats.trace.close(self._transport)
