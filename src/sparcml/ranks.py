@@ -17,7 +17,7 @@ from .network.known import known
 from .network.probe import probe
 from .transport import ThreadTransport, World
 from .transport.control import abort_note
-from .transport.nodes import find_nodes
+from .transport.nodes import find_nodes, here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
 
 def _opened(transport: Transport) -> Communicator:
     """With the network that rank 0 knows, else the one assumed for near or far ranks."""
-    transport.nodes = find_nodes(transport)
+    transport.nodes = find_nodes(transport, here())
     assumed = ONE_MACHINE if len(transport.nodes.leaders) == 1 else Network()
     try:
         network = known(transport, assumed)

@@ -9,6 +9,7 @@ import sparcml
 from tests import laws
 
 with sparcml.world() as comm:
+    assert len(comm._transport.nodes.leaders) == comm.size
     for algorithm in ("auto", *laws.LOSSLESS):
         for case in laws.CASES[:2]:
             laws.same_sum(comm, algorithm, case)

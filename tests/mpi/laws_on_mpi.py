@@ -75,6 +75,7 @@ def long_messages_in_pieces(comm):
 
 with sparcml.world() as comm:
     assert comm.engine == ("mpi" if comm.size > 1 else "threads")
+    assert comm._transport.nodes.leaders == (0,)  # all on this machine
     roster(comm)
     if comm.size > 1:
         for check in (messages_of_the_user_do_not_mix, groups, long_messages_in_pieces):

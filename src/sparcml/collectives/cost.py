@@ -180,14 +180,18 @@ class Network:
             sent = turn.likely_nbytes(entry_bytes)
             awaited = sum(load.likely_nbytes(entry_bytes) for load in turn.waits)
             awaited *= turn.times
-            coding = max(self._coding(turn.loads()), self._coding(turn.waits))
             messages = max(turn.messages(), turn.times * len(turn.waits))
             if messages:
                 total += self.latency + self.message * (messages - 1)
             total += self.byte * max(sent, awaited)
-            work = self.merged * turn.merged + self.written * turn.written
-            total += turn.times * (coding * turn.coded + work)
+            total += self.computing(turn)
         return total
+
+    def computing(self, turn: Round) -> float:
+        """What a rank computes in a round."""
+        coding = max(self._coding(turn.loads()), self._coding(turn.waits)) * turn.coded
+        work = self.merged * turn.merged + self.written * turn.written
+        return turn.times * (coding + work)
 
     def _coding(self, loads: Iterable[Load]) -> float:
         """Values without gaps are only copied, to the wire and from it."""

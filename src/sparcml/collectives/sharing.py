@@ -7,7 +7,7 @@ inside a node do not use it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -48,39 +48,45 @@ def node_seconds(
     entry_bytes: float,
 ) -> float:
     """Rounds of all ranks of a node: its link carries the messages of all to others."""
-    idle = replace(network, coded=0.0, merged=0.0, written=0.0)
-    link = alone(idle, len(mates))
-    near = nodes.inside
-    memory = replace(idle, latency=near.latency, message=near.gap, byte=near.byte)
-    work = replace(network, latency=0.0, message=0.0, byte=0.0)
+    link, near = alone(network, len(mates)), nodes.inside
     total = 0.0
     for turns in zip_longest(*costs, fillvalue=Round()):
-        outside = link.seconds([_outside(turns, mates)], entry_bytes)
-        inside = [memory.seconds([_inside(turn, mates)], entry_bytes) for turn in turns]
-        total += max(outside, *inside)
-        total += max(work.seconds([turn], entry_bytes) for turn in turns)
+        outside, inside, computing = _Port(), 0.0, 0.0
+        for turn in turns:
+            own = _Port()  # to its memory
+            for peer, loads in turn.sends:
+                nbytes = sum(load.likely_nbytes(entry_bytes) for load in loads)
+                (own if peer in mates else outside).send(nbytes, turn.times)
+            for load in turn.waits:
+                nbytes = load.likely_nbytes(entry_bytes)
+                (own if turn.inside else outside).wait(nbytes, turn.times)
+            inside = max(inside, own.seconds(near.latency, near.gap, near.byte))
+            computing = max(computing, network.computing(turn))
+        total += max(inside, outside.seconds(link.latency, link.message, link.byte))
+        total += computing
     return total
 
 
-def _outside(turns: Sequence[Round], mates: Sequence[int]) -> Round:
-    """What passes the link of a node in one round."""
-    return Round(
-        tuple(
-            send
-            for turn in turns
-            for send in turn.sends * turn.times
-            if send[0] not in mates
-        ),
-        waits=tuple(
-            load for turn in turns if not turn.inside for load in turn.waits * turn.times
-        ),
-    )
+@dataclass
+class _Port:
+    """What passes in one round; both directions at once."""
 
+    sent: int = 0
+    sent_bytes: float = 0.0
+    awaited: int = 0
+    awaited_bytes: float = 0.0
 
-def _inside(turn: Round, mates: Sequence[int]) -> Round:
-    """What one rank sends inside its node."""
-    return Round(
-        tuple(send for send in turn.sends if send[0] in mates),
-        waits=turn.waits if turn.inside else (),
-        times=turn.times,
-    )
+    def send(self, nbytes: float, times: int) -> None:
+        self.sent += times
+        self.sent_bytes += times * nbytes
+
+    def wait(self, nbytes: float, times: int) -> None:
+        self.awaited += times
+        self.awaited_bytes += times * nbytes
+
+    def seconds(self, latency: float, message: float, byte: float) -> float:
+        messages = max(self.sent, self.awaited)
+        if not messages:
+            return 0.0
+        nbytes = max(self.sent_bytes, self.awaited_bytes)
+        return latency + message * (messages - 1) + byte * nbytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # same for all engines.
 MEMORY = Link(latency=20e-6, gap=5e-6, byte=0.3e-9)
 DIGEST = 16  # bytes that stand for a machine
+BOOT = "/proc/sys/kernel/random/boot_id"  # another for every machine that runs Linux
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,10 @@ class Nodes:
         return {node: tuple(ranks) for node, ranks in found.items()}
 
 
-def find_nodes(transport: Transport) -> Nodes:
-    """Ask all ranks where they run; all call it, before anything else is sent."""
-    held = _here()  # of this rank and those after it
+def find_nodes(transport: Transport, place: str) -> Nodes:
+    """Who else is at this place; all ranks call it, before anything else is sent."""
+    # Of this rank and those after it.
+    held = hashlib.blake2b(place.encode(), digest_size=DIGEST).digest()
     size, distance = transport.size, 1
     while distance < size:
         share = np.frombuffer(held[: DIGEST * (size - distance)], np.uint8)
@@ -77,11 +80,9 @@ def find_nodes(transport: Transport) -> Nodes:
     return Nodes(tuple(numbers.setdefault(place, len(numbers)) for place in places))
 
 
-def _here() -> bytes:
+def here() -> str:
     """This machine. A network namespace is one: it may be part of an emulated cluster."""
-    try:
-        namespace = Path("/proc/self/ns/net").stat().st_ino
-    except OSError:
-        namespace = 0  # no Linux
-    place = f"{socket.gethostname()}\n{namespace}"
-    return hashlib.blake2b(place.encode(), digest_size=DIGEST).digest()
+    told: list[object] = [socket.gethostname()]
+    with suppress(OSError):  # no Linux
+        told += [Path("/proc/self/ns/net").stat().st_ino, Path(BOOT).read_text()]
+    return "\n".join(map(str, told))
