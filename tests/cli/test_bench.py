@@ -19,6 +19,8 @@ from sparcml.cli.bench.sums import EVERY, Trial
 from sparcml.cli.bench.vectors import Problem, different, positions, whole_numbers
 from sparcml.cli.launcher import find_mpiexec
 
+from .inside import called
+
 needs_mpi = pytest.mark.skipif(find_mpiexec() is None, reason="no mpiexec here")
 
 
@@ -56,7 +58,7 @@ def test_allreduce_has_a_checked_row_for_each(tmp_path):
     file = tmp_path / "allreduce.json"
     done = bench(
         *("allreduce", "-n", "3", "--sizes", "4K,16K", "--density", "0.01"),
-        *("--dtype", "float64", "--block", "4", "--json", str(file)),
+        *("--dtype", "float64", "--block", "4", "--quick", "--json", str(file)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(file.read_text())
@@ -79,7 +81,7 @@ def test_coded_values_and_the_bound_of_a_link(tmp_path):
     done = bench(
         *("allreduce", "-n", "2", "--sizes", "16K", "--density", "0.1,1"),
         *("--algorithms", "ring,dsar_split_allgather,auto", "--quantize", "none,qsgd8"),
-        *("--runs", "3", "--link", "100mbit", "--json", str(file)),
+        *("--runs", "3", "--quick", "--link", "100mbit", "--json", str(file)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads(file.read_text())["rows"]
@@ -161,8 +163,8 @@ def test_sizes_go_up_by_four():
         ("kernels", "--size", "1"),
     ],
 )
-def test_mistakes_are_one_line(arguments):
-    done = bench(*arguments)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert done.stderr.count("\n") == 1
-    assert arguments[-1] in done.stderr
+def test_mistakes_are_one_line(arguments, monkeypatch, capfd):
+    code, _, err = called(monkeypatch, capfd, "bench", *arguments)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert arguments[-1] in err

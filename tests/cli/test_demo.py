@@ -9,6 +9,8 @@ import pytest
 from sparcml.cli.bench.sums import SUMS
 from sparcml.cli.launcher import find_mpiexec
 
+from .inside import called
+
 pytest.importorskip("mpi4py")
 
 
@@ -37,11 +39,11 @@ def test_demo_sums_right_and_says_so():
     assert "docs/tour.md" in done.stdout
 
 
-def test_bad_size_is_one_line():
-    done = demo("--size", "much")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "much" in done.stderr
+def test_bad_size_is_one_line(monkeypatch, capfd):
+    code, _, err = called(monkeypatch, capfd, "demo", "--size", "much")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "much" in err
 
 
 def test_without_mpi_there_is_a_remedy():

@@ -23,9 +23,32 @@ def sparcml(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
+NETWORK = {
+    "sparcml network": 1,
+    "network": dict.fromkeys(COSTS, 1e-6),
+    "errors": {},
+    "misfit": 0.1,
+    "alone": {},
+    "engine": "mpi",
+    "hosts": ["a", "b"],
+    "ranks": 8,
+}
+
+
 @pytest.fixture(scope="module")
-def facts():
-    done = sparcml("info", "--json", SPARCML_TIMEOUT="7")
+def kept(tmp_path_factory):
+    """A cache that holds one network, measured three days ago."""
+    folder = str(tmp_path_factory.mktemp("kept"))
+    found = from_json(json.dumps(NETWORK | {"measured": time.time() - 3 * 86400}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", folder)
+        keep(found)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def facts(kept):
+    done = sparcml("info", "--json", SPARCML_TIMEOUT="7", XDG_CACHE_HOME=kept)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -54,40 +77,26 @@ def test_settings_show_value_and_meaning(facts):
     assert not facts["settings"]["SPARCML_ISA"]["set"] or "SPARCML_ISA" in os.environ
 
 
-def test_networks_are_shown_with_their_age(tmp_path, monkeypatch):
-    cost = dict.fromkeys(COSTS, 1e-6)
-    found = {
-        "sparcml network": 1,
-        "network": cost,
-        "errors": {},
-        "misfit": 0.1,
-        "alone": {},
-        "engine": "mpi",
-        "hosts": ["a", "b"],
-        "ranks": 8,
-        "measured": time.time() - 3 * 86400,
-    }
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert "not measured; sparcml run" in sparcml("info").stdout
-    keep(from_json(json.dumps(found)))
-    assert "8 ranks on mpi, a, b: measured 3 days ago" in sparcml("info").stdout
-    (shown,) = json.loads(sparcml("info", "--json").stdout)["networks"].values()
+def test_json_has_the_networks_with_their_age(facts):
+    (shown,) = facts["networks"].values()
     assert (shown["engine"], shown["hosts"], shown["ranks"]) == ("mpi", ["a", "b"], 8)
     assert 3 * 86400 <= shown["age"] < 3 * 86400 + 100
 
 
-def test_table_fits_80_columns():
-    done = sparcml("info")
+def test_table_fits_80_columns(tmp_path):
+    done = sparcml("info", XDG_CACHE_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     for word in ("instruction set", "mpi4py", "torch", "SPARCML_TIMEOUT"):
         assert word in done.stdout
+    assert "not measured; sparcml run" in done.stdout
 
 
-def test_bad_instruction_set_is_shown_not_raised():
-    done = sparcml("info", SPARCML_ISA="abacus")
+def test_table_has_the_network_and_a_bad_instruction_set_is_not_raised(kept):
+    done = sparcml("info", SPARCML_ISA="abacus", XDG_CACHE_HOME=kept)
     assert done.returncode == 0, done.stderr
     assert "abacus" in done.stdout
+    assert "8 ranks on mpi, a, b: measured 3 days ago" in done.stdout
 
 
 def test_version_and_help():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .inside import called
 from .ranks import (
-    RUN,
     assert_gone,
     each_engine,
     finish,
@@ -110,15 +110,14 @@ def test_nobody_survives_a_killed_launcher(tmp_path, engine, victim):
         (["--network", "0gbit", "script.py"], "no link carries 0 bits per second"),
     ],
 )
-def test_bad_arguments_start_nothing(tmp_path, arguments, message):
+def test_bad_arguments_start_nothing(tmp_path, arguments, message, monkeypatch, capfd):
     Path(tmp_path, "script.py").write_text("open('started', 'w')")
-    done = subprocess.run(
-        [*RUN, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("sparcml run: ")
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+    monkeypatch.chdir(tmp_path)
+    code, _, err = called(monkeypatch, capfd, "run", *arguments)
+    assert code == 2
+    assert err.startswith("sparcml run: ")
+    assert message in err
+    assert err.count("\n") == 1
     assert not Path(tmp_path, "started").exists()
 
 

@@ -1,5 +1,6 @@
 """Law 7 on threads: whatever one rank does, every other rank raises and names it."""
 
+import threading
 import time
 
 import numpy as np
@@ -10,13 +11,13 @@ from sparcml import MismatchError, Stream, TransportError
 
 from .. import laws
 
-BAD = 2
+RANKS, BAD = 5, 2
 X = Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
 
 
-def outcomes(bad, algorithm, ranks=5, timeout=0.5):
-    """What each rank raised when rank BAD behaves as `bad` says."""
-    errors: list[BaseException | None] = [None] * ranks
+def outcomes(bad, algorithm, raised=None):
+    """What each rank raised when rank BAD behaves as `bad` says; `raised` counts them."""
+    errors: list[BaseException | None] = [None] * RANKS
 
     def body(comm):
         try:
@@ -27,11 +28,13 @@ def outcomes(bad, algorithm, ranks=5, timeout=0.5):
             comm.allreduce(X, algorithm=algorithm)
         except BaseException as error:
             errors[comm.rank] = error
+            if raised is not None:
+                raised.release()
             raise
 
     start = time.monotonic()
     with pytest.raises((sparcml.errors.SparcmlError, ZeroDivisionError)):
-        sparcml.launch(body, ranks, timeout=timeout)
+        sparcml.launch(body, RANKS, timeout=0.5)
     assert time.monotonic() - start < 20
     return [e for r, e in enumerate(errors) if r != BAD]
 
@@ -48,7 +51,13 @@ def test_a_rank_that_raises(algorithm):
 
 @pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
 def test_a_rank_that_stalls(algorithm):
-    for error in outcomes(lambda comm: time.sleep(4), algorithm):
+    raised = threading.Semaphore(0)
+
+    def bad(comm):
+        for _ in range(RANKS - 1):  # until all others have given up
+            assert raised.acquire(timeout=15)
+
+    for error in outcomes(bad, algorithm, raised):
         assert isinstance(error, TransportError)
         assert "rank 2 has not answered for 0.5 s" in str(error)
         assert "SPARCML_TIMEOUT" in str(error)

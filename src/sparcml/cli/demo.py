@@ -16,7 +16,7 @@ from sparcml.cli.start import start_self, under_launcher
 RANKS = 4
 DENSE = "mpi_allreduce"
 DENSITIES = (0.001, 0.01, 0.1)
-SECONDS = 0.1  # for each row
+SECONDS = 0.05  # for each row
 HEADINGS = (
     "density",
     "nnz",

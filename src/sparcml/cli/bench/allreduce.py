@@ -13,7 +13,7 @@ import sparcml
 from sparcml.cli.bench.common import check_json, environment, parse_sizes
 from sparcml.cli.bench.peers import PEERS, available, close
 from sparcml.cli.bench.report import Progress, Report
-from sparcml.cli.bench.sums import EVERY, OURS, Trial, quantizes
+from sparcml.cli.bench.sums import EVERY, OURS, SECONDS, Trial, quantizes
 from sparcml.cli.bench.vectors import Problem
 from sparcml.cli.start import start_self, under_launcher
 from sparcml.quantize import QSGD, Half, Quantizer
@@ -41,6 +41,9 @@ def allreduce(
     block: Annotated[int, typer.Option(help="Values in a block.")] = 1,
     seed: Annotated[int, typer.Option(help="Of the random vectors.")] = 1,
     runs: Annotated[int, typer.Option(help="Timed runs of each, at least.")] = 5,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="No more runs than that, for a first look.")
+    ] = False,
     link: Annotated[
         str | None,
         typer.Option(
@@ -64,9 +67,10 @@ def allreduce(
     options = f"--sizes {sizes} --density {density} --algorithms {algorithms} "
     options += f"--quantize {quantize} --dtype {dtype} --block {block} --runs {runs}"
     options += f" --link {link}" if link else ""
+    options += " --quick" * quick
     rate = None if link is None else _rate(link)
     if under_launcher():
-        plan = Plan(pairs, problems, max(1, runs), rate)
+        plan = Plan(pairs, problems, max(1, runs), 0.0 if quick else SECONDS, rate)
         raise typer.Exit(_run(plan, options, json, progress))
     if ranks < 2:
         raise typer.BadParameter(f"ranks must be at least 2, got {ranks}")
@@ -83,6 +87,7 @@ class Plan:
     pairs: list[tuple[str, Quantizer | None]]
     problems: list[Problem]
     runs: int
+    seconds: float
     link: float | None
 
 
@@ -99,7 +104,7 @@ def _run(plan: Plan, options: str, json: Path | None, progress: bool) -> int:
             trial = Trial(comm, problem, plan.runs, plan.link)
             for name, quantizer in plan.pairs:
                 doing.show(name)
-                report.add(trial.measure(name, quantizer))
+                report.add(trial.measure(name, quantizer, plan.seconds))
         report.end(facts, json)
         close()
         return report.code

@@ -48,6 +48,9 @@ class Clock:
         return times
 
 
+QUICK = Clock(0.005, 3)
+
+
 def quantile(times: ArrayLike, q: float) -> float:
     """The q-quantile in microseconds."""
     return float(np.quantile(np.asarray(times, np.float64), q)) * 1e6

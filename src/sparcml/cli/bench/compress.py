@@ -11,6 +11,7 @@ import typer
 
 from sparcml.cli.bench import compress_ours, compress_peers, compress_steps
 from sparcml.cli.bench.common import (
+    QUICK,
     Clock,
     Column,
     Row,
@@ -55,7 +56,7 @@ def compress(
     if values < LEAST:
         raise typer.BadParameter(f"size must be at least 4K, got {size!r}")
     check_json(json)
-    clock = Clock(0.02, 3) if quick else Clock()
+    clock = QUICK if quick else Clock()
     facts = environment(f"--size {size}{' --quick' * quick}", SEED)
     for name, value in facts.items():
         typer.echo(f"# {name}: {value}")

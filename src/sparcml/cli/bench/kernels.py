@@ -17,6 +17,7 @@ from sparcml.cli.bench import (
     kernel_select,
 )
 from sparcml.cli.bench.common import (
+    QUICK,
     Clock,
     Column,
     Row,
@@ -75,7 +76,7 @@ def kernels(
     if values < 1 << 14:
         raise typer.BadParameter(f"size must be at least 16K, got {size!r}")
     check_json(json)
-    clock = Clock(0.02, 3) if quick else Clock()
+    clock = QUICK if quick else Clock()
     facts = environment(f"--size {size}{' --quick' * quick}", SEED)
     for name, value in facts.items():
         typer.echo(f"# {name}: {value}")

@@ -26,6 +26,7 @@ SUMS = [name for name, a in ALLREDUCES.items() if not a.lossy]  # can be checked
 OURS = ("native", *(name for name in SUMS if name != "native"), "auto")
 EVERY = (*PEERS, *OURS)
 SILENT = (*PEERS, "native")  # an engine does not say what it sends
+SECONDS = 0.3  # of runs for a row
 WARM_UPS, MOST_RUNS = 2, 1000
 
 
@@ -76,7 +77,7 @@ class Trial:
         self._dense: float | None = None
 
     def measure(
-        self, algorithm: str, quantizer: Quantizer | None = None, seconds: float = 0.3
+        self, algorithm: str, quantizer: Quantizer | None = None, seconds: float = SECONDS
     ) -> Row:
         """Time one of EVERY; all ranks call it, and all get the same row.
 
