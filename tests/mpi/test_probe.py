@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -31,17 +32,33 @@ def probe(folder, *arguments, ranks=2):
     )
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_what_is_probed_is_kept_and_used(ranks, tmp_path):
-    done = probe(tmp_path, "--json", ranks=ranks)
+@pytest.fixture(scope="module", params=[2, 3])
+def probed(request, tmp_path_factory):
+    """So many ranks have measured, and kept it in this folder."""
+    folder = tmp_path_factory.mktemp("probed")
+    return request.param, folder, probe(folder, "--json", ranks=request.param)
+
+
+def test_what_is_probed_is_kept_and_used(probed):
+    ranks, folder, done = probed
     assert done.returncode == 0, done.stderr
     found = from_json(done.stdout)
     assert (found.ranks, found.engine, len(found.hosts)) == (ranks, "mpi", 1)
     assert all(cost >= 0 for cost in json.loads(done.stdout)["network"].values())
-    (file,) = (tmp_path / "sparcml").iterdir()
+    (file,) = (folder / "sparcml").iterdir()
     assert str(file) in done.stderr
-    job = mpiexec(ranks, "networks.py", **cached_in(tmp_path))
+    job = mpiexec(ranks, "networks.py", **cached_in(folder))
     assert job.out == f"{found.named()}\n" * ranks
+
+
+def test_a_broken_file_is_one_line_from_rank_0(probed, tmp_path):
+    shutil.copytree(probed[1], tmp_path, dirs_exist_ok=True)
+    (file,) = (tmp_path / "sparcml").iterdir()
+    file.write_text("{}")
+    job = mpiexec(3, "networks.py", **cached_in(tmp_path))
+    assert job.code == 0
+    assert job.err.count("ignoring") == 1
+    assert job.out == f"{ONE_MACHINE}\n" * 3
 
 
 def test_the_table_fits_and_nothing_need_be_kept(tmp_path):
@@ -84,13 +101,3 @@ def test_what_rank_0_cannot_use_raises_everywhere(tmp_path):
     told = ("/nowhere/at/all", "1gbit")
     job = mpiexec(2, "networks.py", *told, **cached_in(tmp_path))
     assert job.out.count("SPARCML_NETWORK=/nowhere/at/all cannot be used") == 2
-
-
-def test_a_broken_file_is_one_line_from_rank_0(tmp_path):
-    probe(tmp_path)
-    (file,) = (tmp_path / "sparcml").iterdir()
-    file.write_text("{}")
-    job = mpiexec(3, "networks.py", **cached_in(tmp_path))
-    assert job.code == 0
-    assert job.err.count("ignoring") == 1
-    assert job.out == f"{ONE_MACHINE}\n" * 3

@@ -5,6 +5,8 @@ They are forked from a process that has imported torch once, which takes seconds
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import multiprocessing
 import os
 import socket
@@ -22,10 +24,17 @@ _fork = multiprocessing.get_context("forkserver")
 _fork.set_forkserver_preload(["numpy", "sparcml.transport.meeting"])
 
 
+# Below what the system gives away by itself, and each process of tests begins elsewhere.
+_ports = itertools.count(7 * os.getpid())
+
+
 def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
+    """One that nobody else is given before the ranks have taken it."""
+    while True:
+        port = 20_000 + next(_ports) % 10_000
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return str(port)
 
 
 def _rank(body, arguments, environment, pipe):
@@ -37,10 +46,13 @@ def _rank(body, arguments, environment, pipe):
         pipe.send(f"{type(error).__name__}: {error}")
 
 
-def outcomes(ranks, body, *arguments, patience=30.0, **environment) -> list[str | None]:
+def outcomes(
+    ranks, body, *arguments, bad=None, patience=30.0, **environment
+) -> list[str | None]:
     """Run body on so many ranks: what each raised, "finished", or None if it said nothing.
 
-    Who is still silent when all others have ended, or when time is up, is killed.
+    Who is still silent when time is up is killed; and so is the bad rank, which may be
+    stopped, soon after the others have ended.
     """
     environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
     pipes, processes = [], []
@@ -52,7 +64,7 @@ def outcomes(ranks, body, *arguments, patience=30.0, **environment) -> list[str 
         there.close()
         pipes.append(here)
         processes.append(process)
-    said = _heard(pipes, time.monotonic() + patience)
+    said = _heard(pipes, time.monotonic() + patience, bad)
     for process, word in zip(processes, said, strict=True):
         if word is None:
             process.kill()
@@ -62,12 +74,12 @@ def outcomes(ranks, body, *arguments, patience=30.0, **environment) -> list[str 
     return said
 
 
-def _heard(pipes, deadline) -> list[str | None]:
+def _heard(pipes, deadline, bad) -> list[str | None]:
     said: dict[Any, str | None] = {}
     while len(said) < len(pipes) and time.monotonic() < deadline:
-        if 0 < len(said) == len(pipes) - 1:  # the last may be stopped: it gets a second
-            deadline = min(deadline, time.monotonic() + 1.0)
         silent = [pipe for pipe in pipes if pipe not in said]
+        if bad is not None and silent == [pipes[bad]]:
+            deadline = min(deadline, time.monotonic() + 1.0)
         speaking: list[Any] = wait(silent, deadline - time.monotonic())
         for pipe in speaking:
             try:

@@ -25,9 +25,8 @@ WAYS = {
 
 @pytest.mark.parametrize("how", WAYS)
 def test_every_survivor_says_why(how):
-    said = outcomes(
-        4, failing.body, how, "ssar_recursive_double", 2, SPARCML_TIMEOUT=str(TIMEOUT)
-    )
+    arguments = (how, "ssar_recursive_double", 2)
+    said = outcomes(4, failing.body, *arguments, bad=2, SPARCML_TIMEOUT=str(TIMEOUT))
     del said[2]
     for word in said:
         assert re.match(WAYS[how].format(2), word or ""), said
@@ -36,19 +35,20 @@ def test_every_survivor_says_why(how):
 @pytest.mark.parametrize("how", ["dies", "stops"])
 @pytest.mark.parametrize("algorithm", ["auto", "ssar_split_allgather", "native"])
 def test_rank_0_where_ranks_have_met(how, algorithm):
-    said = outcomes(3, failing.body, how, algorithm, 0, SPARCML_TIMEOUT=str(TIMEOUT))
+    arguments = (how, algorithm, 0)
+    said = outcomes(3, failing.body, *arguments, bad=0, SPARCML_TIMEOUT=str(TIMEOUT))
     for word in said[1:]:
         assert re.match(WAYS[how].format(0), word or ""), said
 
 
 def test_a_rank_that_dies_in_the_middle_of_a_long_message():
-    said = outcomes(3, failing.large, 1, SPARCML_TIMEOUT="10")
+    said = outcomes(3, failing.large, 1, bad=1, SPARCML_TIMEOUT="10")
     for word in (said[0], said[2]):
         assert re.match(WAYS["dies"].format(1), word or ""), said
 
 
 def test_a_rank_that_never_comes():
-    said = outcomes(3, failing.missing, SPARCML_TIMEOUT=str(TIMEOUT))
+    said = outcomes(3, failing.missing, bad=2, SPARCML_TIMEOUT=str(TIMEOUT))
     for word in said[:2]:
         assert re.match("TransportError: .* not all (3 )?ranks have (met|come)", word or "")
 
