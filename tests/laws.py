@@ -1,13 +1,13 @@
 """The laws of the collectives, as bodies that run on any engine.
 
 Each takes a communicator and is called on every rank. Every rank makes the vectors of all
-ranks, so it knows the right answer without being told.
+ranks, so it knows the right answer without being told; a process makes them once.
 """
 
 from __future__ import annotations
 
 import hashlib
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 
@@ -120,8 +120,30 @@ NEUTRAL = {"sum": 0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
 COMBINE = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 
 
+@cache
 def everyones(case, ranks):
-    return [case(np.random.default_rng(r), r, ranks) for r in range(ranks)]
+    return _sealed(case(np.random.default_rng(r), r, ranks) for r in range(ranks))
+
+
+@cache
+def positive(case, ranks):
+    inputs = everyones(case, ranks)
+    return _sealed(Stream(x.size, x.indices, abs(x.values), block=x.block) for x in inputs)
+
+
+def _sealed(streams):
+    """They serve many checks, so whoever writes to one of them must not get away with it."""
+    sealed = tuple(streams)
+    for x in sealed:
+        x.raw_values.flags.writeable = False
+    return sealed
+
+
+@cache
+def reduced(case, ranks, op):
+    total = reduce(COMBINE[op], [filled(x, NEUTRAL[op]) for x in everyones(case, ranks)])
+    total.flags.writeable = False
+    return total
 
 
 def filled(x: Stream, fill: float):
@@ -133,7 +155,7 @@ def filled(x: Stream, fill: float):
 def same_sum(comm: Communicator, algorithm: str, case, op: str = "sum") -> Stream:
     """Law 1: the dense reduction, exactly, on every rank."""
     inputs = everyones(case, comm.size)
-    want = reduce(COMBINE[op], [filled(x, NEUTRAL[op]) for x in inputs])
+    want = reduced(case, comm.size, op)
     got = comm.allreduce(inputs[comm.rank], op=op, algorithm=algorithm)
     np.testing.assert_array_equal(got.to_dense(), want)
     assert (got.size, got.block, got.dtype) == (inputs[0].size, inputs[0].block, want.dtype)
@@ -204,8 +226,7 @@ def declared_cost(comm: Communicator, algorithm: str, case) -> None:
 
 
 def _declared_cost(comm: Communicator, algorithm: str, case, cost) -> None:
-    inputs = everyones(case, comm.size)
-    inputs = [Stream(x.size, x.indices, abs(x.values), block=x.block) for x in inputs]
+    inputs = positive(case, comm.size)
     x = inputs[comm.rank]
     nnz = tuple(i.nnz for i in inputs)
     problem = Problem(x.blocks, x.entry_bytes, nnz, comm._transport.nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import numpy as np
 
@@ -85,6 +86,16 @@ def gradient(rank, step, shapes=SHAPES, dtype=np.float32):
     return {n: rng.standard_normal(s).astype(dtype) for n, s in shapes.items()}
 
 
+@cache
+def means(ranks, steps):
+    """What all ranks owe in so many steps, divided by their number."""
+    everyones = [gradient(rank, step) for rank in range(ranks) for step in range(steps)]
+    return {
+        n: np.sum([g[n] for g in everyones], axis=0, dtype=np.float64) / ranks
+        for n in SHAPES
+    }
+
+
 def owed(state, name, shape):
     return state.get(f"residual/{name}", np.zeros(shape)).reshape(shape)
 
@@ -102,6 +113,5 @@ def conserves(comm, name, steps=4):
             np.testing.assert_array_equal(other, applied[n])
         if name in CONSERVING:
             rest = comm.allreduce(owed(state, n, shape).astype(np.float64), op="mean")
-            everyones = [gradient(r, t)[n] for r in range(comm.size) for t in range(steps)]
-            due = np.sum(everyones, axis=0, dtype=np.float64) / comm.size
+            due = means(comm.size, steps)[n]
             np.testing.assert_allclose(applied[n] + rest, due, atol=2e-4, rtol=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,7 @@ def go_on(comm, method, state, steps):
     return applied, state
 
 
+@cache
 def due(ranks, steps):
     """The sum over steps of the mean gradients."""
     total = {n: np.zeros(s) for n, s in SHAPES.items()}
@@ -40,6 +43,8 @@ def due(ranks, steps):
         for step in steps:
             for name, g in gradient(rank, step).items():
                 total[name] += g / ranks
+    for sums in total.values():
+        sums.flags.writeable = False  # they serve many tests
     return total
 
 
@@ -166,9 +171,9 @@ def test_nothing_is_lost_of_what_has_no_gradient_now(name):
         return {n: applied[n] + more[n] for n in SHAPES}, state
 
     results = sparcml.launch(work, 3)
+    missing = sum(gradient(rank, 3)["table"] / 3 for rank in range(3))
     wanted = due(3, range(6))
-    for rank in range(3):
-        wanted["table"] -= gradient(rank, 3)["table"] / 3
+    wanted = {**wanted, "table": wanted["table"] - missing}
     assert_conserved(results[0][0], [s for _, s in results], wanted)
 
 
