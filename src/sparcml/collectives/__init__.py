@@ -21,6 +21,7 @@ from . import (
 )
 from .base import Call as Call
 from .base import Shape as Shape
+from .cost import MADE_DENSE
 from .cost import ONE_MACHINE as ONE_MACHINE
 from .cost import Network as Network
 from .cost import Problem as Problem
@@ -39,6 +40,7 @@ class Algorithm:
         lossy: Leaves entries out, and `auto` leaves it out; sum and mean only.
         again: The cost of most later calls, where they reuse what the first one found.
         nested: For nodes with several ranks; elsewhere `auto` leaves it out.
+        engines: The engine's own.
         brief: The cost in fewer rounds, which also says what goes on at the same time.
     """
 
@@ -49,11 +51,15 @@ class Algorithm:
     lossy: bool = False
     again: Callable[[int, Problem], list[Round]] | None = None
     nested: bool = False
+    engines: bool = False
     brief: Callable[[int, Problem], list[Round]] | None = None
 
     def rounds(self, rank: int, problem: Problem) -> list[Round]:
         """What estimates go by."""
-        return (self.brief or self.again or self.cost)(rank, problem)
+        rounds = (self.brief or self.again or self.cost)(rank, problem)
+        if problem.is_dense or not (self.dense or self.engines):
+            return rounds
+        return [Round(written=MADE_DENSE * problem.blocks), *rounds]
 
 
 ALLREDUCES = {
@@ -70,7 +76,7 @@ ALLREDUCES = {
         dsar_split_allgather.cost,
         quantizes=True,
     ),
-    "native": Algorithm(native.native, native.cost),
+    "native": Algorithm(native.native, native.cost, engines=True),
     "master": Algorithm(master.master, master.cost, dense=True),
     "sharded": Algorithm(sharded.sharded, sharded.cost, dense=True),
     "ring": Algorithm(ring.ring, ring.cost, dense=True),

@@ -16,7 +16,9 @@ from .. import wire
 from ..errors import MismatchError, WireError
 from ..stream import MEAN, OPS, Stream, add, add_many, neutral
 from ..stream.add import add_into
+from ..stream.switch import densify
 from ..transport import Members
+from .cost import MADE_DENSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,6 +164,12 @@ class Call:
         sparse = sum(s.nnz for s in streams if not s.is_dense)
         dense = [s.blocks for s in streams if s.is_dense]
         self.worked(merged=sparse, written=sum(dense[1:]))
+
+    def densify(self, x: Stream) -> Stream:
+        """The dense form, ours to overwrite."""
+        if not x.is_dense:
+            self.worked(written=MADE_DENSE * x.blocks)
+        return densify(x)
 
     def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
         """Say what was computed: in a simulation the time for it passes."""

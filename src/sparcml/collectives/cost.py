@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .tuning import Tuned
 
 
+# A sparse vector that is made dense is written, and so is the memory it comes to lie in.
+MADE_DENSE = 2
+
+
 @dataclass(frozen=True)
 class Problem:
     """A sum to be formed: how many entries each rank brings, and who shares a node."""
@@ -31,6 +35,11 @@ class Problem:
     def ranks(self) -> int:
         """P."""
         return len(self.nnz)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether all ranks bring everything."""
+        return min(self.nnz) == self.blocks
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from ..stream import bounds, split
 from ..stream.parts import blank, put
-from ..stream.switch import densify
 from .cost import Load, Problem, Round, union
 from .trees import UP, Step, Tree, schedule, two_trees
 
@@ -38,7 +37,7 @@ CHUNK_BYTES = 1 << 19  # short enough to fill the trees soon, long enough to pay
 
 def double_binary_tree(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
-    progress = _Progress(call, densify(x))
+    progress = _Progress(call, call.densify(x))
     due: list[Step] = []
     rounds = (*schedule(call.rank, call.size, progress.chunks), [])
     for turn, steps in enumerate(rounds):

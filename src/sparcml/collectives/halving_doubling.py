@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from ..stream import bounds, split
 from ..stream.parts import blank, put
-from ..stream.switch import densify
 from . import pieces
 from .cost import Problem, Round, union
 from .folding import Fold
@@ -38,7 +37,7 @@ def halving_doubling(call: Call, x: Stream) -> Stream:
         return total
 
     last = 2 * Fold(call.size).power.bit_length() - 1
-    return pieces.folded(call, densify(x), last, halve_and_double)
+    return pieces.folded(call, call.densify(x), last, halve_and_double)
 
 
 def halve(call: Call, fold: Fold, me: int, x: Stream) -> Stream:

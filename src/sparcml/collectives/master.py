@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..stream.switch import densify
 from . import pieces
 from .cost import Problem, Round, union
 
@@ -27,7 +26,7 @@ MASTER = 0
 
 def master(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
-    total = densify(x)
+    total = call.densify(x)
     if call.rank != MASTER:
         return pieces.sit_out(call, MASTER, total, 0, 1)
     others = range(1, call.size)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..stream import Stream, neutral
-from ..stream.switch import densify
 from .cost import Load, Problem, Round
 
 if TYPE_CHECKING:
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 
 def native(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense, in the engine's own order."""
-    if not x.is_dense:
-        call.worked(written=2 * x.blocks)
-    total = call.native(densify(x).raw_values)
+    total = call.native(call.densify(x).raw_values)
     if np.isnan(total.sum()):  # a cheap sign that there may be some: make them canonical
         total[np.isnan(total)] = np.nan
     return Stream.trusted(x.size, None, total, x.block, neutral(call.op), scratch=True)
@@ -39,6 +36,4 @@ def cost(rank: int, problem: Problem) -> list[Round]:
         span = int(problem.blocks * share / sum(shares) * (P - 1) / P)
         send = ((rank + (1 << step)) % P, (Load(span, span, span, span),))
         halves.append(Round((send,), written=span, coded=False))
-    # A sparse vector is made dense first, and the result is written anew.
-    dense = min(problem.nnz) == problem.blocks
-    return [Round(written=0 if dense else 2 * problem.blocks), *halves, *halves[::-1]]
+    return [*halves, *halves[::-1]]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..stream.switch import densify
 from . import pieces
 from . import ssar_recursive_double as ssar
 from .cost import Problem, Round
@@ -35,7 +34,7 @@ def recursive_double(call: Call, x: Stream) -> Stream:
             x = pieces.add(call, peer, x, turn)
         return x
 
-    return pieces.folded(call, densify(x), Fold(call.size).power.bit_length(), double)
+    return pieces.folded(call, call.densify(x), Fold(call.size).power.bit_length(), double)
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 from ..stream import bounds, split
 from ..stream.parts import blank, put
-from ..stream.switch import densify
 from .cost import Load, Problem, Round, union
 from .pieces import cut, edges_of, sends
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 def ring(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     edges = bounds(x.blocks, call.size)
-    ranges = [cut(part) for part in split(densify(x), edges)]
+    ranges = [cut(part) for part in split(call.densify(x), edges)]
     reduced = reduce_around(call, ranges)
     total = blank(x, x.blocks)
     starts = [

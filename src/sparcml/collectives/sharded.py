@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from ..stream import bounds
 from ..stream.parts import blank
-from ..stream.switch import densify
 from . import split_gather, split_reduce
 from .cost import Problem, Round, union
 from .dsar_split_allgather import fill
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 def sharded(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
-    reduced = call.add_many(split_reduce.collect(call, densify(x)))
+    reduced = call.add_many(split_reduce.collect(call, call.densify(x)))
     message, _ = call.encode(reduced, 1)
     return fill(call, blank(x, x.blocks), message)
 
