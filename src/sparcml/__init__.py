@@ -51,6 +51,7 @@ _LATER = {
         "PowerSGD",
         "Schedule",
     ),
+    "linear": (),
     "network": ("Simulation", "simulate"),
     "sparsify": ("Blocks", "RandomK", "Sparsifier", "Taken", "Threshold", "TopK"),
 }

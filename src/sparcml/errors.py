@@ -15,3 +15,7 @@ class WireError(SparcmlError):
 
 class MismatchError(SparcmlError):
     """Ranks disagree on size, dtype, operation or the order of their calls."""
+
+
+class DataError(SparcmlError, ValueError):
+    """Data that cannot be used; says where they are and what is wrong with them."""
