@@ -21,6 +21,7 @@ void register_select(nb::module_& m);
 void register_whole(nb::module_& m);
 void register_moments(nb::module_& m);
 void register_natural(nb::module_& m);
+void register_svmlight(nb::module_& m);
 void register_table(nb::module_& m);
 
 NB_MODULE(_core, m) {
@@ -44,5 +45,6 @@ NB_MODULE(_core, m) {
   register_whole(m);
   register_moments(m);
   register_natural(m);
+  register_svmlight(m);
   register_table(m);
 }

@@ -15,6 +15,9 @@ from .elias import elias_plan as elias_plan
 from .onebit import one_bit as one_bit
 from .onebit import signs as signs
 from .onebit import two_levels as two_levels
+from .parsing import SVMLIGHT_PADDING as SVMLIGHT_PADDING
+from .parsing import SvmlightParser as SvmlightParser
+from .parsing import svmlight_parser as svmlight_parser
 from .quantizing import GIVEN as GIVEN
 from .quantizing import LARGEST as LARGEST
 from .quantizing import LENGTH as LENGTH

@@ -225,6 +225,68 @@ def to_natural(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), ord
 def from_natural(code: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """The values that such a code stands for"""
 
+SVMLIGHT_PADDING: int = 8
+
+class SvmlightParser32:
+    """Rows out of text in the SVMlight format"""
+
+    def __init__(self, lowest: int, highest: int) -> None: ...
+
+    def feed(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, stop: int) -> int:
+        """read the whole lines that start before stop; the bytes they had"""
+
+    @property
+    def failure(self) -> tuple[int, int, bytes] | None:
+        """(line, column, what is wrong), or None"""
+
+    @property
+    def lines(self) -> int:
+        """read so far"""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def smallest(self) -> int:
+        """index so far; the highest, if there is none"""
+
+    @property
+    def largest(self) -> int:
+        """index so far"""
+
+    def take(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.uint32], dict(shape=(None,))], Annotated[NDArray[numpy.float32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """(indptr, indices, values, labels); nothing more can be fed"""
+
+class SvmlightParser64:
+    """Rows out of text in the SVMlight format"""
+
+    def __init__(self, lowest: int, highest: int) -> None: ...
+
+    def feed(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, stop: int) -> int:
+        """read the whole lines that start before stop; the bytes they had"""
+
+    @property
+    def failure(self) -> tuple[int, int, bytes] | None:
+        """(line, column, what is wrong), or None"""
+
+    @property
+    def lines(self) -> int:
+        """read so far"""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def smallest(self) -> int:
+        """index so far; the highest, if there is none"""
+
+    @property
+    def largest(self) -> int:
+        """index so far"""
+
+    def take(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.uint32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """(indptr, indices, values, labels); nothing more can be fed"""
+
 def to_table(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bucket: int, levels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bits: int, norm: int, scale: float, seed: int, code: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Values at random on any levels, each bucket by its norm"""
 

@@ -1,4 +1,5 @@
 """Sparse linear models over many processes."""
 
 from ..errors import DataError as DataError
+from .read import read_svmlight as read_svmlight
 from .rows import Rows as Rows

@@ -1,0 +1,68 @@
+#include "kernels/svmlight/svmlight.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "bindings/arrays.h"
+
+template <class T>
+using Given = nb::ndarray<T, nb::numpy, nb::ndim<1>>;
+
+// The array goes over to Python, which frees it.
+template <class T>
+static Given<T> given(sparcml::Growing<T>& from) {
+  const std::size_t size = from.size();
+  T* data = from.release();
+  nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
+  return Given<T>(data, {size}, owner);
+}
+
+template <class Value>
+static void register_parser(nb::module_& m, const char* name) {
+  using Parser = sparcml::SvmlightParser<Value>;
+  nb::class_<Parser>(m, name, "Rows out of text in the SVMlight format")
+      .def(nb::init<std::uint32_t, std::uint32_t>(), "lowest"_a, "highest"_a)
+      .def(
+          "feed",
+          [](Parser& parser, Bytes text, std::size_t size, std::size_t stop) {
+            require(size <= text.size() && text.size() - size >= Parser::padding,
+                    "feed: the text must be followed by 8 bytes of padding");
+            nb::gil_scoped_release nogil;
+            return parser.feed(reinterpret_cast<const char*>(text.data()), size, stop);
+          },
+          "text"_a.noconvert(), "size"_a, "stop"_a,
+          "read the whole lines that start before stop; the bytes they had")
+      .def_prop_ro(
+          "failure",
+          [](const Parser& parser)
+              -> std::optional<std::tuple<std::size_t, std::size_t, nb::bytes>> {
+            const sparcml::Failure* f = parser.failure();
+            if (!f) return std::nullopt;
+            return std::make_tuple(f->line, f->column,
+                                   nb::bytes(f->what.data(), f->what.size()));
+          },
+          "(line, column, what is wrong), or None")
+      .def_prop_ro("lines", &Parser::lines, "read so far")
+      .def_prop_ro("rows", [](const Parser& parser) { return parser.labels.size(); })
+      .def_prop_ro("smallest", &Parser::smallest, "index so far; the highest, if there is none")
+      .def_prop_ro("largest", &Parser::largest, "index so far")
+      .def(
+          "take",
+          [](Parser& parser) {
+            return std::make_tuple(given(parser.indptr), given(parser.indices),
+                                   given(parser.values), given(parser.labels));
+          },
+          "(indptr, indices, values, labels); nothing more can be fed");
+}
+
+void register_svmlight(nb::module_& m) {
+  m.attr("SVMLIGHT_PADDING") = sparcml::SvmlightParser<float>::padding;
+  register_parser<float>(m, "SvmlightParser32");
+  register_parser<double>(m, "SvmlightParser64");
+}

@@ -1,0 +1,120 @@
+// Decimal numbers in text. Eight bytes after the number must be readable.
+//
+// The anonymous namespace is on purpose: see op.h.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+
+#include "kernels/bits.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::uint64_t whole_powers[] = {1,      10,      100,      1000,     10000,
+                                          100000, 1000000, 10000000, 100000000};
+constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                             1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                             1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};  // all exact
+constexpr int most_digits = 19;  // that any number of 64 bits has
+
+// How many of the next eight characters are digits, and their value: one load, and no branch
+// on the length, which is hard to predict.
+inline unsigned eight_digits(const char* p, std::uint64_t& value) {
+  std::uint64_t word = load64(reinterpret_cast<const std::uint8_t*>(p)) ^ 0x3030303030303030;
+  // The lowest byte above 9 is marked; a carry into those above it does no harm.
+  const std::uint64_t others = ((word + 0x7676767676767676) | word) & 0x8080808080808080;
+  const unsigned count = others ? static_cast<unsigned>(__builtin_ctzll(others)) / 8 : 8;
+  if (count == 0) return 0;
+  word <<= 64 - 8 * count;  // zeros in front
+  word = word * 10 + (word >> 8);
+  constexpr std::uint64_t pairs = 0x000000FF000000FF;
+  word = (word & pairs) * (100 + (1000000ull << 32)) +
+         (word >> 16 & pairs) * (1 + (10000ull << 32));
+  value = word >> 32;
+  return count;
+}
+
+// The digits at p; where they end. `digits` goes up by their number; beyond 19 in all, the
+// value is not to be used.
+inline const char* digits_at(const char* p, std::uint64_t& value, int& digits) {
+  for (;;) {
+    std::uint64_t next = 0;
+    const unsigned count = eight_digits(p, next);
+    value = value * whole_powers[count] + next;
+    digits += static_cast<int>(count);
+    p += count;
+    if (count < 8) return p;
+  }
+}
+
+// Whether a number other than zero, p to end without its sign, is below 1.
+inline bool is_small(const char* p, const char* end) {
+  std::int64_t scale = 0;  // of the first digit that is not zero
+  bool point = false, found = false;
+  for (; p < end && *p != 'e' && *p != 'E'; ++p) {
+    if (*p == '.') {
+      point = true;
+    } else {
+      scale += point ? (found ? 0 : -1) : (found || *p != '0' ? 1 : 0);
+      found |= *p != '0';
+    }
+  }
+  if (p < end) {
+    std::int64_t exponent = 0;
+    const bool minus = p[1] == '-';
+    p += p[1] == '-' || p[1] == '+' ? 2 : 1;
+    for (; p < end && exponent < 1000000000; ++p) exponent = exponent * 10 + (*p - '0');
+    scale += minus ? -exponent : exponent;
+  }
+  return scale <= 0;
+}
+
+// By the standard library: any number, p to end without its sign.
+inline double long_number(const char* p, const char* end) {
+  double value = 0;
+  if (std::from_chars(p, end, value).ec == std::errc::result_out_of_range)
+    return is_small(p, end) ? 0 : std::numeric_limits<double>::infinity();
+  return value;
+}
+
+// The number at p, rounded to nearest; where it ends, or nullptr if there is none. Infinite if
+// it is too large. Names such as inf and nan are no numbers.
+inline const char* number_at(const char* p, double& value) {
+  const bool minus = *p == '-';
+  p += minus || *p == '+';
+  const char* const start = p;
+  std::uint64_t mantissa = 0;
+  int digits = 0, exponent = 0;
+  p = digits_at(p, mantissa, digits);
+  if (*p == '.') {
+    const int before = digits;
+    p = digits_at(p + 1, mantissa, digits);
+    exponent = before - digits;
+  }
+  if (digits == 0) return nullptr;
+  bool plain = digits <= most_digits;
+  if (*p == 'e' || *p == 'E') {
+    const bool down = p[1] == '-';
+    const char* const at = p + (down || p[1] == '+' ? 2 : 1);
+    std::uint64_t power = 0;
+    int length = 0;
+    p = digits_at(at, power, length);
+    if (length == 0) return nullptr;
+    plain = plain && length < 5;
+    if (plain) exponent += down ? -static_cast<int>(power) : static_cast<int>(power);
+  }
+  // Both factors are exact, so that one operation rounds once (Clinger, 1990).
+  if (plain && mantissa <= 1ull << 53 && exponent >= -22 && exponent <= 22) {
+    const double whole = static_cast<double>(mantissa);
+    value = exponent < 0 ? whole / powers[-exponent] : whole * powers[exponent];
+  } else {
+    value = long_number(start, p);
+  }
+  if (minus) value = -value;
+  return p;
+}
+
+}  // namespace
+}  // namespace sparcml

@@ -1,0 +1,54 @@
+// Rows out of text in the SVMlight or LIBSVM format:
+//
+//   label [qid:number] index:value index:value ... [# comment]
+//
+// Indices ascend in each row; the qid is skipped, and so are lines with nothing but a comment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "kernels/svmlight/growing.h"
+
+namespace sparcml {
+
+struct Failure {
+  std::size_t line, column;  // from 1; the line among those this parser was fed
+  std::string what;
+};
+
+template <class Value>
+class SvmlightParser {
+ public:
+  static constexpr std::size_t padding = 8;  // bytes to be readable after the text
+
+  // Indices are kept as they are written; others than lowest to highest are a failure.
+  SvmlightParser(std::uint32_t lowest, std::uint32_t highest);
+
+  // Reads the whole lines of text that start before `stop`, and says how many bytes they had.
+  std::size_t feed(const char* text, std::size_t size, std::size_t stop);
+
+  const Failure* failure() const { return failure_.line ? &failure_ : nullptr; }
+  std::size_t lines() const { return lines_; }
+  std::uint32_t smallest() const { return smallest_; }  // index so far; the highest, if none
+  std::uint32_t largest() const { return largest_; }
+
+  Growing<std::int64_t> indptr;  // a row more than there are: their entries' ends, after 0
+  Growing<std::uint32_t> indices;
+  Growing<Value> values;
+  Growing<double> labels;
+
+ private:
+  struct Tail;
+  const char* row(const char* p, const char* end, Tail& to);
+  const char* entries(const char* p, const char* end, Tail& to);
+  const char* fail(const char* at, std::string what);
+
+  std::uint32_t lowest_, highest_, smallest_, largest_ = 0;
+  std::size_t lines_ = 0;
+  const char* line_ = nullptr;
+  Failure failure_{};
+};
+
+}  // namespace sparcml
