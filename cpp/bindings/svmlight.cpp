@@ -1,6 +1,7 @@
 #include "kernels/svmlight/svmlight.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -10,6 +11,7 @@
 #include <tuple>
 
 #include "bindings/arrays.h"
+#include "kernels/svmlight/format.h"
 
 template <class T>
 using Given = nb::ndarray<T, nb::numpy, nb::ndim<1>>;
@@ -61,8 +63,42 @@ static void register_parser(nb::module_& m, const char* name) {
           "(indptr, indices, values, labels); nothing more can be fed");
 }
 
+template <class Value>
+static std::pair<std::size_t, std::size_t> format(In<std::int64_t> indptr,
+                                                  In<std::uint32_t> indices, In<Value> values,
+                                                  In<double> labels, std::size_t row,
+                                                  std::uint32_t base, Out<std::uint8_t> out) {
+  const std::size_t rows = labels.size();
+  require(indptr.size() == rows + 1 && indices.size() == values.size() && row <= rows,
+          "svmlight_format: the arrays do not belong together");
+  const std::int64_t* const ends = indptr.data();
+  bool fine = ends[0] >= 0 && ends[rows] <= static_cast<std::int64_t>(indices.size());
+  std::size_t written = 0;
+  {
+    nb::gil_scoped_release nogil;
+    for (std::size_t i = 0; i < rows; ++i) fine &= ends[i] <= ends[i + 1];
+    if (fine)
+      written = sparcml::svmlight_format<Value>(
+          {ends, indices.data(), values.data(), labels.data(), rows}, row, base,
+          reinterpret_cast<char*>(out.data()), out.size());
+  }
+  require(fine, "svmlight_format: indptr must not fall, nor leave the entries");
+  return {written, row};
+}
+
+template <class Value>
+static void register_format(nb::module_& m) {
+  m.def("svmlight_format", format<Value>, "indptr"_a.noconvert(), "indices"_a.noconvert(),
+        "values"_a.noconvert(), "labels"_a.noconvert(), "row"_a, "base"_a, "out"_a.noconvert(),
+        "rows from row on as text, those that surely fit; (bytes, the next row)");
+}
+
 void register_svmlight(nb::module_& m) {
   m.attr("SVMLIGHT_PADDING") = sparcml::SvmlightParser<float>::padding;
+  m.def("svmlight_row_bytes", &sparcml::svmlight_row_bytes, "entries"_a,
+        "the most bytes that a row can take");
+  register_format<float>(m);
+  register_format<double>(m);
   register_parser<float>(m, "SvmlightParser32");
   register_parser<double>(m, "SvmlightParser64");
 }

@@ -3,6 +3,7 @@
 from . import _core
 from .coding import bitmap_decode as bitmap_decode
 from .coding import bitmap_encode as bitmap_encode
+from .coding import crc32_spans as crc32_spans
 from .coding import crc32c as crc32c
 from .coding import from_half as from_half
 from .coding import gap_decode as gap_decode
@@ -50,4 +51,5 @@ from .sums import squeeze as squeeze
 from .whole import from_whole as from_whole
 from .whole import to_whole as to_whole
 
+svmlight_format, svmlight_row_bytes = _core.svmlight_format, _core.svmlight_row_bytes
 isa, isas, use_isa = _core.isa, _core.isas, _core.use_isa

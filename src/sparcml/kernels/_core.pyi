@@ -25,6 +25,9 @@ def bitmap_decode(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), orde
 def crc32c(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], crc: int = 0) -> int:
     """CRC-32C of data, going on from crc"""
 
+def crc32_spans(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], stops: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], modulus: int, out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """zlib's CRC-32 of each data[start:stop], modulo modulus"""
+
 def ascending(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int) -> int:
     """
     The first position that does not ascend or is not below blocks; the size if none
@@ -226,6 +229,16 @@ def from_natural(code: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order
     """The values that such a code stands for"""
 
 SVMLIGHT_PADDING: int = 8
+
+def svmlight_row_bytes(entries: int) -> int:
+    """the most bytes that a row can take"""
+
+@overload
+def svmlight_format(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], row: int, base: int, out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int]: ...
+
+@overload
+def svmlight_format(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], row: int, base: int, out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int]:
+    """rows from row on as text, those that surely fit; (bytes, the next row)"""
 
 class SvmlightParser32:
     """Rows out of text in the SVMlight format"""

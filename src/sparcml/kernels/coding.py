@@ -69,6 +69,15 @@ def crc32c(data: Bytes, crc: int = 0) -> int:
     return _core.crc32c(data, crc)
 
 
+def crc32_spans(
+    data: Bytes, starts: NDArray[np.int64], stops: NDArray[np.int64], modulus: int
+) -> NDArray[np.uint32]:
+    """`zlib.crc32` of each data[start:stop], modulo `modulus`."""
+    out = np.empty(starts.size, np.uint32)
+    _core.crc32_spans(data, starts, stops, modulus, out)
+    return out
+
+
 def to_half(
     values: NDArray[np.float32],
     bfloat: bool = False,

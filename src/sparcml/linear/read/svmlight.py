@@ -11,6 +11,7 @@ from ...kernels import SVMLIGHT_PADDING as PADDING
 from ...kernels import svmlight_parser
 from ..rows import MOST_FEATURES, Rows
 from ..together import gather, together
+from .kept import BESIDE, USER, kept
 from .sources import BLOCK, Piece, pieces, sources
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from ...communicator import Communicator
     from ...kernels import SvmlightParser
-    from .sources import Place
+    from .sources import Place, Source
 
 NEWLINE = 10
 
@@ -32,6 +33,7 @@ def read_svmlight(
     features: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dtype: DTypeLike = np.float32,
+    cache: Literal["beside", "user"] | None = None,
 ) -> Rows:
     """Rows of a file, several files, or the files of a directory.
 
@@ -45,12 +47,31 @@ def read_svmlight(
         features: Columns; by default as many as the largest index asks for.
         zero_based: Whether indices start at 0; auto: they do if one of them is 0.
         dtype: Of the values: float32 or float64.
+        cache: Keep the rows in a binary file, beside the text or in the user's cache, which
+            later calls map instead of reading the text, until that changes.
 
     Raises:
         DataError: On all ranks; names the rank, file, line and column, and what is wrong.
     """
-    _check(features, zero_based)
+    _check(features, zero_based, cache)
     found = sources(places, comm)
+
+    def make() -> Rows:
+        return _read(found, comm, features, zero_based, dtype)
+
+    if cache is None:
+        return make()
+    settings = f"{features} {zero_based} {np.dtype(dtype)}"
+    return kept(found, settings, cache, comm, make)
+
+
+def _read(
+    found: tuple[Source, ...],
+    comm: Communicator | None,
+    features: int | None,
+    zero_based: bool | Literal["auto"],
+    dtype: DTypeLike,
+) -> Rows:
     mine = pieces(found, comm)
     lowest, highest = _bounds(zero_based, features)
     parser = together(comm, lambda: _parse(mine, lowest, highest, dtype))
@@ -73,10 +94,14 @@ def read_svmlight(
     return Rows(indptr, indices, values, labels, features, first, total)
 
 
-def _check(features: int | None, zero_based: bool | str) -> None:
+def _check(features: int | None, zero_based: bool | str, cache: str | None) -> None:
     if zero_based not in (True, False, "auto"):
         raise ValueError(
             f"read_svmlight: zero_based must be True, False or 'auto', got {zero_based!r}"
+        )
+    if cache not in (None, BESIDE, USER):
+        raise ValueError(
+            f"read_svmlight: cache must be {BESIDE!r}, {USER!r} or None, got {cache!r}"
         )
     if features is not None and not 0 < features <= MOST_FEATURES:
         raise ValueError(
