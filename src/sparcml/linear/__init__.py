@@ -1,6 +1,7 @@
 """Sparse linear models over many processes."""
 
 from ..errors import DataError as DataError
+from .bundled import spam as spam
 from .generate import url_like as url_like
 from .generate import webspam_like as webspam_like
 from .hashing import Hashing as Hashing
