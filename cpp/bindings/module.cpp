@@ -13,6 +13,7 @@ void register_expand(nb::module_& m);
 void register_gap(nb::module_& m);
 void register_grid(nb::module_& m);
 void register_half(nb::module_& m);
+void register_linear(nb::module_& m);
 void register_merge(nb::module_& m);
 void register_merge_many(nb::module_& m);
 void register_onebit(nb::module_& m);
@@ -37,6 +38,7 @@ NB_MODULE(_core, m) {
   register_gap(m);
   register_grid(m);
   register_half(m);
+  register_linear(m);
   register_merge(m);
   register_merge_many(m);
   register_onebit(m);

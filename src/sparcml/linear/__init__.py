@@ -5,8 +5,17 @@ from .bundled import spam as spam
 from .generate import url_like as url_like
 from .generate import webspam_like as webspam_like
 from .hashing import Hashing as Hashing
+from .losses import LOSSES as LOSSES
+from .penalty import Penalty as Penalty
+from .progress import Progress as Progress
 from .read import load_rows as load_rows
 from .read import read_svmlight as read_svmlight
 from .read import save_rows as save_rows
 from .rows import Rows as Rows
+from .sgd import SGD as SGD
+from .state import State as State
+from .steps import Constant as Constant
+from .steps import Exponential as Exponential
+from .steps import Inverse as Inverse
+from .steps import WarmUp as WarmUp
 from .write import write_svmlight as write_svmlight

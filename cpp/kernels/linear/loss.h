@@ -1,0 +1,48 @@
+// Losses of a margin z = w.x + b. Labels are -1 and 1, but for `squared` any numbers.
+#pragma once
+
+#include <cmath>
+
+namespace sparcml::linear {
+
+enum class Loss { logistic, hinge, squared_hinge, squared };
+
+struct Slope {
+  double value, derivative;
+};
+
+inline Slope slope(Loss loss, double label, double margin) {
+  const double gap = 1.0 - label * margin;
+  switch (loss) {
+    case Loss::logistic: {
+      const double a = label * margin;
+      const double e = std::exp(-std::fabs(a));  // of the smaller side: never overflows
+      const double away = a > 0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
+      return {(a > 0 ? 0.0 : -a) + std::log1p(e), -label * away};
+    }
+    case Loss::hinge:
+      return gap > 0 ? Slope{gap, -label} : Slope{0.0, 0.0};
+    case Loss::squared_hinge:
+      return gap > 0 ? Slope{gap * gap, -2.0 * label * gap} : Slope{0.0, 0.0};
+    default:
+      return {0.5 * (margin - label) * (margin - label), margin - label};
+  }
+}
+
+// No second derivative is larger between margin - reach and margin + reach. Not for `hinge`.
+inline double curvature(Loss loss, double label, double margin, double reach) {
+  switch (loss) {
+    case Loss::logistic: {
+      const double inside = std::fabs(margin) - reach;
+      if (!(inside > 0)) return 0.25;
+      const double e = std::exp(-inside);
+      return e / ((1.0 + e) * (1.0 + e));
+    }
+    case Loss::squared_hinge:
+      return 1.0 - label * margin + reach > 0 ? 2.0 : 0.0;
+    default:
+      return 1.0;
+  }
+}
+
+}  // namespace sparcml::linear

@@ -1,0 +1,134 @@
+// A linear model whose steps cost what their non-zeros cost.
+//
+// A step is w = soft((1 - rate l2) w - rate m, rate l1), m = momentum m + gradient, for all
+// coordinates; but only those with a gradient are written. Weights are kept as scale * v, so
+// that l2 changes one number. What l1 or momentum owe to a coordinate since its last step
+// follows from a table with one number a step:
+//   l1:       table[t] = sum of rate l1 / scale over the steps up to t,
+//             v is due |v| - (table[now] - table[last]), not beyond zero;
+//   momentum: table[t] = sum over the steps s after t of rate momentum^(s - t) / scale,
+//             v is due v - velocity table[last].
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+
+namespace sparcml::linear {
+
+enum class Lazy { none, l1, momentum };
+
+template <class T>
+struct Model {
+  T* weights;
+  T* velocity;           // momentum only
+  std::uint32_t* last;   // the step of the last change; l1 and momentum only
+  double* table;         // room for one number a step, and one
+  const double* powers;  // of momentum, until they no longer matter
+  std::size_t window;    // number of powers
+  double* numbers;       // scale, clock, intercept, its velocity
+  std::size_t features;
+  double l1, l2;
+
+  double& scale() const { return numbers[0]; }
+  double& clock() const { return numbers[1]; }
+  double& intercept() const { return numbers[2]; }
+  double& drift() const { return numbers[3]; }
+  std::size_t now() const { return static_cast<std::size_t>(clock()); }
+  Lazy lazy() const { return velocity ? Lazy::momentum : last ? Lazy::l1 : Lazy::none; }
+};
+
+inline double soft(double v, double by) { return v > by ? v - by : v < -by ? v + by : 0.0; }
+
+// v of a coordinate as if it had been written in every step.
+template <Lazy lazy, class T>
+inline double due(const Model<T>& m, std::size_t now, std::size_t j) {
+  const double v = m.weights[j];
+  if constexpr (lazy == Lazy::l1) return soft(v, m.table[now] - m.table[m.last[j]]);
+  if constexpr (lazy == Lazy::momentum)
+    return v - static_cast<double>(m.velocity[j]) * m.table[m.last[j]];
+  return v;
+}
+
+template <class T>
+inline double decay(const Model<T>& m, std::size_t steps) {
+  return steps < m.window ? m.powers[steps] : 0.0;
+}
+
+template <class T, class Body>
+inline void with_lazy(const Model<T>& m, Body body) {
+  switch (m.lazy()) {
+    case Lazy::none:
+      return body(std::integral_constant<Lazy, Lazy::none>{});
+    case Lazy::l1:
+      return body(std::integral_constant<Lazy, Lazy::l1>{});
+    default:
+      return body(std::integral_constant<Lazy, Lazy::momentum>{});
+  }
+}
+
+// Write what is due to all coordinates, and begin a new table.
+template <Lazy lazy, class T>
+void settle_all(const Model<T>& m) {
+  const std::size_t now = m.now();
+  const double scale = m.scale();
+  for (std::size_t j = 0; j < m.features; ++j) {
+    m.weights[j] = static_cast<T>(scale * due<lazy>(m, now, j));
+    if constexpr (lazy == Lazy::momentum)
+      m.velocity[j] = static_cast<T>(m.velocity[j] * decay(m, now - m.last[j]));
+    if constexpr (lazy != Lazy::none) m.last[j] = 0;
+  }
+  m.scale() = 1.0;
+  m.clock() = 0.0;
+  if constexpr (lazy != Lazy::none) m.table[0] = 0.0;
+}
+
+constexpr double kSmallScale = 1e-6;  // before v, which is w / scale, loses its range
+
+// A step: `begin` once, then `move` for the coordinates that have a gradient, each once.
+template <Lazy lazy, class T>
+struct Step {
+  const Model<T>& m;
+  double rate, factor;
+  std::size_t now;
+
+  Step(const Model<T>& model, double given) : m(model), rate(given) {
+    if (!(rate * m.l2 < 1.0))
+      throw std::invalid_argument(
+          "a step of rate * l2 >= 1 would turn the weights around: lower one of them");
+    if (m.scale() < kSmallScale) settle_all<lazy>(m);
+    m.scale() *= 1.0 - rate * m.l2;
+    m.clock() += 1.0;
+    now = m.now();
+    factor = rate / m.scale();
+    if constexpr (lazy == Lazy::l1) m.table[now] = m.table[now - 1] + factor * m.l1;
+    if constexpr (lazy == Lazy::momentum) {
+      m.table[now] = 0.0;
+      for (std::size_t k = 1; k < m.window && k <= now; ++k)
+        m.table[now - k] += factor * m.powers[k];
+    }
+  }
+
+  void move(std::size_t j, double gradient) const {
+    if constexpr (lazy == Lazy::l1) {
+      const double v = due<lazy>(m, now - 1, j) - factor * gradient;
+      m.weights[j] = static_cast<T>(soft(v, m.table[now] - m.table[now - 1]));
+      m.last[j] = static_cast<std::uint32_t>(now);
+    } else if constexpr (lazy == Lazy::momentum) {
+      m.weights[j] = static_cast<T>(due<lazy>(m, now, j) - factor * gradient);
+      m.velocity[j] = static_cast<T>(m.velocity[j] * decay(m, now - m.last[j]) + gradient);
+      m.last[j] = static_cast<std::uint32_t>(now);
+    } else {
+      m.weights[j] = static_cast<T>(m.weights[j] - factor * gradient);
+    }
+  }
+
+  void move_intercept(double gradient) const {
+    m.drift() = decay(m, 1) * m.drift() + gradient;
+    m.intercept() -= rate * m.drift();
+  }
+};
+
+}  // namespace sparcml::linear

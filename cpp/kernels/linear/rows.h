@@ -1,0 +1,28 @@
+// Rows of a sparse matrix (CSR) and their labels. Columns ascend in each row and are below
+// the number of features: `misplaced` looks once, and the loops rely on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sparcml::linear {
+
+template <class T>
+struct Rows {
+  const std::int64_t* indptr;
+  const std::uint32_t* indices;
+  const T* values;
+  const double* labels;
+  const double* weights;  // null: all ones
+
+  std::size_t size(std::int64_t row) const {
+    return static_cast<std::size_t>(indptr[row + 1] - indptr[row]);
+  }
+  double weight(std::int64_t row) const { return weights ? weights[row] : 1.0; }
+};
+
+// The first row whose columns do not ascend or reach beyond the features; `count` if none.
+std::size_t misplaced(const std::int64_t* indptr, const std::uint32_t* indices,
+                      std::size_t count, std::size_t features);
+
+}  // namespace sparcml::linear

@@ -1,0 +1,129 @@
+#include "kernels/linear/steps.h"
+
+#include <vector>
+
+namespace sparcml::linear {
+namespace {
+
+constexpr std::size_t kLine = 64;  // bytes that come from memory together
+
+template <class T>
+void fetch_row(const Rows<T>& rows, std::int64_t row) {
+  const std::int64_t from = rows.indptr[row], to = rows.indptr[row + 1];
+  for (std::int64_t k = from; k < to; k += kLine / 4) __builtin_prefetch(rows.indices + k);
+  for (std::int64_t k = from; k < to; k += kLine / sizeof(T))
+    __builtin_prefetch(rows.values + k);
+}
+
+template <class T>
+void fetch_weights(const Rows<T>& rows, std::int64_t row, const T* weights) {
+  for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k)
+    __builtin_prefetch(weights + rows.indices[k], 1);
+}
+
+template <Lazy lazy, class T>
+double margin(const Rows<T>& rows, std::int64_t row, const Model<T>& m) {
+  double sums[4] = {};
+  const std::size_t now = m.now();
+  const std::int64_t end = rows.indptr[row + 1];
+  std::int64_t k = rows.indptr[row];
+  for (; k + 4 <= end; k += 4)
+    for (int lane = 0; lane < 4; ++lane)
+      sums[lane] += rows.values[k + lane] * due<lazy>(m, now, rows.indices[k + lane]);
+  for (; k < end; ++k) sums[0] += rows.values[k] * due<lazy>(m, now, rows.indices[k]);
+  return m.scale() * ((sums[0] + sums[2]) + (sums[1] + sums[3])) + m.intercept();
+}
+
+// A batch of one row needs no sums by column.
+template <Lazy lazy, class T>
+double step_on(const Rows<T>& rows, std::int64_t row, double rate, Loss loss, bool intercept,
+               const Model<T>& model) {
+  const double z = margin<lazy>(rows, row, model), weight = rows.weight(row);
+  const Slope found = slope(loss, rows.labels[row], z);
+  const double gradient = weight * found.derivative;
+  const Step<lazy, T> step(model, rate);
+  if (gradient != 0.0)
+    for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k)
+      step.move(rows.indices[k], gradient * rows.values[k]);
+  if (intercept) step.move_intercept(gradient);
+  return weight * found.value;
+}
+
+template <class T>
+std::size_t entries(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += rows.size(chosen[i]);
+  return sum;
+}
+
+template <Lazy lazy, class T>
+double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
+               const double* rates, std::size_t steps, Loss loss, bool intercept,
+               const Model<T>& model, double sum) {
+  std::vector<std::uint32_t> indices;
+  std::vector<T> values;
+  const std::int64_t end = starts[steps];
+  for (std::size_t i = 0; i < steps; ++i) {
+    const std::int64_t from = starts[i];
+    const std::size_t count = static_cast<std::size_t>(starts[i + 1] - from);
+    if (count == 1) {
+      if (from + 2 < end) fetch_row(rows, order[from + 2]);
+      if (from + 1 < end) fetch_weights(rows, order[from + 1], model.weights);
+      sum += step_on<lazy>(rows, order[from], rates[i], loss, intercept, model);
+      continue;
+    }
+    const std::size_t room = entries(rows, order + from, count);
+    if (indices.size() < room) indices.resize(room), values.resize(room);
+    const Total found = gradient(rows, order + from, count, loss, count ? 1.0 / count : 0.0,
+                                 model, indices.data(), values.data());
+    const Step<lazy, T> step(model, rates[i]);
+    for (std::size_t k = 0; k < found.nnz; ++k) step.move(indices[k], values[k]);
+    if (intercept) step.move_intercept(found.slope);
+    sum += found.loss;
+  }
+  return sum;
+}
+
+}  // namespace
+
+template <class T>
+void apply(const Model<T>& model, double rate, const std::uint32_t* indices, const T* values,
+           std::size_t count) {
+  with_lazy(model, [&](auto lazy) {
+    const Step<decltype(lazy)::value, T> step(model, rate);
+    const bool intercept =
+        count && (indices ? indices[count - 1] : count - 1) == model.features;
+    const std::size_t n = count - intercept;
+    if (indices)
+      for (std::size_t k = 0; k < n; ++k) step.move(indices[k], values[k]);
+    else
+      for (std::size_t k = 0; k < n; ++k) step.move(k, values[k]);
+    step.move_intercept(intercept ? static_cast<double>(values[n]) : 0.0);
+  });
+}
+
+template <class T>
+double run(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
+           const double* rates, std::size_t steps, Loss loss, bool intercept,
+           const Model<T>& model, double losses) {
+  with_lazy(model, [&](auto lazy) {
+    losses = run_all<decltype(lazy)::value>(rows, order, starts, rates, steps, loss, intercept,
+                                            model, losses);
+  });
+  return losses;
+}
+
+template <class T>
+void settle(const Model<T>& model) {
+  with_lazy(model, [&](auto lazy) { settle_all<decltype(lazy)::value>(model); });
+}
+
+#define SPARCML_STEPS(T)                                                                       \
+  template void apply(const Model<T>&, double, const std::uint32_t*, const T*, std::size_t);   \
+  template double run(const Rows<T>&, const std::int64_t*, const std::int64_t*, const double*, \
+                      std::size_t, Loss, bool, const Model<T>&, double);                       \
+  template void settle(const Model<T>&);
+SPARCML_STEPS(float)
+SPARCML_STEPS(double)
+
+}  // namespace sparcml::linear

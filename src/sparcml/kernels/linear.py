@@ -1,0 +1,125 @@
+"""Steps of linear models over sparse rows: typed entrances to the compiled loops."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import memory
+from . import _core
+
+Floats = NDArray[Any]  # float32 or float64, one of both in all arrays of a call
+Doubles = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+NO_WEIGHTS: Doubles = np.empty(0)
+
+# Type checkers cannot follow tuples of arrays into overloads; the bindings check dtypes.
+_loops: Any = _core
+
+
+class Csr(NamedTuple):
+    """Rows of a sparse matrix; `misplaced` must have found nothing wrong with them."""
+
+    indptr: Numbers
+    indices: NDArray[np.uint32]
+    values: Floats
+    labels: Doubles
+    weights: Doubles = NO_WEIGHTS  # none: all rows count the same
+
+
+class Weights(NamedTuple):
+    """A model in the making; what it does not use is empty.
+
+    The weights are `numbers[0] * weights` where nothing is due, see `reference.linear`.
+    """
+
+    weights: Floats
+    velocity: Floats
+    last: NDArray[np.uint32]
+    table: Doubles
+    powers: Doubles
+    numbers: Doubles  # scale, clock, intercept, its velocity
+
+
+class Gradient(NamedTuple):
+    """A sparse gradient; `slope` is the intercept's, `loss` the losses of the rows."""
+
+    indices: NDArray[np.uint32]
+    values: Floats
+    slope: float
+    loss: float
+
+
+def gradient(
+    rows: Csr, chosen: Numbers, loss: int, share: float, model: Weights
+) -> Gradient:
+    """Share * the gradient of the chosen rows' losses.
+
+    The arrays have room for one entry more, the intercept's.
+    """
+    entries = int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
+    room = min(entries, model.weights.size) + 1
+    indices = memory.empty(room, np.uint32)
+    values = memory.empty(room, rows.values.dtype)
+    nnz, slope, total = _loops.linear_gradient(
+        *rows, chosen, loss, share, *model, indices, values
+    )
+    indices[nnz], values[nnz] = model.weights.size, slope
+    return Gradient(indices[: nnz + 1], values[: nnz + 1], slope, total)
+
+
+def apply(
+    model: Weights,
+    l1: float,
+    l2: float,
+    rate: float,
+    indices: NDArray[np.uint32] | None,
+    values: Floats,
+) -> None:
+    """One step along a gradient; without indices it is dense."""
+    if indices is None:
+        indices = np.empty(0, np.uint32)
+    _loops.linear_apply(*model, l1, l2, rate, indices, values)
+
+
+def run(
+    rows: Csr,
+    order: Numbers,
+    starts: Numbers,
+    rates: Doubles,
+    loss: int,
+    intercept: bool,
+    model: Weights,
+    l1: float,
+    l2: float,
+    losses: float = 0.0,
+) -> float:
+    """A step for each rate, over rows order[starts[i]] to order[starts[i + 1]].
+
+    Returns `losses` and those of all these rows, each before its step.
+    """
+    return float(
+        _loops.linear_run(
+            *rows, order, starts, rates, loss, intercept, *model, l1, l2, losses
+        )
+    )
+
+
+def settle(model: Weights) -> None:
+    """Write what is due to all weights; their scale is 1 then."""
+    _loops.linear_settle(*model)
+
+
+def margins(rows: Csr, weights: Floats) -> Doubles:
+    """w.x of each row."""
+    out = np.empty(rows.labels.size)
+    _loops.linear_margins(*rows, weights, out)
+    return out
+
+
+def misplaced(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
+    """The first row with columns out of order or beyond the features; how many if none."""
+    return _core.linear_misplaced(indptr, indices, features)

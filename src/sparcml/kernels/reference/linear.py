@@ -1,0 +1,50 @@
+"""Steps of linear models, as `sparcml.kernels.linear` has them, with nothing lazy."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcml.kernels.linear import Csr, Doubles, Floats, Numbers
+from sparcml.kernels.sums import Entries
+
+
+def margins(rows: Csr, weights: Floats) -> Doubles:
+    """w.x of each row."""
+    owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.indptr))
+    products = rows.values.astype(np.float64) * weights[rows.indices]
+    return np.bincount(owners, products, rows.labels.size).astype(np.float64)
+
+
+def combined(rows: Csr, chosen: Numbers, slopes: Doubles) -> Entries[np.float64]:
+    """The sum of slope * x over the chosen rows, sorted; rows of slope 0 have no entries."""
+    kept = [(row, s) for row, s in zip(chosen, slopes, strict=True) if s]
+    spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row, _ in kept]
+    columns = [rows.indices[span] for span in spans]
+    products = [s * rows.values[span] for (_, s), span in zip(kept, spans, strict=True)]
+    empty = np.empty(0, np.uint32)
+    indices, inverse = np.unique(np.concatenate([empty, *columns]), return_inverse=True)
+    sums = np.bincount(inverse, np.concatenate([empty, *products]), indices.size)
+    return indices, sums.astype(np.float64)
+
+
+def step(
+    weights: Doubles,
+    velocity: Doubles,
+    gradient: Doubles,
+    rate: float,
+    l1: float,
+    l2: float,
+    momentum: float,
+) -> tuple[Doubles, Doubles]:
+    """All weights and their velocity after a step."""
+    velocity = momentum * velocity + gradient
+    moved = (1.0 - rate * l2) * weights - rate * velocity
+    return np.sign(moved) * np.maximum(np.abs(moved) - rate * l1, 0.0), velocity
+
+
+def misplaced(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
+    """The first row with columns out of order or beyond the features; how many if none."""
+    for row in range(indptr.size - 1):
+        mine = indices[indptr[row] : indptr[row + 1]].astype(np.int64)
+        if (np.diff(mine) <= 0).any() or (mine >= features).any():
+            return row
+    return indptr.size - 1

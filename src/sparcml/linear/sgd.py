@@ -1,0 +1,302 @@
+"""Mini-batch stochastic gradient descent with sparse gradients.
+
+Every step sums the gradients of all ranks' rows of a batch and changes the weights of the
+features in it. Which rows a batch has does not depend on the number of ranks, and nothing is
+lost on the way unless a method is asked for; so the weights are the same, up to rounding, for
+any number of ranks, with sparse and with dense communication.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..checks import check_real, check_whole
+from ..errors import MismatchError
+from ..kernels import linear as loops
+from ..stream import Stream
+from .evaluate import check_rows, mean_loss, opened
+from .exchange import COMMUNICATION, Exchange
+from .losses import loss_of
+from .order import batches
+from .penalty import Penalty
+from .progress import Progress
+from .state import State
+from .steps import Constant, Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from ..aggregate import Method
+    from ..communicator import Communicator
+    from .rows import Rows
+
+    Watch = Callable[[Progress, State], None]
+
+AT_ONCE = 1 << 18  # rows between two looks at the outside world
+REPORTS = 20  # of a pass, by default
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Makes mean loss + penalty small, step by step.
+
+        g = mean over the batch of weight * loss'(w.x + b) * x
+        m = momentum * m + g
+        w = soft((1 - rate * l2) * w - rate * m, rate * l1)
+
+    for all coordinates in every step, though only those in the batch are written (see
+    `penalty`). The intercept is stepped along its own gradient and not penalised.
+
+    Args:
+        loss: logistic, hinge, squared_hinge (labels -1 and 1) or squared.
+        penalty: On large weights.
+        steps: The rates.
+        batch: Rows of a step, over all ranks.
+        epochs: Passes over all rows.
+        momentum: How much of the last step goes into the next; not together with l1, for
+            then weights that are not in a batch would have to be followed step by step.
+        intercept: Whether there is one.
+        seed: Of the order of rows, anew in each pass; None keeps them as they are.
+        communication: "sparse", or "dense": the same with sums of dense vectors by the
+            engine itself, for comparison.
+        algorithm: Of sparse sums, as for `Communicator.allreduce`.
+        method: A method of `sparcml.aggregate` that compresses gradients, instead.
+        patience: With held-out rows: stop after so many passes without a loss that is
+            smaller by `tolerance` than the smallest before.
+        tolerance: Relative.
+    """
+
+    loss: str = "logistic"
+    penalty: Penalty = field(default_factory=Penalty)
+    steps: Steps = field(default_factory=lambda: Constant(0.1))
+    batch: int = 1
+    epochs: int = 5
+    momentum: float = 0.0
+    intercept: bool = True
+    seed: int | None = 0
+    communication: str = "sparse"
+    algorithm: str = "auto"
+    method: Method | None = None
+    patience: int = 3
+    tolerance: float = 1e-4
+
+    def __post_init__(self) -> None:
+        loss_of(self.loss)
+        for name in ("batch", "epochs", "patience"):
+            check_whole(self, name)
+            if getattr(self, name) < 1:
+                raise ValueError(f"SGD: {name} must be >= 1, got {getattr(self, name)}")
+        check_whole(self, "seed", optional=True)
+        check_real(self, "momentum")
+        check_real(self, "tolerance")
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"SGD: momentum must be in [0, 1), got {self.momentum}")
+        if self.momentum and self.penalty.l1:
+            raise ValueError(
+                "SGD: momentum and an l1 penalty do not go together; set one to 0"
+            )
+        if self.communication not in COMMUNICATION:
+            known = " or ".join(COMMUNICATION)
+            raise ValueError(
+                f"SGD: communication must be {known}, got {self.communication!r}"
+            )
+
+    def init(self, rows: Rows) -> State:
+        """The state before the first step: all weights zero, of the values' precision."""
+        state = State.begin(rows.features, rows.values.dtype, self.penalty, self.momentum)
+        if self.method is not None:
+            state.method = self.method.init(rows.features + self.intercept)
+        return state
+
+    def run(
+        self,
+        comm: Communicator,
+        rows: Rows,
+        state: State | None = None,
+        *,
+        held_out: Rows | None = None,
+        watch: Watch | None = None,
+        every: int | None = None,
+    ) -> State:
+        """Go on until all passes are made; a collective call.
+
+        Args:
+            comm: The ranks.
+            rows: This rank's; all ranks' together are rows 0 to total.
+            state: Where to go on, from `init` or `State.of`; it is changed.
+            held_out: This rank's rows to stop early by.
+            watch: Called now and then, on all ranks; the state may be kept by its `arrays`.
+            every: Batches between two calls; a twentieth of a pass by default.
+
+        Returns:
+            The state after the last pass.
+        """
+        return _Run(self, comm, rows, state or self.init(rows), held_out, watch, every).go()
+
+
+class _Run:
+    """One call of `SGD.run`, with what is the same in all its steps."""
+
+    def __init__(
+        self,
+        solver: SGD,
+        comm: Communicator,
+        rows: Rows,
+        state: State,
+        held_out: Rows | None,
+        watch: Watch | None,
+        every: int | None,
+    ) -> None:
+        self.solver, self.comm, self.rows, self.state = solver, comm, rows, state
+        self.held_out, self.watch = held_out, watch
+        self.loss = loss_of(solver.loss)
+        for each in (rows, held_out):
+            if each is not None:
+                check_rows(each, self.loss)
+        if state.model.weights.size != rows.features:
+            raise ValueError(
+                f"SGD: the rows have {rows.features} features, the state "
+                f"{state.model.weights.size}"
+            )
+        _check_shares(comm, rows)
+        self.csr = opened(rows)
+        self.steps = -(-rows.total // solver.batch)
+        self.every = max(1, every or self.steps // REPORTS)
+        size = rows.features + solver.intercept
+        self.exchange = Exchange(
+            comm, size, solver.communication, solver.algorithm, solver.method
+        )
+        self.start, self.sent = comm.now(), comm.stats.bytes
+        self.reported = (comm.now(), state.seen, state.pending)
+
+    def go(self) -> State:
+        state, solver = self.state, self.solver
+        while state.epoch < solver.epochs and state.stale < solver.patience:
+            order, starts = batches(
+                self.rows.first,
+                len(self.rows),
+                self.rows.total,
+                solver.batch,
+                solver.seed,
+                state.epoch,
+            )
+            state.open_pass(self.steps)
+            while state.step < self.steps:
+                self._advance(order, starts)
+            state.losses.append(self._global_mean(state.pending, self.rows.total))
+            state.close_pass()
+            self.reported = (self.reported[0], self.reported[1], 0.0)
+            if self.held_out is not None:
+                self._compare(self.held_out)
+        return state
+
+    def _advance(self, order: NDArray[np.int64], starts: NDArray[np.int64]) -> None:
+        """Steps up to the next report, or to the next look outside."""
+        state, solver = self.state, self.solver
+        stop = min(
+            self.steps,
+            state.step + max(1, AT_ONCE // solver.batch),
+            (state.step // self.every + 1) * self.every,
+        )
+        edges = np.minimum(np.arange(state.step, stop + 1) * solver.batch, self.rows.total)
+        before = state.seen - edges[0]  # rows of earlier passes
+        rates = solver.steps.rates((before + edges[:-1]) / self.rows.total)
+        if self.exchange.alone:
+            state.pending = loops.run(
+                self.csr,
+                order,
+                starts[state.step : stop + 1],
+                rates,
+                self.loss.code,
+                solver.intercept,
+                state.model,
+                solver.penalty.l1,
+                solver.penalty.l2,
+                state.pending,
+            )
+        else:
+            for t, rate in enumerate(rates):
+                chosen = order[starts[state.step + t] : starts[state.step + t + 1]]
+                self._step(chosen, int(edges[t + 1] - edges[t]), float(rate))
+        state.step, state.seen = stop, int(before + edges[-1])
+        if self.watch is not None and (stop % self.every == 0 or stop == self.steps):
+            self._report(self.watch, float(rates[-1]))
+
+    def _step(self, chosen: NDArray[np.int64], count: int, rate: float) -> None:
+        """One step with all ranks, of which this one has the chosen rows."""
+        state, solver = self.state, self.solver
+        mine = loops.gradient(self.csr, chosen, self.loss.code, 1.0 / count, state.model)
+        state.pending += mine.loss
+        stored = mine.indices.size - (not solver.intercept)
+        gradient = Stream.trusted(
+            self.exchange.size, mine.indices[:stored], mine.values[:stored]
+        )
+        total, state.method = self.exchange.sum(gradient, state.method)
+        loops.apply(
+            state.model,
+            solver.penalty.l1,
+            solver.penalty.l2,
+            rate,
+            total.raw_indices,
+            total.raw_values,
+        )
+
+    def _global_mean(self, mine: float, count: int) -> float:
+        """The mean of losses over all ranks; says what to do if there is none."""
+        total = float(self.comm.allreduce(np.array([mine], np.float64))[0])
+        if not np.isfinite(total):
+            raise FloatingPointError(
+                f"SGD: the loss is {total} in epoch {self.state.epoch}, before step "
+                f"{self.state.step} of {self.steps}: lower the rate of {self.solver.steps}"
+            )
+        return total / max(count, 1)
+
+    def _report(self, watch: Watch, rate: float) -> None:
+        state, now = self.state, self.comm.now()
+        then, seen, pending = self.reported
+        rows = state.seen - seen
+        progress = Progress(
+            epoch=state.epoch,
+            step=state.step,
+            steps=self.steps,
+            loss=self._global_mean(state.pending - pending, rows),
+            rate=rate,
+            rows_per_second=rows / max(now - then, 1e-9),
+            seconds=now - self.start,
+            communicating=self.exchange.seconds,
+            bytes=self.comm.stats.bytes - self.sent,
+            dense_bytes=self.exchange.dense_bytes,
+        )
+        watch(progress, state)
+        self.reported = (self.comm.now(), state.seen, state.pending)
+
+    def _compare(self, held_out: Rows) -> None:
+        """Whether this pass was worth it."""
+        state = self.state
+        found = mean_loss(self.comm, held_out, self.loss, state.weights, state.intercept)
+        state.held_out.append(found)
+        better = found < state.best * (1.0 - self.solver.tolerance)
+        state.stale = 0 if better else state.stale + 1
+        state.best = min(state.best, found)
+
+
+def _check_shares(comm: Communicator, rows: Rows) -> None:
+    """Raise unless the ranks' rows are all rows, each once, of the same matrix."""
+    mine = [rows.first, len(rows), rows.total, rows.features, rows.values.dtype.itemsize]
+    shares = np.array(comm.allgather(np.array(mine, np.float64)))
+    ends = shares[:, 0] + shares[:, 1]
+    at = np.concatenate(([0.0], ends[:-1]))
+    if (shares[:, 2:] != shares[0, 2:]).any():
+        raise MismatchError(
+            f"rank {comm.rank}: ranks differ in total rows, features or dtype of their rows"
+        )
+    if (shares[:, 0] != at).any() or ends[-1] != rows.total:
+        raise MismatchError(
+            f"rank {comm.rank}: its rows {rows.first} to {rows.first + len(rows)} and those of "
+            f"the other ranks are not rows 0 to {rows.total}, each once and in order"
+        )

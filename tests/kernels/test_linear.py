@@ -1,0 +1,80 @@
+"""Gradients of sparse rows are those of the reference, whatever the ranges they go by."""
+
+import numpy as np
+import pytest
+
+from sparcml.kernels import linear as loops
+from sparcml.kernels.reference import linear as reference
+
+SIZES = [(1, 1), (5, 3), (40, 4096), (300, 4097), (200, 1_000_000), (3, 2**32 - 2)]
+
+
+def rows_of(rng, count, features, dtype, most=60):
+    """Whole numbers, so that sums are exact in any order."""
+    lengths = rng.integers(0, min(most, features) + 1, count)
+    columns = [np.unique(rng.integers(0, features, n)) for n in lengths]
+    indptr = np.concatenate([[0], np.cumsum([c.size for c in columns])]).astype(np.int64)
+    indices = np.concatenate([np.empty(0, int), *columns]).astype(np.uint32)
+    values = rng.integers(-4, 5, indices.size).astype(dtype)
+    return loops.Csr(indptr, indices, values, rng.integers(-3, 4, count).astype(float))
+
+
+def plain(weights, intercept=0.0):
+    none = np.empty(0, weights.dtype)
+    last, table = np.empty(0, np.uint32), np.empty(0)
+    numbers = np.array([1.0, 0.0, intercept, 0.0])
+    return loops.Weights(weights, none, last, table, np.empty(0), numbers)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("count", "features"), SIZES[:-1])
+def test_gradient_of_the_squared_loss(dtype, count, features):
+    rng = np.random.default_rng(count)
+    rows = rows_of(rng, count, features, dtype)
+    weights = rng.integers(-3, 4, features).astype(dtype)
+    chosen = rng.permutation(count)[: max(1, count // 2)].astype(np.int64)
+    margins = reference.margins(rows, weights)
+    np.testing.assert_array_equal(loops.margins(rows, weights), margins)
+    slopes = margins[chosen] + 2.0 - rows.labels[chosen]
+    found = loops.gradient(rows, chosen, 3, 1.0, plain(weights, 2.0))
+    indices, values = reference.combined(rows, chosen, slopes)
+    np.testing.assert_array_equal(found.indices, [*indices, features])
+    np.testing.assert_array_equal(found.values, [*values, slopes.sum()])
+    assert found.loss == 0.5 * np.square(slopes).sum()
+
+
+def test_columns_up_to_the_largest():
+    """Without an array of that many: the ranges between are skipped."""
+    rng = np.random.default_rng(0)
+    count, features = SIZES[-1]
+    rows = rows_of(rng, count, features, np.float32)
+    assert reference.misplaced(rows.indptr, rows.indices, features) == count
+    assert loops.misplaced(rows.indptr, rows.indices, features) == count
+    assert loops.misplaced(rows.indptr, rows.indices, int(rows.indices.max())) < count
+
+
+@pytest.mark.parametrize("broken", [[3, 3], [4, 2], [9, 10]])
+def test_columns_out_of_order_are_found(broken):
+    indptr = np.array([0, 2, 2, 4], np.int64)
+    indices = np.array([0, 9, *broken], np.uint32)
+    assert loops.misplaced(indptr, indices, 10) == 2
+    assert reference.misplaced(indptr, indices, 10) == 2
+
+
+def test_arguments_are_checked():
+    rng = np.random.default_rng(0)
+    rows = rows_of(rng, 5, 10, np.float32)
+    model = plain(np.zeros(10, np.float32))
+    with pytest.raises(ValueError, match="among those given"):
+        loops.run(
+            rows, np.array([5]), np.array([0, 1]), np.ones(1), 3, True, model, 0.0, 0.0
+        )
+    with pytest.raises(ValueError, match="within indices"):
+        loops.misplaced(rows.indptr + 1, rows.indices, 10)
+    with pytest.raises(ValueError, match="needs last"):
+        loops.apply(model, 0.1, 0.0, 0.1, None, np.zeros(10, np.float32))
+    bad = np.array([3, 12], np.uint32)
+    with pytest.raises(ValueError, match="ascend"):
+        loops.apply(model, 0.0, 0.0, 0.1, bad, np.zeros(2, np.float32))
+    with pytest.raises(ValueError, match="loss must be"):
+        loops.gradient(rows, np.array([1]), 9, 1.0, model)

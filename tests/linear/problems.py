@@ -1,0 +1,44 @@
+"""Small problems for the solvers, and plain SGD in NumPy."""
+
+import numpy as np
+
+from sparcml.kernels.reference import linear as reference
+from sparcml.linear import LOSSES, Rows
+from sparcml.linear.order import places
+
+
+def problem(count=120, features=300, each=9, *, signs=True, seed=0, dtype=np.float64):
+    """Rows with a few features each, some popular, and labels that can mostly be told."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((count, features), dtype)
+    for row in X:
+        columns = np.unique((features * rng.random(each) ** 2).astype(int))
+        row[columns] = rng.normal(size=columns.size)
+    margin = X @ rng.normal(size=features) + 0.3 + 0.1 * rng.normal(size=count)
+    return Rows.of(X, np.where(margin > 0, 1.0, -1.0) if signs else margin)
+
+
+def dense(rows):
+    return rows.to_scipy().toarray().astype(np.float64)
+
+
+def plain_sgd(solver, rows):
+    """What `SGD` promises: every weight, in every step."""
+    X, y, total = dense(rows), rows.labels, rows.total
+    penalty, loss = solver.penalty, LOSSES[solver.loss]
+    w, m, b, drift = np.zeros(rows.features), np.zeros(rows.features), 0.0, 0.0
+    ones = np.ones(total) if rows.weights is None else rows.weights
+    for epoch in range(solver.epochs):
+        order = np.arange(total)
+        if solver.seed is not None:
+            order = np.argsort(places(order, total, solver.seed, epoch))
+        for start in range(0, total, solver.batch):
+            batch = order[start : start + solver.batch]
+            rate = solver.steps.rates(np.array([epoch + start / total]))[0]
+            slopes = ones[batch] * loss.derivative(X[batch] @ w + b, y[batch]) / len(batch)
+            w, m = reference.step(
+                w, m, slopes @ X[batch], rate, penalty.l1, penalty.l2, solver.momentum
+            )
+            drift = solver.momentum * drift + slopes.sum()
+            b -= rate * drift * solver.intercept
+    return w, b

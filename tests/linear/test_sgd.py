@@ -1,0 +1,197 @@
+"""SGD makes the same steps on any number of ranks, and those of plain SGD on one."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.errors import DataError, MismatchError, TransportError
+from sparcml.linear import SGD, Constant, Inverse, Penalty, Rows, State
+
+from .problems import plain_sgd, problem
+
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "l1": {"penalty": Penalty(l1=2e-3)},
+    "l2": {"penalty": Penalty(l2=3e-2)},
+    "elastic": {"penalty": Penalty(l1=2e-3, l2=3e-2)},
+    "momentum": {"momentum": 0.9, "penalty": Penalty(l2=3e-2)},
+}
+over_kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def close(got, want):
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
+
+
+def solver(kind="plain", **settings):
+    return SGD(
+        **{"steps": Inverse(0.4), "epochs": 2, "batch": 16, **KINDS[kind], **settings}
+    )
+
+
+def on_ranks(sgd, rows, ranks, **more):
+    states = sparcml.launch(lambda c: sgd.run(c, rows.part(c.rank, c.size), **more), ranks)
+    for state in states[1:]:
+        np.testing.assert_array_equal(state.weights, states[0].weights)
+        assert state.intercept == states[0].intercept
+    return states[0]
+
+
+@over_kinds
+@pytest.mark.parametrize("batch", [1, 16])
+def test_one_rank_is_plain_sgd(kind, batch):
+    rows, sgd = problem(), solver(kind, batch=batch)
+    weights, intercept = plain_sgd(sgd, rows)
+    state = sgd.run(sparcml.world(), rows)
+    close(state.weights, weights)
+    assert state.intercept == pytest.approx(intercept, rel=1e-9)
+    assert (weights == 0).sum() == (state.weights == 0).sum()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "squared"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_each_loss_is_plain_sgd(loss, intercept):
+    rows = problem(signs=loss != "squared")
+    rows = replace(rows, weights=np.linspace(0.0, 2.0, len(rows)))
+    sgd = solver(loss=loss, steps=Inverse(0.05), intercept=intercept)
+    weights, bias = plain_sgd(sgd, rows)
+    for state in (sgd.run(sparcml.world(), rows), on_ranks(sgd, rows, 2)):
+        close(state.weights, weights)
+        assert state.intercept == pytest.approx(bias, rel=1e-9)
+
+
+@over_kinds
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_same_iterates_on_any_number_of_ranks(kind, ranks):
+    rows, sgd = problem(), solver(kind)
+    alone = sgd.run(sparcml.world(), rows)
+    for communication in ("sparse", "dense"):
+        state = on_ranks(replace(sgd, communication=communication), rows, ranks)
+        close(state.weights, alone.weights)
+        assert state.losses == pytest.approx(alone.losses, rel=1e-9)
+
+
+def test_float32_rows_give_a_float32_model_close_to_that_of_float64():
+    wide, narrow = problem(), problem(dtype=np.float32)
+    sgd = solver("elastic")
+    state = sgd.run(sparcml.world(), narrow)
+    assert state.weights.dtype == np.float32
+    want = sgd.run(sparcml.world(), wide).weights
+    np.testing.assert_allclose(state.weights, want, atol=1e-5)
+
+
+def test_more_ranks_than_rows():
+    rows = problem(count=3)
+    alone = solver().run(sparcml.world(), rows)
+    close(on_ranks(solver(), rows, 5).weights, alone.weights)
+
+
+def test_strong_l2_does_not_run_out_of_numbers():
+    """The scale falls below any float many times over."""
+    rows = problem()
+    sgd = solver(penalty=Penalty(l1=1e-3, l2=1.9), batch=1, epochs=3)
+    weights, _ = plain_sgd(sgd, rows)
+    close(sgd.run(sparcml.world(), rows).weights, weights)
+
+
+@over_kinds
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_kept_state_goes_on_bit_for_bit(kind, ranks):
+    rows, sgd = problem(), solver(kind)
+
+    def interrupted(comm):
+        mine, kept = rows.part(comm.rank, comm.size), []
+
+        def keep(progress, state):
+            if progress.epoch == 1 and progress.step == 3:
+                kept.append({name: a.copy() for name, a in state.arrays().items()})
+
+        whole = sgd.run(comm, mine, watch=keep, every=3)
+        return whole, sgd.run(comm, mine, State.of(kept[0]))
+
+    for whole, resumed in sparcml.launch(interrupted, ranks):
+        for name, array in whole.arrays().items():
+            np.testing.assert_array_equal(resumed.arrays()[name], array, err_msg=name)
+
+
+def test_methods_keep_what_they_owe_in_the_state():
+    rows = problem(features=64)
+    lossy = solver(method=sparcml.Compressed(sparcml.TopK(0.2)), epochs=8)
+    exact = on_ranks(solver(method=sparcml.Dense(), epochs=8), rows, 2)
+    plain = on_ranks(solver(epochs=8), rows, 2)
+    close(exact.weights, plain.weights)
+    state = on_ranks(lossy, rows, 2)
+    assert np.any(state.arrays()["method/residual"])
+    assert state.losses[-1] < 1.2 * plain.losses[-1]
+
+
+def test_watching():
+    rows, seen = problem(), []
+    on_rank = lambda c: solver(epochs=1).run(  # noqa: E731
+        c,
+        rows.part(c.rank, c.size),
+        watch=lambda p, _: seen.append(p) if c.rank == 0 else None,
+        every=4,
+    )
+    state = sparcml.launch(on_rank, 2)[0]
+    assert [p.step for p in seen] == [4, 8]
+    assert np.average([p.loss for p in seen], weights=[64, 56]) == pytest.approx(
+        state.losses[0]
+    )
+    assert 0 < seen[-1].communicating < seen[-1].seconds
+    assert seen[-1].dense_bytes == 8 * 8 * 301
+    assert seen[-1].bytes > seen[0].bytes > 0
+
+
+def test_held_out_rows_end_it_early():
+    rows = problem(count=60, features=2000, each=4)
+    sgd = solver(steps=Inverse(5.0), epochs=50, patience=2, batch=1)
+    state = sgd.run(
+        sparcml.world(), rows, held_out=problem(count=60, features=2000, seed=1)
+    )
+    assert state.epoch < 50
+    assert len(state.held_out) == state.epoch
+    assert min(state.held_out[-2:]) >= min(state.held_out[:-2]) * (1 - 1e-4)
+
+
+def test_a_loss_that_runs_away_is_an_error_with_advice():
+    rows = problem(signs=False)
+    sgd = solver(loss="squared", steps=Constant(50.0), epochs=60)
+    with (
+        pytest.raises(FloatingPointError, match=r"epoch \d+.*lower the rate"),
+        np.errstate(all="ignore"),
+    ):
+        sgd.run(sparcml.world(), rows)
+
+
+def test_bad_settings():
+    with pytest.raises(ValueError, match="logistic, hinge"):
+        SGD(loss="log")
+    with pytest.raises(ValueError, match="momentum and an l1 penalty"):
+        SGD(momentum=0.9, penalty=Penalty(l1=0.1))
+    with pytest.raises(ValueError, match=r"batch must be >= 1, got 0"):
+        SGD(batch=0)
+    with pytest.raises(ValueError, match="rate \\* l2 >= 1"):
+        SGD(penalty=Penalty(l2=20.0)).run(sparcml.world(), problem())
+
+
+def test_bad_rows():
+    with pytest.raises(DataError, match="row 0: labels must be -1 or 1"):
+        SGD().run(sparcml.world(), problem(signs=False))
+    good = problem()
+    with pytest.raises(DataError, match=r"row 0: columns must ascend and be below 5"):
+        SGD().run(sparcml.world(), replace(good, features=5))
+    with pytest.raises((MismatchError, TransportError), match="each once"):
+        sparcml.launch(lambda c: SGD().run(c, good), 2)
+    with pytest.raises(ValueError, match="state 300"):
+        SGD().run(sparcml.world(), problem(features=40), SGD().init(good))
+
+
+def test_no_rows_at_all():
+    empty = Rows.of(np.zeros((0, 4)), [])
+    state = SGD().run(sparcml.world(), empty)
+    assert not state.weights.any()
+    assert state.epoch == 5
