@@ -4,6 +4,7 @@ namespace nb = nanobind;
 
 void register_isa(nb::module_& m);
 void register_bitmap(nb::module_& m);
+void register_coordinates(nb::module_& m);
 void register_crc(nb::module_& m);
 void register_ascending(nb::module_& m);
 void register_compact(nb::module_& m);
@@ -29,6 +30,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
   register_isa(m);
   register_bitmap(m);
+  register_coordinates(m);
   register_crc(m);
   register_ascending(m);
   register_compact(m);

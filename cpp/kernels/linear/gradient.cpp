@@ -76,13 +76,37 @@ std::size_t start(std::vector<Cursor<T>>& cursors, const Rows<T>& rows,
 }  // namespace
 
 template <class T>
+std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                    std::size_t count, std::size_t features, std::uint32_t* indices,
+                    T* values) {
+  Scratch<T>& s = scratch<T>();
+  const auto counts = [&](std::size_t i) { return slopes[i] != 0.0; };
+  const std::size_t nnz = start(s.cursors, rows, chosen, count, counts);
+  const int bits = range_bits(features, s.cursors.size(), nnz);
+  s.sums.fit(bits);
+  Sums<T>& sums = s.sums;
+  const std::uint32_t mask = (std::uint32_t{1} << bits) - 1;
+  std::size_t written = 0;
+  by_ranges(
+      s.cursors, bits,
+      [&](std::size_t row, std::uint32_t column, T x) {
+        sums.add(column & mask, static_cast<T>(slopes[row] * x));
+      },
+      [&](std::uint64_t base) {
+        written += sums.drain(base, bits, indices + written, values + written);
+      });
+  return written;
+}
+
+template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
                double share, const Model<T>& model, std::uint32_t* indices, T* values) {
   Scratch<T>& s = scratch<T>();
   s.slopes.assign(count, 0.0);
   double* slopes = s.slopes.data();
-  std::size_t nnz = start(s.cursors, rows, chosen, count, [](std::size_t) { return true; });
-  int bits = range_bits(model.features, s.cursors.size(), nnz);
+  const std::size_t nnz =
+      start(s.cursors, rows, chosen, count, [](std::size_t) { return true; });
+  const int bits = range_bits(model.features, s.cursors.size(), nnz);
   with_lazy(model, [&](auto lazy) {
     const std::size_t now = model.now();
     by_ranges(
@@ -101,19 +125,7 @@ Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t coun
     total.slope += slopes[i];
     total.loss += weight * found.value;
   }
-  nnz = start(s.cursors, rows, chosen, count, [&](std::size_t i) { return slopes[i] != 0.0; });
-  bits = range_bits(model.features, s.cursors.size(), nnz);
-  s.sums.fit(bits);
-  Sums<T>& sums = s.sums;
-  const std::uint32_t mask = (std::uint32_t{1} << bits) - 1;
-  by_ranges(
-      s.cursors, bits,
-      [&](std::size_t row, std::uint32_t column, T x) {
-        sums.add(column & mask, static_cast<T>(slopes[row] * x));
-      },
-      [&](std::uint64_t base) {
-        total.nnz += sums.drain(base, bits, indices + total.nnz, values + total.nnz);
-      });
+  total.nnz = combine(rows, chosen, slopes, count, model.features, indices, values);
   return total;
 }
 
@@ -139,6 +151,8 @@ template Total gradient(const Rows<float>&, const std::int64_t*, std::size_t, Lo
                         const Model<float>&, std::uint32_t*, float*);
 template Total gradient(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,
                         const Model<double>&, std::uint32_t*, double*);
+template std::size_t combine(const Rows<double>&, const std::int64_t*, const double*,
+                             std::size_t, std::size_t, std::uint32_t*, double*);
 template void margins(const Rows<float>&, std::size_t, std::size_t, const float*, double*);
 template void margins(const Rows<double>&, std::size_t, std::size_t, const double*, double*);
 

@@ -19,6 +19,12 @@ template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
                double share, const Model<T>& model, std::uint32_t* indices, T* values);
 
+// The sum over the chosen rows of slope * x, sorted; rows of slope 0 have no entries. Returns
+// how many it wrote.
+template <class T>
+std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                    std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
+
 // w.x of the rows from `first` to `last`; w as it is.
 template <class T>
 void margins(const Rows<T>& rows, std::size_t first, std::size_t last, const T* weights,

@@ -123,3 +123,72 @@ def margins(rows: Csr, weights: Floats) -> Doubles:
 def misplaced(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
     """The first row with columns out of order or beyond the features; how many if none."""
     return _core.linear_misplaced(indptr, indices, features)
+
+
+class Columns(NamedTuple):
+    """Columns of a matrix, each with its rows in order; always of float64."""
+
+    indptr: Numbers
+    indices: NDArray[np.uint32]
+    values: Doubles
+
+
+class Descent(NamedTuple):
+    """What the steps on all coordinates have in common."""
+
+    labels: Doubles  # of all rows
+    weights: Doubles  # of all rows, or none
+    loss: int
+    l1: float
+    l2: float
+    parties: int  # that change margins at the same time
+
+
+def descend(
+    columns: Columns,
+    chosen: Numbers,
+    about: Descent,
+    coordinates: Doubles,
+    trust: Doubles,
+    margins: Doubles,
+    moved: Doubles | None = None,
+) -> Doubles:
+    """Steps on the chosen columns, one after the other; how much each has changed.
+
+    The margins are changed too; with `moved`, that has the changes instead.
+    """
+    changes = np.empty(chosen.size)
+    _core.linear_descend(
+        *columns,
+        chosen,
+        about.labels,
+        about.weights,
+        about.loss,
+        about.l1,
+        about.l2,
+        1.0 / max(about.labels.size, 1),
+        float(about.parties),
+        coordinates,
+        trust,
+        margins,
+        np.empty(0) if moved is None else moved,
+        changes,
+    )
+    return changes
+
+
+def shift(about: Descent, margins: Doubles, bias: Doubles) -> None:
+    """The intercept's step: bias[0] is it, bias[1] how far it may go."""
+    share = 1.0 / max(about.labels.size, 1)
+    _core.linear_shift(about.labels, about.weights, about.loss, share, margins, bias)
+
+
+def combine(
+    columns: Columns, chosen: Numbers, slopes: Doubles, size: int
+) -> tuple[NDArray[np.uint32], Doubles]:
+    """The sum of slope * column over the chosen ones, which are vectors of that size."""
+    entries = int((columns.indptr[chosen + 1] - columns.indptr[chosen]).sum())
+    indices = memory.empty(min(entries, size), np.uint32)
+    values = memory.empty(min(entries, size), np.float64)
+    nnz = _core.linear_combine(*columns, chosen, slopes, size, indices, values)
+    return indices[:nnz], values[:nnz]

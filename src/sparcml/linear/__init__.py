@@ -12,6 +12,8 @@ from .read import load_rows as load_rows
 from .read import read_svmlight as read_svmlight
 from .read import save_rows as save_rows
 from .rows import Rows as Rows
+from .scd import SCD as SCD
+from .scd import Descended as Descended
 from .sgd import SGD as SGD
 from .state import State as State
 from .steps import Constant as Constant

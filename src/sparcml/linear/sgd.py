@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..checks import check_real, check_whole
-from ..errors import MismatchError
 from ..kernels import linear as loops
 from ..stream import Stream
 from .evaluate import check_rows, mean_loss, opened
@@ -23,6 +22,7 @@ from .losses import loss_of
 from .order import batches
 from .penalty import Penalty
 from .progress import Progress
+from .shares import check_shares
 from .state import State
 from .steps import Constant, Steps
 
@@ -163,7 +163,7 @@ class _Run:
                 f"SGD: the rows have {rows.features} features, the state "
                 f"{state.model.weights.size}"
             )
-        _check_shares(comm, rows)
+        check_shares(comm, rows)
         self.csr = opened(rows)
         self.steps = -(-rows.total // solver.batch)
         self.every = max(1, every or self.steps // REPORTS)
@@ -283,20 +283,3 @@ class _Run:
         better = found < state.best * (1.0 - self.solver.tolerance)
         state.stale = 0 if better else state.stale + 1
         state.best = min(state.best, found)
-
-
-def _check_shares(comm: Communicator, rows: Rows) -> None:
-    """Raise unless the ranks' rows are all rows, each once, of the same matrix."""
-    mine = [rows.first, len(rows), rows.total, rows.features, rows.values.dtype.itemsize]
-    shares = np.array(comm.allgather(np.array(mine, np.float64)))
-    ends = shares[:, 0] + shares[:, 1]
-    at = np.concatenate(([0.0], ends[:-1]))
-    if (shares[:, 2:] != shares[0, 2:]).any():
-        raise MismatchError(
-            f"rank {comm.rank}: ranks differ in total rows, features or dtype of their rows"
-        )
-    if (shares[:, 0] != at).any() or ends[-1] != rows.total:
-        raise MismatchError(
-            f"rank {comm.rank}: its rows {rows.first} to {rows.first + len(rows)} and those of "
-            f"the other ranks are not rows 0 to {rows.total}, each once and in order"
-        )

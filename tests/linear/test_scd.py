@@ -1,0 +1,121 @@
+"""Coordinate descent never climbs, and ends at the optimum on any number of ranks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.kernels import linear as loops
+from sparcml.linear import LOSSES, SCD, Descended, Penalty
+from sparcml.linear.columns import share_columns
+from sparcml.linear.evaluate import objective
+
+from .problems import dense, problem
+
+CASES = {
+    "logistic": ("logistic", Penalty(l2=0.01)),
+    "sparse logistic": ("logistic", Penalty(l1=0.01)),
+    "squared hinge": ("squared_hinge", Penalty(l2=0.01)),
+    "ridge": ("squared", Penalty(l2=0.02)),
+    "lasso": ("squared", Penalty(l1=0.02)),
+    "elastic": ("squared", Penalty(l1=0.01, l2=0.01)),
+}
+
+
+def subgradient(rows, loss, penalty, weights, intercept):
+    """How far the objective is from flat, by each coordinate and by the intercept."""
+    X = dense(rows)
+    ones = np.ones(len(rows)) if rows.weights is None else rows.weights
+    slopes = (
+        ones * LOSSES[loss].derivative(X @ weights + intercept, rows.labels) / len(rows)
+    )
+    slope = slopes @ X + penalty.l2 * weights
+    at_zero = np.maximum(np.abs(slope) - penalty.l1, 0.0)
+    away = np.where(weights == 0, at_zero, slope + penalty.l1 * np.sign(weights))
+    return np.abs([*away, slopes.sum()]).max()
+
+
+@pytest.mark.parametrize(
+    ("case", "ranks"), [*((c, r) for c in CASES for r in (1, 2)), ("sparse logistic", 5)]
+)
+def test_it_ends_where_the_objective_is_flat(case, ranks):
+    loss, penalty = CASES[case]
+    rows = problem(features=40, each=5, signs=loss != "squared")
+    rows = replace(rows, weights=np.linspace(0.5, 1.5, len(rows)))
+    scd = SCD(loss, penalty, block=10, tolerance=1e-12)
+
+    def descend(comm):
+        state = scd.run(comm, rows.part(comm.rank, comm.size))
+        return state, state.weights(comm, rows.features)
+
+    found = sparcml.launch(descend, ranks)
+    state, weights = found[0]
+    assert subgradient(rows, loss, penalty, weights, state.intercept) < 1e-5
+    assert np.diff(state.objectives).max() <= 1e-14
+    want = objective(sparcml.world(), rows, LOSSES[loss], penalty, weights, state.intercept)
+    assert state.objectives[-1] == pytest.approx(want, rel=1e-10)
+    for other, same in found[1:]:
+        np.testing.assert_array_equal(same, weights)
+        np.testing.assert_array_equal(other.margins, state.margins)
+        np.testing.assert_array_equal(other.bias, state.bias)
+
+
+def test_margins_stay_those_of_the_weights():
+    rows = problem()
+    state = SCD(penalty=Penalty(l2=0.01), epochs=5, intercept=False).run(
+        sparcml.world(), rows
+    )
+    weights = state.weights(sparcml.world(), rows.features)
+    np.testing.assert_allclose(state.margins, dense(rows) @ weights, atol=1e-12)
+    assert state.intercept == 0
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_kept_state_goes_on_bit_for_bit(ranks):
+    rows = problem()
+    scd = SCD(penalty=Penalty(l1=0.01), epochs=6, block=20, tolerance=0.0)
+
+    def interrupted(comm):
+        mine = rows.part(comm.rank, comm.size)
+        half = replace(scd, epochs=3).run(comm, mine)
+        kept = {name: array.copy() for name, array in half.arrays().items()}
+        return scd.run(comm, mine), scd.run(comm, mine, Descended.of(kept))
+
+    for whole, resumed in sparcml.launch(interrupted, ranks):
+        for name, array in whole.arrays().items():
+            np.testing.assert_array_equal(resumed.arrays()[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_columns_are_the_matrix(ranks, monkeypatch):
+    rows = replace(problem(count=50, features=17), weights=np.arange(50.0))
+    monkeypatch.setattr("sparcml.linear.columns.AT_ONCE", 20)  # many pieces
+
+    def shared(comm):
+        return share_columns(comm, rows.part(comm.rank, comm.size))
+
+    X = dense(rows)
+    for rank, share in enumerate(sparcml.launch(shared, ranks)):
+        np.testing.assert_array_equal(share.labels, rows.labels)
+        np.testing.assert_array_equal(share.weights, rows.weights)
+        columns = share.columns
+        assert (
+            loops.misplaced(columns.indptr, columns.indices, 50) == columns.indptr.size - 1
+        )
+        for k, column in enumerate(X.T[rank::ranks]):
+            span = slice(columns.indptr[k], columns.indptr[k + 1])
+            np.testing.assert_array_equal(columns.indices[span], np.flatnonzero(column))
+            np.testing.assert_array_equal(columns.values[span], column[column != 0])
+
+
+def test_bad_settings():
+    with pytest.raises(ValueError, match="hinge has a kink"):
+        SCD(loss="hinge")
+    with pytest.raises(ValueError, match="block must be >= 1"):
+        SCD(block=0)
+    with pytest.raises(ValueError, match="lack"):
+        Descended.of({"bias": np.zeros(2)})
+    other = SCD(epochs=1).run(sparcml.world(), problem(features=20))
+    with pytest.raises(ValueError, match="20 columns of 120 rows, this rank 300"):
+        SCD().run(sparcml.world(), problem(), other)
