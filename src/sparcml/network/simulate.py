@@ -8,6 +8,7 @@ computed, but how long that takes here says nothing about another machine.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -79,7 +80,8 @@ def simulate(
         raise ValueError(
             f"simulate: ranks_per_node must divide ranks, got {ranks_per_node} of {ranks}"
         )
-    model = by_name(network)
+    # Simulated sums take what they declare, whatever was measured of real ones.
+    model = replace(by_name(network), burst=0.0, tuned=())
     from ..transport.cluster import Cluster, Work  # greenlets, where they are used
     from ..transport.links import Links
 

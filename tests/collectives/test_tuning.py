@@ -1,0 +1,61 @@
+"""Weights of an algorithm's parts: none changes nothing, and each changes its own part."""
+
+from dataclasses import replace
+
+import pytest
+
+from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives.auto import choose, estimate
+from sparcml.collectives.declared import Declared
+from sparcml.collectives.tuning import Tuned, parts_of
+
+NETWORK = Network()
+PROBLEM = Problem(1 << 20, 4, (10_000,) * 8)
+FLAT = [name for name, algorithm in ALLREDUCES.items() if not algorithm.nested]
+
+
+def seconds(name, network):
+    return estimate(name, ALLREDUCES[name], PROBLEM, network).seconds
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_parts_are_all_there_is(name):
+    declared = Declared(ALLREDUCES[name], PROBLEM)
+    parts = parts_of(NETWORK, declared.nbytes, declared.seconds)
+    # Of trees, other ranks may wait longest than send most: parts are each one's most.
+    assert sum(parts) >= declared.seconds(NETWORK) * (1 - 1e-9)
+    if name != "double_binary_tree":
+        assert sum(parts) == pytest.approx(declared.seconds(NETWORK))
+
+
+def test_weights_apply_to_their_algorithm_only():
+    tuned = replace(NETWORK, tuned=(Tuned("ring", 0.5, 1, 1, 1),))
+    assert seconds("ring", tuned) == pytest.approx(seconds("ring", NETWORK) + 0.5)
+    assert seconds("ssar_ring", tuned) == seconds("ssar_ring", NETWORK)
+
+
+def test_each_weight_has_its_part():
+    declared = Declared(ALLREDUCES["ring"], PROBLEM)
+    parts = parts_of(NETWORK, declared.nbytes, declared.seconds)
+    for i, part in enumerate(parts):
+        weights = [0.0, 0.0, 0.0]
+        weights[i] = 3.0
+        found = seconds("ring", replace(NETWORK, tuned=(Tuned("ring", 0.0, *weights),)))
+        assert part > 0
+        assert found == pytest.approx(3 * part)
+
+
+def test_a_burst_passes_at_once():
+    nbytes = Declared(ALLREDUCES["ring"], PROBLEM).nbytes
+    links_only = Tuned("ring", 0.0, 0.0, 1.0, 0.0)
+    times = [
+        seconds("ring", replace(NETWORK, burst=share * nbytes, tuned=(links_only,)))
+        for share in (0, 0.25, 1, 2)
+    ]
+    assert times == pytest.approx([times[0], 0.75 * times[0], 0, 0])
+
+
+def test_auto_goes_by_what_was_measured():
+    usual = choose(PROBLEM, NETWORK, tuple(FLAT))
+    slow = replace(NETWORK, tuned=(Tuned(usual, 10.0, 1, 1, 1),))
+    assert choose(PROBLEM, slow, tuple(FLAT)) != usual

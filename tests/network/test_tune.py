@@ -1,0 +1,76 @@
+"""Tuning: samples of known weights give them back, and real sums are fitted."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+import sparcml
+from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives.auto import estimate
+from sparcml.collectives.tuning import Tuned
+from sparcml.network import tune as tuning
+from sparcml.network.measurement import from_json
+from sparcml.network.probe import probe
+from sparcml.network.tune import POINTS, Sample, tune
+from sparcml.transport import Nodes
+
+RANKS = 8
+NODES = Nodes(tuple(range(RANKS)))
+WEIGHTS = (
+    Tuned("ssar_recursive_double", 2e-3, 3.0, 1.5, 2.0),
+    Tuned("ssar_split_allgather", 1e-3, 2.0, 0.9, 5.0),
+    Tuned("native", 0.0, 1.0, 2.0, 4.0),
+)
+BASE = Network(latency=5e-4, message=1e-4, byte=8e-8)
+
+
+def seconds(network, name, size, nnz):
+    problem = Problem(size, 4, (nnz,) * RANKS)
+    return estimate(name, ALLREDUCES[name], problem, network).seconds
+
+
+@pytest.mark.parametrize("burst", [0.0, float(1 << 17)])
+def test_samples_of_known_weights_are_predicted(burst):
+    truth = replace(BASE, burst=burst, tuned=WEIGHTS)
+    names = [tuned.algorithm for tuned in WEIGHTS]
+    samples = [
+        Sample(
+            name, size, int(size * density), seconds(truth, name, size, int(size * density))
+        )
+        for name, (size, density) in product(names, POINTS)
+    ]
+    found = tune(samples, BASE, NODES)
+    assert found.burst == burst
+    assert set(found.misfits) == set(names)
+    assert max(found.misfits.values()) < 0.02
+    ours = replace(BASE, burst=found.burst, tuned=found.tuned)
+    for name, size in product(names, (1 << 18, 1 << 24)):  # others than those of samples
+        want = seconds(truth, name, size, size // 50)
+        assert seconds(ours, name, size, size // 50) == pytest.approx(want, rel=0.05)
+
+
+def test_ranks_measure_sums_and_agree(monkeypatch):
+    monkeypatch.setattr(tuning, "POINTS", ((1 << 10, 0.01), (1 << 12, 0.1), (1 << 14, 0.1)))
+    monkeypatch.setattr(tuning, "ENOUGH", 2)
+    steps = []
+
+    def work(comm):
+        found = []
+
+        def measure(transport):
+            told = steps.append if comm.rank == 0 else lambda _: None
+            found.append(probe(transport, progress=told))
+            return found[0]
+
+        network = comm.recalibrate(measure)
+        total = comm.allreduce(sparcml.Stream(100, [comm.rank], [1.0]))
+        return network, found[0], total.nnz
+
+    (one, measurement, nnz), (other, _, _) = sparcml.launch(work, 2)
+    flat = [name for name, algorithm in ALLREDUCES.items() if not algorithm.nested]
+    assert one == other
+    assert [tuned.algorithm for tuned in one.tuned] == flat == list(measurement.sums)
+    assert steps == ["messages", "kernels", *flat]
+    assert from_json(measurement.to_json()) == measurement
+    assert nnz == 2
