@@ -21,10 +21,9 @@ from .choosing import Choosing
 from .collectives import ALLREDUCES, Network
 from .collectives.allgather import allgather
 from .collectives.barrier import barrier
-from .collectives.broadcast import broadcast_message
+from .collectives.broadcast import broadcast
 from .collectives.reduce import reduce
 from .collectives.split_reduce import collect
-from .errors import WireError
 from .request import Progress
 from .session import Session
 from .stream import join, switch
@@ -236,14 +235,10 @@ class Communicator(Background):
             raise ValueError("broadcast: the root must give a vector, got None")
         stream, back = (None, None) if x is None else opened(x, bitwise=True)
         with self._session.call("broadcast", "sum", stream) as call:
-            mine = None
+            mine, kind = None, 0
             if self.rank == root and stream is not None:
-                mine, _ = call.encode(switch(stream), KINDS.index(kind_of(x)))
-            message = broadcast_message(call, mine, root)
-            kind = call.verify(message, root).tag.round
-            if kind >= len(KINDS):
-                raise WireError(f"broadcast: rank {root} sent an unknown kind, {kind}")
-            result = call.decode(message, root, kind)
+                mine, kind = switch(stream), KINDS.index(kind_of(x))
+            result, kind = broadcast(call, mine, kind, len(KINDS), root)
         return back(result) if back else as_kind(result, KINDS[kind])
 
     def barrier(self) -> None:

@@ -11,9 +11,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..errors import WireError
+
 if TYPE_CHECKING:
+    from ..stream import Stream
     from ..transport import Message
     from .base import Call
+
+
+def broadcast(
+    call: Call, x: Stream | None, kind: int, kinds: int, root: int
+) -> tuple[Stream, int]:
+    """The root's stream on every rank, and which of so many kinds of thing it is."""
+    mine = None
+    if call.rank == root and x is not None:
+        mine, _ = call.encode(x, kind)  # the round says it
+    message = broadcast_message(call, mine, root)
+    kind = call.verify(message, root).tag.round
+    if kind >= kinds:
+        raise WireError(f"broadcast: rank {root} sent an unknown kind, {kind}")
+    return call.decode(message, root, kind), kind
 
 
 def broadcast_message(call: Call, message: Message | None, root: int) -> Message:
