@@ -53,7 +53,7 @@ def test_samples_of_known_weights_are_predicted(burst):
 def test_ranks_measure_sums_and_agree(monkeypatch):
     monkeypatch.setattr(tuning, "POINTS", ((1 << 10, 0.01), (1 << 12, 0.1), (1 << 14, 0.1)))
     monkeypatch.setattr(tuning, "ENOUGH", 2)
-    steps = []
+    steps: list[str] = []
 
     def work(comm):
         found = []
