@@ -105,4 +105,5 @@ def sends(
     """The messages of a range, for a cost: entries are spread over its pieces."""
     edges = edges_of(load.blocks, problem.entry_bytes)
     spans = [end - start for start, end in pairwise(edges)]
-    return tuple((peer, (load.part(span),)) for span in spans)
+    messages = {span: (peer, (load.part(span),)) for span in set(spans)}  # one or two sizes
+    return tuple(messages[span] for span in spans)
