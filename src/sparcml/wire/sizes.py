@@ -7,6 +7,7 @@ count, for `explain` and `auto`, and for the simulator.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from .header import SIZE
 from .indices import bitmap_nbytes, padded
@@ -25,6 +26,7 @@ def least_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
     return SIZE + min(sparse, blocks * entry_bytes)
 
 
+@lru_cache(maxsize=1024)  # a long vector has thousands of pieces, of one or two sizes
 def likely_nbytes(nnz: float, blocks: int, entry_bytes: float) -> float:
     """What nnz entries at random places take: gaps coded close to their entropy."""
     if nnz <= 0 or blocks == 0:
