@@ -53,13 +53,21 @@ def plan(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if html is not None:
-        html.write_text(page(found), encoding="utf-8")
+        _write(html, page(found))
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:
         show(found, assumed=chosen.step_source if step_time is None else "")
         if html is not None:
             typer.echo(f"\nTo play with: {html}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        why = f"the page cannot be written to {str(path)!r}: {error.strerror}"
+        raise typer.BadParameter(why) from None
 
 
 def _model(params: str | None, name: str | None) -> Model:
