@@ -16,15 +16,17 @@ const draw = (name, attributes, text = "") =>
   `<${name} ${Object.entries(attributes).map(([k, v]) => `${k}="${v}"`).join(" ")}>${text}</${name}>`;
 const stroke = (m) => ({ fill: "none", stroke: `var(--m${m})`, "stroke-width": 2.2, "stroke-dasharray": DASHES[m] });
 
+// A page in the background has no width yet.
+const width = (id) => Math.max(300, $(id).clientWidth);
 // Drawn as wide as they are shown, so that letters keep their size on a phone.
 function sheet(id, high) {
-  const wide = $(id).clientWidth;
+  const wide = width(id);
   $(id).setAttribute("viewBox", `0 0 ${wide} ${high}`);
   $(id).style.height = `${high}px`;
   return wide;
 }
 function bars(best) {
-  const narrow = $("bars").clientWidth < 560, high = narrow ? 40 : 30;
+  const narrow = width("bars") < 560, high = narrow ? 40 : 30;
   const wide = sheet("bars", best.length * high), from = narrow ? 0 : 140;
   const scale = (wide - from - 120) / Math.max(...best.map((r) => r.step));
   $("bars").innerHTML = best.map((row, i) => {
@@ -93,8 +95,8 @@ function update() {
   lines("by-ranks", grid.ranks, String, "ranks", (ranks) => ({ ...is, ranks }), is.ranks);
   lines("by-rate", RATES, rate, "link rate", (r) => ({ ...is, network: { ...is.network, byte: 8 / r } }), now);
   const kind = (r) => r === take ? "best" : r.speedup < 1 ? "slow" : "";
-  $("rows").innerHTML = rows.map((r) => `<tr class="${kind(r)}"><td>${r.method}<td>${r.collective}<td>${(r.nbytes / 1e6).toFixed(2)}`
-    + `<td>${(r.communication * 1e3).toFixed(2)}<td>${(r.step * 1e3).toFixed(2)}<td>${times(r.speedup)}</tr>`).join("");
+  $("rows").innerHTML = rows.map((r) => `<tr class="${kind(r)}"><td>${r.method}<td>${r.collective}<td>${(r.step * 1e3).toFixed(2)}`
+    + `<td>${times(r.speedup)}<td>${(r.communication * 1e3).toFixed(2)}<td>${(r.nbytes / 1e6).toFixed(2)}</tr>`).join("");
 }
 // Where each control stands, and what it sets.
 const CONTROLS = {
@@ -115,4 +117,5 @@ $("reset").addEventListener("click", () => { is = planned(); stand(); update(); 
 $("about").textContent = `${plan.model.name}: ${plan.model.parameters.toLocaleString("en")} parameters (${plan.model.source}); planned for ${plan.ranks} ranks on ${plan.network.name}.`;
 stand();
 update();
-window.addEventListener("resize", update);
+// It is as wide as the charts, and their height does not change its own.
+new ResizeObserver(update).observe($("about"));
