@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
 
 from ..collectives import ALLREDUCES, Network, Problem
 
-FREE = Network(latency=0, message=0, byte=0, coded=0, merged=0, written=0)
-LATENCY, MESSAGES = replace(FREE, latency=1.0), replace(FREE, message=1.0)
-BYTES = replace(FREE, byte=1.0)
+# A network whose costs are vectors, one axis each, so that one look at all messages gives
+# three terms: long vectors travel in thousands of pieces.
+AXES: Any = dict(zip(("latency", "message", "byte"), np.eye(3), strict=True))
+LINKS: Any = Network(**AXES, coded=0.0, merged=0.0, written=0.0)
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,6 @@ def _terms(
     # largest range.
     problem = Problem(values, each, (sent,) * ranks)
     rounds = ALLREDUCES[collective].rounds(0, problem)
-    return Terms(
-        LATENCY.seconds(rounds, each),
-        MESSAGES.seconds(rounds, each),
-        BYTES.seconds(rounds, each),
-        processor.seconds(rounds, each),
-    )
+    link = np.zeros(3) + LINKS.seconds(rounds, each)  # without rounds it is a plain 0
+    latencies, messages, nbytes = map(float, link)
+    return Terms(latencies, messages, nbytes, processor.seconds(rounds, each))
