@@ -28,7 +28,7 @@ How an answer was obtained:
 - **measured**: seconds or errors of real runs;
 - **counted**: messages, entries and bytes of real runs, where they leave a rank;
 - **modelled**: from the costs that the collectives declare and a network of given latency and rate;
-- **emulated**, **simulated**: real runs on a slowed network, and runs on a virtual clock; none yet.
+- **emulated**, **simulated**: real runs on a slowed network, and runs on a virtual clock.
 
 A *hit* means that the claim holds here; a *miss* says why it does not.
 """

@@ -12,6 +12,7 @@ from . import (
     qsgd_bounds,
     qsgd_converges,
     requantize,
+    stragglers,
     supports,
     three_questions,
     topk_converges,
@@ -32,6 +33,7 @@ CLAIMS = (
     planned_resnet152.CLAIM,
     planned_rates.CLAIM,
     dense_family.CLAIM,
+    stragglers.CLAIM,
     requantize.CLAIM,
     powersgd.CLAIM,
 )

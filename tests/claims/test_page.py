@@ -60,6 +60,7 @@ def test_a_row_that_is_off_makes_a_miss():
         21: {"compute": 1.0},
         23: {"speedup": 1.0},
         24: {"total": 1.0},
+        26: {"wait": 1.0},
         27: {"error": 0.5},
         28: {"apart": 1.0},
     }

@@ -4,7 +4,7 @@ The lecture's riddle: of Gaussian delays it grows like sqrt(2 ln K), of exponent
 like ln K.
 """
 
-from math import log, sqrt
+from math import log, pi, sqrt
 
 import numpy as np
 import pytest
@@ -16,15 +16,23 @@ AT_ONCE = Network(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 STEPS = 30
 
 
-def waits(ranks, stragglers):
+def by_barrier(comm):
+    comm.barrier()
+
+
+def by_sum(comm):
+    comm.allreduce(np.ones(1, np.float32), algorithm="recursive_double")
+
+
+def waits(ranks, stragglers, meet=by_barrier, steps=STEPS):
     """How long each of several steps takes beyond what is computed in it."""
 
     def work(comm):
         taken = []
-        for _ in range(STEPS):
+        for _ in range(steps):
             start = comm.now()
             comm.advance(100.0)
-            comm.barrier()
+            meet(comm)
             taken.append(comm.now() - start - 100.0)
         return taken
 
@@ -63,3 +71,19 @@ def test_exponential_delays_cost_a_harmonic_number(K):
     deviation = sqrt(sum(1 / i**2 for i in range(1, K + 1)))
     assert close(waits(K, Exponential(1.0)), mean, deviation)
     assert log(K) < mean <= log(K) + 1
+
+
+def test_a_sum_waits_like_a_barrier():
+    """The same delays: who meets how makes no difference where messages are free."""
+    first, second = (waits(24, Exponential(1.0), meet) for meet in (by_barrier, by_sum))
+    np.testing.assert_allclose(first, second, rtol=1e-9)
+
+
+def test_it_still_grows_at_hundreds_of_ranks():
+    """ln K against sqrt(2 ln K): at 256 ranks more than twice as much."""
+    K, steps = 256, 8
+    mean, deviation = largest_of_gaussians(K)
+    assert close(waits(K, Gaussian(1.0), steps=steps), mean, deviation)
+    harmonic = sum(1 / i for i in range(1, K + 1))
+    assert close(waits(K, Exponential(1.0), steps=steps), harmonic, pi / sqrt(6))
+    assert harmonic > 2 * mean
