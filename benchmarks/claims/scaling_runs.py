@@ -1,0 +1,131 @@
+"""Strong scaling: the same batch on more and more ranks, emulated, simulated, modelled.
+
+A tenth of each model on links of a tenth of the rate: its bytes take as long as those of
+the whole model on whole links, and the few cores here keep up with sixteen ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tables import newest
+
+import sparcml
+from sparcml.network.candidates import Candidate, candidates
+from sparcml.network.models import model
+from sparcml.network.plan import plan, quickest, step
+
+from .scaling_step import Step
+
+if TYPE_CHECKING:
+    from .base import Row
+
+MODELS = ("resnet50", "alexnet", "asr-lstm")
+SCALE = 10  # of what is planned for: parameters, rate and speed of processors
+LATENCY = "120us"  # of a message between namespaces (docs/network.md)
+FEW, MANY = 16, 1024  # ranks that have a batch of the usual size each
+EMULATED = (1, 2, 4, 8, 16)
+MODELLED = (16, 32, 64, 128, 256, 512, 1024)
+RATIO = 0.005
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A method as it is run, its collective, and the name that the planner has for it."""
+
+    planned: str
+    algorithm: str
+    sparsify: sparcml.TopK | None = None
+    quantize: sparcml.QSGD | None = None
+
+    @property
+    def method(self) -> sparcml.Method:
+        """What training calls."""
+        return sparcml.Compressed(
+            sparsify=self.sparsify, quantize=self.quantize, algorithm=self.algorithm
+        )
+
+
+METHODS = {
+    "dense": Compared("dense", "ring"),
+    "QSGD, 4 bits": Compared(
+        "QSGD 4 bits", "dsar_split_allgather", quantize=sparcml.QSGD(bits=4)
+    ),
+    "TopK 0.5 %, 8 bits": Compared(
+        "TopK 0.5 %, 8 bits",
+        "ssar_split_allgather",
+        sparcml.TopK(ratio=RATIO),
+        sparcml.QSGD(bits=8),
+    ),
+}
+
+
+def share(name: str, scale: int) -> int:
+    """So many times fewer parameters."""
+    return model(name).parameters // scale
+
+
+def computing(name: str, ranks: int, batches: int = FEW) -> float:
+    """Seconds of computing a step on each rank, if the batch is divided among them."""
+    seconds = model(name).step
+    assert seconds is not None
+    return seconds * batches / ranks
+
+
+def measure(kind: str, name: str, ranks: int) -> list[Row]:
+    """Rows of all methods."""
+    found = {"emulated": emulated, "simulated": simulated, "modelled": modelled}[kind]
+    return [
+        {"kind": kind, "model": name, "ranks": ranks} | row for row in found(name, ranks)
+    ]
+
+
+def emulated(name: str, ranks: int) -> list[Row]:
+    """Kept rows of `benchmarks/run_scaling.py`, which takes minutes and a cluster."""
+    kept = newest("scaling")
+    if kept is None:
+        raise SystemExit(
+            "claim 22: no emulated steps are kept; run: python benchmarks/run_scaling.py "
+            "--json benchmarks/results/DATE-scaling.json"
+        )
+    return [r for r in kept["rows"] if (r["model"], r["ranks"]) == (name, ranks)]
+
+
+def simulated(name: str, ranks: int) -> list[Row]:
+    """The same code on the virtual clock, each rank with a core of its own."""
+    return [_simulated(name, ranks, label) for label in METHODS]
+
+
+def _simulated(name: str, ranks: int, label: str) -> Row:
+    method, size = METHODS[label].method, share(name, SCALE)
+    compute = computing(name, ranks)
+    # Slower processors, so that a tenth of the values takes as long as all of them.
+    own = _candidate(label).work * size
+
+    def body(comm: sparcml.Communicator) -> float:
+        return Step(comm, method, size).run(lambda: comm.advance(compute / SCALE + own))
+
+    found = sparcml.simulate(
+        body, ranks, f"100mbit,{LATENCY}", speed=1 / SCALE, timeout=1e6, trace=0
+    )
+    return {"method": label, "compute": compute, "step": max(found.results)}
+
+
+def modelled(name: str, ranks: int) -> list[Row]:
+    """The whole model by declared costs, with a batch for many ranks."""
+    compute = computing(name, ranks, MANY)
+    found = plan(model(name), ranks, f"1gbit,{LATENCY}", compute, ratios=(RATIO,))
+    rows = []
+    for label, compared in METHODS.items():
+        candidate = _candidate(label)
+        seconds, by = quickest(found, candidate, found.network, ranks)
+        same = step(found, candidate, compared.algorithm, found.network, ranks)
+        row = {"method": label, "compute": compute, "step": seconds, "by": by}
+        rows.append(row | {"same": same})
+    return rows
+
+
+def _candidate(label: str) -> Candidate:
+    (found,) = [c for c in candidates((RATIO,)) if c.name == METHODS[label].planned]
+    return found
