@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparcml
+from sparcml import kernels
 from sparcml.linear import DataError, read_svmlight
 from sparcml.linear.read import svmlight
 
@@ -258,3 +259,59 @@ def test_bad_arguments(tmp_path):
         read_svmlight(path, dtype=np.int32)
     with pytest.raises(FileNotFoundError):
         read_svmlight(tmp_path / "nowhere")
+
+
+def plain(text):
+    """A lenient reading of text, as WANT."""
+    lines = [line.partition("#")[0].split() for line in text.split("\n")]
+    return [
+        (float(line[0]), {int(i): float(v) for i, v in (t.split(":") for t in line[1:])})
+        for line in lines
+        if line
+    ]
+
+
+TOKENS = [
+    "1",
+    "-2.5",
+    "0",
+    ":",
+    "1:2",
+    "3:.5",
+    "12:1e3",
+    " ",
+    "\t",
+    "\n",
+    "\r\n",
+    "#",
+    "e",
+    "x",
+]
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=30))
+def test_any_text_is_refused_or_read_as_python_would(tmp_path_factory, tokens):
+    path = written(tmp_path_factory.mktemp("f") / "a", "".join(tokens))
+    try:
+        rows = read_svmlight(path, zero_based=True, dtype=np.float64)
+    except DataError:
+        return
+    assert listed(rows) == plain("".join(tokens))
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_refused_or_read(tmp_path_factory, data):
+    path = written(tmp_path_factory.mktemp("b") / "a", b"1 1:1\n" + data)
+    try:
+        said = f"{path}, row 0 is {read_svmlight(path).labels[0]}"
+    except DataError as error:
+        said = str(error)
+    assert said.startswith((f"{path}, line ", f"{path}, row 0 is 1.0"))
+
+
+def test_text_must_be_padded():
+    parser = kernels.svmlight_parser(1, 9, np.float32)
+    with pytest.raises(ValueError, match="8 bytes of padding"):
+        parser.feed(np.zeros(10, np.uint8), 3, 3)
+    assert parser.feed(np.frombuffer(b"1 2:1\n2 3" + bytes(8), np.uint8), 9, 9) == 6
+    assert (parser.rows, parser.lines, parser.smallest, parser.largest) == (1, 1, 2, 2)

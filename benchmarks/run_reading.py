@@ -1,0 +1,167 @@
+"""How fast is LIBSVM text read, and how much memory does it take?
+
+    python benchmarks/run_reading.py --json FILE [--scale 1]
+
+Generated data, written as text, on one core, the file in the page cache, all in one run:
+ours, scikit-learn's reader, a plain read of the file and a copy of the text in memory. Every
+result is compared with the rows that were written. Memory is that of a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import shutil
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparcml.cli.bench.common import environment, write_json
+from sparcml.linear import Rows, generate, read_svmlight, write_svmlight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RUNS = 3
+REPEATS = 100  # of the same rows, in the large file
+
+
+def best(job: Callable[[], Any], runs: int = RUNS) -> tuple[float, Any]:
+    """The shortest time, and the last result."""
+    times, result = [], None
+    for _ in range(runs):
+        del result  # its memory is the next run's
+        start = time.perf_counter()
+        result = job()
+        times.append(time.perf_counter() - start)
+    return min(times), result
+
+
+def same(found: Rows, wanted: Rows) -> bool:
+    """Whether all numbers are those that were written."""
+    arrays = ("indptr", "indices", "values", "labels")
+    return all(np.array_equal(getattr(found, a), getattr(wanted, a)) for a in arrays)
+
+
+def by_scikit_learn(path: Path, features: int) -> Rows:
+    """Its own reader, to values of float32."""
+    from sklearn.datasets import load_svmlight_file
+
+    X, y = load_svmlight_file(str(path), n_features=features, dtype=np.float32)
+    return Rows.of(X, y)
+
+
+def compare(name: str, wanted: Rows, folder: Path) -> list[dict[str, Any]]:
+    """One line a reader."""
+    path = folder / "text.svm"
+    write_svmlight(path, wanted)
+    text = np.frombuffer(path.read_bytes(), np.uint8)
+    room = np.empty_like(text)
+    squeezed = folder / "text.svm.gz"
+    with gzip.open(squeezed, "wb", 1) as file:
+        file.write(text.data)
+    features = wanted.features
+    read_svmlight(path, features=features, cache="beside")
+    jobs: dict[str, tuple[int, Callable[[], Any]]] = {
+        "copy in memory": (RUNS, lambda: np.copyto(room, text)),
+        "plain read": (RUNS, path.read_bytes),
+        "read_svmlight": (RUNS, lambda: read_svmlight(path, features=features)),
+        "read_svmlight, gzip": (1, lambda: read_svmlight(squeezed, features=features)),
+        "read_svmlight, cached": (RUNS, lambda: cached(path, features)),
+        "scikit-learn": (1, lambda: by_scikit_learn(path, features)),
+    }
+    import sklearn.datasets  # noqa: F401  # not to be timed
+
+    rows = []
+    for reader, (runs, job) in jobs.items():
+        seconds, result = best(job, runs)
+        wrong = isinstance(result, Rows) and not same(result, wanted)
+        rows.append(
+            {
+                "data": name,
+                "reader": reader,
+                "bytes": text.size,
+                "seconds": seconds,
+                "rate": text.size / seconds / 1e6,
+                "memory": None,
+                "wrong": int(wrong),
+            }
+        )
+    return rows
+
+
+def cached(path: Path, features: int) -> Rows:
+    """Mapped, and then really read."""
+    rows = read_svmlight(path, features=features, cache="beside")
+    rows.indices.max(), rows.values.max()
+    return rows
+
+
+def peak() -> int:
+    """The most memory this process has had so far, in bytes; ru_maxrss has the parent's."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def memory(path: Path, part: Rows) -> dict[str, Any]:
+    """Of reading a large file, in a process that does nothing else."""
+    before, start = peak(), time.perf_counter()
+    rows = read_svmlight(path, features=part.features)
+    seconds, taken = time.perf_counter() - start, peak() - before
+    count = len(part)
+    wrong = len(rows) != REPEATS * count or not all(
+        np.array_equal(rows.take(i * count, (i + 1) * count).values, part.values)
+        for i in range(REPEATS)
+    )
+    return {
+        "data": f"{len(rows):,} rows x {rows.nnz // len(rows)}",
+        "reader": "read_svmlight",
+        "bytes": path.stat().st_size,
+        "seconds": seconds,
+        "rate": path.stat().st_size / seconds / 1e6,
+        "memory": taken / rows.nbytes,
+        "wrong": int(wrong),
+    }
+
+
+def uniform(count: int) -> Rows:
+    """Rows of 100 entries with values of four decimals."""
+    rng = np.random.default_rng(0)
+    gaps = rng.integers(1, 20_000, (count, 100))
+    indices = np.cumsum(gaps, axis=1).astype(np.uint32).ravel()
+    values = (rng.integers(1, 10_000, indices.size) / 10_000).astype(np.float32)
+    labels = rng.choice([-1.0, 1.0], count)
+    return Rows(np.arange(count + 1) * 100, indices, values, labels, 2_000_000)
+
+
+def main() -> None:
+    """All of it."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--json", type=Path)
+    options.add_argument("--scale", type=float, default=1.0, help="of the numbers of rows")
+    chosen = options.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        rows = compare("URL-like", generate.url_like(int(100_000 * chosen.scale)), folder)
+        webspam = generate.webspam_like(int(2_000 * chosen.scale))
+        rows += compare("Webspam-like", webspam, folder)
+        part = uniform(int(10_000 * chosen.scale))
+        large = folder / "large.svm"
+        write_svmlight(large, [part] * REPEATS)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+            rows.append(fresh.submit(memory, large, part).result())
+    finally:
+        shutil.rmtree(folder)
+    for row in rows:
+        print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()})
+    if chosen.json:
+        write_json(chosen.json, environment("", 0), rows)
+
+
+if __name__ == "__main__":
+    main()
