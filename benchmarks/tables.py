@@ -16,7 +16,11 @@ from typing import Any
 from sparcml.cli.bench.report import label
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "network.md")
+DOCS = ROOT / "docs"
+PAGES = (
+    ROOT / "README.md",
+    *(DOCS / f"{name}.md" for name in ("benchmarks", "network", "linear")),
+)
 RESULTS = ROOT / "benchmarks" / "results"
 SECTION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -75,6 +79,7 @@ COMMANDS = {
     "kernels": "sparcml bench kernels",
     "compress": "sparcml bench compress",
     "overlap": "python benchmarks/run_overlap.py",
+    "reading": "python benchmarks/run_reading.py",
     "simulate": "python benchmarks/run_simulate.py",
     "predict-1gbit": "sparcml run -n 8 --network 1gbit benchmarks/run_predict.py",
     "predict-100mbit": "sparcml run -n 8 --network 100mbit benchmarks/run_predict.py",
@@ -94,6 +99,7 @@ def section(name: str) -> str:
         "kernels": kernels,
         "compress": compress,
         "overlap": overlap,
+        "reading": reading,
         "simulate": simulate,
         "predict-1gbit": predict,
         "predict-100mbit": predict,
@@ -198,6 +204,20 @@ def floors(rows: list[Row]) -> str:
         lines.append([*cells, "yes" if best["speedup"] >= floor else "no"])
     head = ["density (%)", "values", "floor", "auto", "best", "which", "met"]
     return markdown(head, lines)
+
+
+def reading(rows: list[Row]) -> str:
+    """One line a reader, beside scikit-learn's on the same data."""
+    peer = {row["data"]: row["seconds"] for row in rows if row["reader"] == "scikit-learn"}
+    head = ["data", "reader", "text (MB)", "seconds", "MB/s", "vs scikit-learn"]
+    lines = []
+    for row in rows:
+        ratio = peer[row["data"]] / row["seconds"] if row["data"] in peer else None
+        cells = [row["data"], row["reader"], shown(row["bytes"] / 1e6, ".0f")]
+        cells += [shown(row["seconds"], ".3f"), shown(row["rate"], ".0f")]
+        cells += [shown(ratio, ".1f"), shown(row["memory"], ".2f")]
+        lines.append(cells)
+    return markdown([*head, "memory / arrays"], lines)
 
 
 def overlap(rows: list[Row]) -> str:
