@@ -1,0 +1,111 @@
+"""What is kept of a sum: its times, its bytes, and what would have been the least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SPARSE = (
+    "ssar_recursive_double",
+    "ssar_split_allgather",
+    "dsar_split_allgather",
+    "ssar_ring",
+)
+SHORT = {
+    "ssar_recursive_double": "recursive doubling",
+    "ssar_split_allgather": "SSAR split",
+    "dsar_split_allgather": "DSAR split",
+    "ssar_ring": "sparse ring",
+    "ring": "dense ring",
+    "native": "dense, the engine's",
+    "gloo_allreduce": "dense, gloo",
+    "mpi_allreduce": "dense, MPI",
+}
+DENSE = ("ring", "native", "gloo_allreduce", "mpi_allreduce")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of a figure.
+
+    Attributes:
+        how: "emulated" or "simulated".
+        network: Its name.
+        ranks: P.
+        size: N, in values of float32.
+        density: The part of them that each rank stores; 1 for dense algorithms.
+        algorithm: Which.
+    """
+
+    how: str
+    network: str
+    ranks: int
+    size: int
+    density: float
+    algorithm: str
+
+    @property
+    def stored(self) -> int:
+        """Entries that each rank brings."""
+        return max(1, round(self.size * self.density))
+
+    def row(
+        self,
+        seconds: Sequence[float],
+        *,
+        sets: int,
+        wire: int | None,
+        filled: float,
+        least: float,
+        wrong: int,
+    ) -> Row:
+        """What is kept of it.
+
+        Args:
+            seconds: Of each run, by its slowest rank.
+            sets: How many data sets they are of.
+            wire: Bytes that the busiest rank has sent, if they could be counted.
+            filled: Entries of the sum, on average over the sets.
+            least: Seconds that no lossless sum can do without.
+            wrong: Entries that are not those of the sum.
+        """
+        p25, p50, p75 = (float(q) for q in np.quantile(seconds, [0.25, 0.5, 0.75]))
+        return {
+            **vars(self),
+            "stored": self.stored,
+            "filled": filled,
+            "sets": sets,
+            "runs": len(seconds),
+            "wire": wire,
+            "p25": 1e6 * p25,
+            "p50": 1e6 * p50,
+            "p75": 1e6 * p75,
+            "least": 1e6 * least,
+            "percent": 100 * least / p50,
+            "wrong": wrong,
+        }
+
+
+def chosen(rows: Sequence[Row], **where: object) -> list[Row]:
+    """Those rows with these properties, the sparsest and those of fewest ranks first."""
+    found = [row for row in rows if all(row.get(k) == v for k, v in where.items())]
+    return sorted(found, key=lambda row: (row["density"], row["ranks"]))
+
+
+def first(rows: Sequence[Row], names: Sequence[str] = SPARSE) -> str:
+    """Which of these algorithms is the fastest here."""
+    able = [row for row in rows if row["algorithm"] in names]
+    return str(min(able, key=lambda row: row["p50"])["algorithm"])
+
+
+def dense(rows: Sequence[Row], ranks: int) -> Row:
+    """The fastest dense sum on so many ranks; places do not matter to it."""
+    able = [r for r in rows if r["algorithm"] in DENSE and r["ranks"] == ranks]
+    return min(able, key=lambda row: row["p50"])
