@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
-.PHONY: demo test lint format unit stub bench bench-cluster claims docs clean
+.PHONY: demo test lint format unit stub bench bench-cluster bench-micro claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
@@ -46,22 +46,29 @@ bench: $(VENV)/.dev
 	$(BIN)/sparcml bench allreduce -n 4 --sizes 16M --density 1 --runs 10 \
 	  --algorithms $(DENSE),native --json $(RESULTS)-dense-4.json
 
-# The same on ranks behind links of 1 Gbit/s, each in a network namespace of its own, which
-# takes root. CLUSTER is called as: CLUSTER RANKS RATE mpi COMMAND.
-CLUSTER ?= ../shared/tools/emulated-cluster
+# The same on ranks behind links of 1 Gbit/s, emulated by `sparcml run --network` (docs/network.md).
 SPARSE := gloo_allreduce,ssar_recursive_double,ssar_split_allgather,dsar_split_allgather,ssar_ring,auto
-ON_CLUSTER = PATH="$(abspath $(BIN)):$$PATH" GLOO_SOCKET_IFNAME=eth0 $(CLUSTER)
-LINK := 1gbit mpi $(abspath $(BIN))/python
+LINK := 1gbit
+ON_CLUSTER = $(BIN)/sparcml run --network $(LINK)
 bench-cluster: $(VENV)/.dev
-	@test -x $(CLUSTER) || { echo "bench-cluster: $(CLUSTER) is missing; it starts ranks behind slow links"; exit 1; }
-	$(ON_CLUSTER) 8 $(LINK) -m sparcml bench allreduce $(SUMS) --runs 10 --link 1gbit \
+	$(ON_CLUSTER) -n 8 -m sparcml bench allreduce $(SUMS) --runs 10 --link $(LINK) \
 	  --algorithms $(SPARSE) --quantize none,qsgd8 --json $(RESULTS)-cluster-8.json
-	$(ON_CLUSTER) 4 $(LINK) -m sparcml bench allreduce --sizes 16M --density 1 --runs 10 --link 1gbit \
+	$(ON_CLUSTER) -n 4 -m sparcml bench allreduce --sizes 16M --density 1 --runs 10 --link $(LINK) \
 	  --algorithms $(DENSE) --json $(RESULTS)-cluster-4.json
-	$(ON_CLUSTER) 2 $(LINK) benchmarks/run_overlap.py --json $(RESULTS)-overlap.json
+	$(ON_CLUSTER) -n 2 benchmarks/run_overlap.py --json $(RESULTS)-overlap.json
 
-# Run the experiments behind docs/claims.md and docs/methods.md and keep their rows: some ten
-# minutes, most of them for claim 7, which trains with every method (data: ../shared/data).
+# The paper's micro-benchmarks on the same links: time against density, and against ranks at
+# 4 of 512; some fifteen minutes. Claims 11, 13 and 14 judge them.
+MICRO = benchmarks/run_micro.py --network $(LINK) --json $(RESULTS)-micro-gige.json
+ALSO_DENSE := --dense ring,gloo_allreduce,mpi_allreduce
+bench-micro: $(VENV)/.dev
+	$(ON_CLUSTER) -n 8 $(MICRO) $(ALSO_DENSE) --density 0.0001,0.001,4/512,0.03,0.1
+	$(ON_CLUSTER) -n 8 $(MICRO) --density 0.3 --algorithms ssar_split_allgather,dsar_split_allgather
+	for n in 2 4 16; do $(ON_CLUSTER) -n $$n $(MICRO) $(ALSO_DENSE) --density 4/512 || exit 1; done
+
+# Run the experiments behind docs/claims.md and docs/methods.md and keep their rows: some half
+# an hour, most of it for claims 7, which trains with every method (data: ../shared/data), 13 and
+# 24, which simulate many ranks. What is emulated comes from `make bench-micro`.
 claims: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_claims.py
 

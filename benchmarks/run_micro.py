@@ -142,19 +142,26 @@ def main() -> None:
         options.error(f"there is no {wrong[0]!r}; it is one of {', '.join(SPARSE + DENSE)}")
     with sparcml.world() as comm:
         bench = Bench(comm, said.network, said.size)
-        rows = bench.measure(1.0, dense, 1, said.runs) if dense else []
-        for text in filter(None, said.density.split(",")):
-            rows += bench.measure(float(Fraction(text)), sparse, said.sets, said.runs)
-        if comm.rank == 0:
-            for row in rows:
-                print(
-                    f"{row['algorithm']:22} {row['density']:8.5f} {row['p50'] / 1e3:9.2f} ms"
-                    f" {row['percent']:5.1f} % of the bound, {row['wrong']} wrong"
-                )
-            if said.json:
-                facts = environment(f"-n {comm.size} --network {said.network}", 0)
-                keep(said.json, facts, rows)
+        facts = environment(f"-n {comm.size} --network {said.network}", 0)
+        parts = [(1.0, dense, 1)] if dense else []
+        densities = [float(Fraction(text)) for text in said.density.split(",") if text]
+        parts += [(density, sparse, said.sets) for density in densities]
+        for density, names, sets in parts:
+            rows = bench.measure(density, names, sets, said.runs)
+            if comm.rank == 0:
+                _show(rows)
+                if said.json:
+                    keep(said.json, facts, rows)
         close()
+
+
+def _show(rows: list[Row]) -> None:
+    for row in rows:
+        print(
+            f"{row['algorithm']:22} {row['density']:8.5f} {row['p50'] / 1e3:9.2f} ms "
+            f"{row['percent']:5.1f} % of the bound, {row['wrong']} wrong",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

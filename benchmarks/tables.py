@@ -160,6 +160,8 @@ def allreduce(rows: list[Row]) -> str:
     linked = rows[0]["bound"] is not None
     head = ["algorithm", "density (%)", "wire (MB)", "ratio", "p25 (ms)", "p50 (ms)"]
     head += ["p75 (ms)", *(["bound (ms)", "of bound (%)"] if linked else [])]
+    compared = linked and "of_lower" in rows[0]  # older files lack it
+    head += ["of least (%)"] if compared else []
     head += ["busbw (GB/s)", "vs dense"]
     lines = []
     for row in rows:
@@ -169,6 +171,9 @@ def allreduce(rows: list[Row]) -> str:
         cells += [shown(row[key] / 1e3, ".1f") for key in ("p25", "p50", "p75")]
         if linked:
             cells += [shown(row["bound"] / 1e3, ".1f"), shown(row["of_bound"], ".0f")]
+        if compared:
+            # A quantized sum is another one, with other bytes that must arrive.
+            cells.append("" if row["quantize"] else shown(row["of_lower"], ".0f"))
         lines.append([*cells, *(shown(row[key], ".2f") for key in ("busbw", "speedup"))])
     return markdown(head, lines)
 

@@ -95,6 +95,9 @@ def test_coded_values_and_the_bound_of_a_link(tmp_path):
         assert row["wrong"] == 0
         assert row["runs"] >= 3
         assert row["of_bound"] == pytest.approx(100 * row["bound"] / row["p50"], rel=1e-4)
+        assert row["of_lower"] == pytest.approx(100 * row["lower"] / row["p50"], rel=1e-4)
+        # Of two ranks' whole numbers some cancel, and zeros are not sent.
+        assert row["quantize"] or 0 < row["lower"] <= 1.1 * row["bound"]
 
 
 def test_a_wrong_sum_is_noticed_on_every_rank():

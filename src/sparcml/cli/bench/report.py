@@ -29,6 +29,7 @@ COLUMNS = (
     Column("algbw", "algbw", "(GB/s)", 7, ".3f"),
     Column("busbw", "busbw", "(GB/s)", 7, ".3f"),
     Column("of_bound", "link", "(%)", 4, ".0f"),
+    Column("of_lower", "least", "(%)", 5, ".0f"),
     Column("speedup", "vs dense", "", 8, ".2f"),
     Column("wrong", "#wrong", "", 6, "d"),
 )

@@ -13,6 +13,7 @@ from sparcml.cli.bench.common import quantile
 from sparcml.cli.bench.peers import PEERS, Job
 from sparcml.cli.bench.vectors import different
 from sparcml.collectives import ALLREDUCES
+from sparcml.network.bounds import least_seconds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,6 +118,7 @@ class Trial:
         p50 = quantile(times, 0.5)
         algbw = problem.nbytes / p50 / 1e3
         bound = None if self.link is None else 1e6 * (sent or least) / self.link
+        lower = None if self.link is None else 1e6 * self._least_seconds(1 / self.link)
         return {
             "size": problem.nbytes,
             "density": 100 * problem.density,
@@ -133,7 +135,17 @@ class Trial:
             "busbw": algbw * least / problem.nbytes,
             "bound": bound,
             "of_bound": None if bound is None else 100 * bound / p50,
+            "lower": lower,
+            "of_lower": None if lower is None else 100 * lower / p50,
         }
+
+    def _least_seconds(self, byte: float) -> float:
+        """What no lossless sum of such vectors can do without on these links."""
+        p, P = self.problem, self.comm.size
+        blocks = p.size // p.block
+        filled = blocks * (1 - (1 - p.nnz / blocks) ** P)
+        each = p.nbytes // blocks
+        return least_seconds(P, p.nnz, filled, byte=byte, value_bytes=each)
 
 
 def _dense(x: Stream | NDArray[Any]) -> NDArray[Any]:
