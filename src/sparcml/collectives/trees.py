@@ -11,6 +11,7 @@ Reduction and Scan, Parallel Computing 2009; the numbering is that of NCCL.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Tree:
         return found
 
 
+@lru_cache(maxsize=8)  # all ranks of a simulation ask for the same
 def two_trees(ranks: int) -> tuple[Tree, Tree]:
     """The pair for so many ranks."""
     first = [_parent(rank, ranks) for rank in range(ranks)]
