@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from claims import CLAIMS, Claim
-from tables import markdown, newest
+from claims import CLAIMS, Claim, kept
+from tables import markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "benchmarks" / "results"
@@ -28,7 +28,8 @@ How an answer was obtained:
 - **measured**: seconds or errors of real runs;
 - **counted**: messages, entries and bytes of real runs, where they leave a rank;
 - **modelled**: from the costs that the collectives declare and a network of given latency and rate;
-- **emulated**, **simulated**: real runs on a slowed network, and runs on a virtual clock.
+- **emulated**: real runs, with every rank behind a slow link of its own on one machine;
+- **simulated**: the same programs on a virtual clock, which messages and declared work move on.
 
 A *hit* means that the claim holds here; a *miss* says why it does not.
 """
@@ -38,28 +39,28 @@ Kept = dict[str, Any]
 
 def page(results: Path) -> str:
     """The whole page."""
-    found = [(claim, newest(claim.file, results)) for claim in CLAIMS]
+    found = [(claim, kept(claim, results)) for claim in CLAIMS]
     head = ["#", "claim", "source", "ours", "how", "verdict", "command"]
     table = markdown(head, [line(*each) for each in found]).replace("--:", ":--")
     return "\n".join([INTRODUCTION, table, *(section(*each) for each in found)])
 
 
-def line(claim: Claim, data: Kept | None) -> list[str]:
+def line(claim: Claim, data: Kept | str) -> list[str]:
     """One row of the table that opens the page."""
     cells = [str(claim.number), claim.text, claim.source]
     command = f"`{claim.command}`"
-    if data is None:
-        return [*cells, f"no data kept; run {command}", claim.how, "open", command]
+    if isinstance(data, str):
+        return [*cells, f"no data kept; run `{data}`", claim.how, "open", command]
     found = claim.answer(data["rows"])
     verdict = f"{'hit' if found.hit else 'miss'}: {found.why}"
     return [*cells, found.ours, claim.how, verdict, command]
 
 
-def section(claim: Claim, data: Kept | None) -> str:
+def section(claim: Claim, data: Kept | str) -> str:
     """What is behind a row."""
     title = f"## {claim.number}. {claim.title}\n"
-    if data is None:
-        return f"{title}\nNo data kept; run `{claim.command}`.\n"
+    if isinstance(data, str):
+        return f"{title}\nNo data kept; run `{data}`.\n"
     images = [f"![{claim.title}](figures/{name}.svg)\n" for name in claim.figures]
     facts = data["environment"]
     keys = ("date", "commit", "cpu", "isa", "numpy", "python", "seed")
@@ -76,7 +77,7 @@ def figures(results: Path) -> dict[str, str]:
     return {
         name: svg(draw, data["rows"])
         for claim in CLAIMS
-        if (data := newest(claim.file, results)) is not None
+        if not isinstance(data := kept(claim, results), str)
         for name, draw in claim.figures.items()
     }
 

@@ -3,8 +3,12 @@
 from . import (
     averaging,
     dense_family,
+    dense_ring,
+    fill_in,
+    lower_bound,
     mean_estimation,
     one_bit,
+    orderings,
     planned_rates,
     planned_resnet152,
     planned_scale,
@@ -20,6 +24,7 @@ from . import (
 )
 from .base import Answer as Answer
 from .base import Claim as Claim
+from .base import kept as kept
 
 CLAIMS = (
     one_bit.CLAIM,
@@ -30,6 +35,10 @@ CLAIMS = (
     three_questions.CLAIM,
     topk_converges.CLAIM,
     supports.CLAIM,
+    lower_bound.CLAIM,
+    fill_in.CLAIM,
+    orderings.CLAIM,
+    dense_ring.CLAIM,
     planned_scale.CLAIM,
     planned_resnet152.CLAIM,
     strong_scaling.CLAIM,

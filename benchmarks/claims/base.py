@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tables import newest
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from matplotlib.figure import Figure
 
@@ -45,6 +48,7 @@ class Claim:
         measure: One part: rows from the arguments of a case.
         answer: The verdict on all rows.
         figures: File names without suffix, and how to draw them from the rows.
+        also: Other kept files whose rows it judges as well, and what measures them.
     """
 
     number: int
@@ -57,6 +61,7 @@ class Claim:
     measure: Callable[..., list[Row]]
     answer: Callable[[list[Row]], Answer]
     figures: dict[str, Callable[[list[Row]], Figure]]
+    also: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def command(self) -> str:
@@ -67,6 +72,19 @@ class Claim:
     def file(self) -> str:
         """What the kept rows are called, after their date."""
         return f"claim-{self.number}"
+
+
+def kept(claim: Claim, results: Path) -> dict[str, Any] | str:
+    """The newest rows of all its files, with the first one's environment.
+
+    If one is missing, the command that measures it.
+    """
+    files = {claim.file: claim.command, **claim.also}
+    found = {name: newest(name, results) for name in files}
+    if missing := [files[name] for name, data in found.items() if data is None]:
+        return missing[0]
+    rows = [row for data in found.values() for row in data["rows"]]
+    return {"environment": found[claim.file]["environment"], "rows": rows}
 
 
 def markdown(head: list[str], lines: list[list[str]]) -> str:

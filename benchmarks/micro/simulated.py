@@ -1,4 +1,4 @@
-"""One case on a virtual clock: its time is exact, so that every data set is summed once."""
+"""Cases on a virtual clock: times are exact there, so that every data set is summed once."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import sparcml
 from sparcml.network.bounds import least_seconds
 from sparcml.network.presets import network as by_name
 
+from .rows import Case, Row
 from .vectors import SETS, total, vector
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from sparcml.network import Network
-
-    from .rows import Case, Row
-
 
 LINKS = ", links alone"  # after a network's name: processors take no time
 
@@ -30,26 +32,52 @@ def of(name: str) -> Network:
     return found
 
 
-def measure(case: Case, sets: int = SETS) -> Row:
-    """Simulate it; every rank's sum is checked."""
-    found = [_once(case, data) for data in range(sets)]
-    seconds, wires, filled, wrong = zip(*found, strict=True)
-    network = of(case.network)
-    k, K = case.stored, float(np.mean(filled))
-    least = least_seconds(case.ranks, k, K, byte=network.byte, latency=network.latency)
-    return case.row(
-        seconds, sets=sets, wire=max(wires), filled=K, least=least, wrong=max(wrong)
-    )
+def measure(
+    network: str,
+    ranks: int,
+    size: int,
+    density: float,
+    algorithms: Sequence[str],
+    sets: int = SETS,
+) -> list[Row]:
+    """A row for each algorithm, all of them with the same vectors; every sum is checked."""
+    links = of(network)
+    filled, found = [], []
+    for data in range(sets):
+        vectors = [vector(size, density, rank, data) for rank in range(ranks)]
+        want = total(vectors)
+        filled.append(np.count_nonzero(want))
+        found.append([_once(name, vectors, want, links) for name in algorithms])
+    K = float(np.mean(filled))
+    rows = []
+    for name, runs in zip(algorithms, zip(*found, strict=True), strict=True):
+        case = Case("simulated", network, ranks, size, density, name)
+        seconds, wires, wrong = zip(*runs, strict=True)
+        least = least_seconds(ranks, case.stored, K, byte=links.byte, latency=links.latency)
+        rows.append(
+            case.row(
+                seconds,
+                sets=sets,
+                wire=max(wires),
+                filled=K,
+                least=least,
+                wrong=max(wrong),
+            )
+        )
+    return rows
 
 
-def _once(case: Case, data: int) -> tuple[float, int, int, int]:
-    """Seconds, bytes of the busiest rank, entries of the sum, and wrong ones."""
-    vectors = [vector(case.size, case.density, r, data) for r in range(case.ranks)]
-    want = total(vectors)
+def _once(
+    algorithm: str,
+    vectors: Sequence[sparcml.Stream],
+    want: NDArray[np.float32],
+    links: Network,
+) -> tuple[float, int, int]:
+    """Seconds, bytes of the busiest rank, and wrong entries on the worst one."""
 
     def body(comm: sparcml.Communicator) -> int:
-        got = comm.allreduce(vectors[comm.rank], algorithm=case.algorithm)
-        return int(np.count_nonzero(got.to_dense() != want))
+        y = comm.allreduce(vectors[comm.rank], algorithm=algorithm)
+        return int(np.count_nonzero(y.to_dense() != want))
 
-    sim = sparcml.simulate(body, case.ranks, of(case.network), trace=0)
-    return sim.seconds, max(sim.rank_bytes), int(np.count_nonzero(want)), max(sim.results)
+    sim = sparcml.simulate(body, len(vectors), links, trace=0)
+    return sim.seconds, max(sim.rank_bytes), max(sim.results)

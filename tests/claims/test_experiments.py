@@ -53,11 +53,14 @@ def test_the_busiest_rank_is_among_those_asked(algorithm):
 
 
 def test_the_tree_is_faster_than_the_ring_from_few_ranks_on():
-    for ranks in (16, 64):
-        ring = dense_latency.model("ring", ranks)
-        tree = dense_latency.model("double_binary_tree", ranks)
-        assert tree["chain_us"] < tree["declared_us"] < ring["declared_us"]
-        assert ring["chain_us"] == pytest.approx(ring["declared_us"], rel=0.01)
+    for ranks in (16, 32):
+        ring = dense_latency.simulated("ring", ranks)
+        tree = dense_latency.simulated("double_binary_tree", ranks)
+        assert ring["right"]
+        assert tree["right"]
+        assert tree["chain_us"] < tree["us"] < ring["us"]
+        # Headers and what is computed: the chain is nearly all of it.
+        assert ring["us"] == pytest.approx(ring["chain_us"], rel=0.02)
 
 
 @pytest.mark.parametrize("coder", requantize.CODERS.values(), ids=requantize.CODERS)
