@@ -138,10 +138,11 @@ def _details(rows: list[Row], found: list[tuple[str, bool, str]]) -> str:
         for title, where in parts
         if chosen(rows, **where)
     ]
+    most = max(row["ranks"] for row in rows if row["how"] == "emulated")
     return (
         f"{told}\nMedian (quartiles) in ms, and the percent of the lower bound of claim 11. "
         f"Emulated: {SETS} data sets, 10 runs of each, on 2 cores that all ranks share, which "
-        f"is why 16 is the most; "
+        f"is why {most} ranks are the most; "
         f"dense sums with one data set. Simulated: every run of a data set takes the same, so "
         f"there is one of each; {SETS} data sets up to 4/512 on 8 ranks, one elsewhere; "
         f"with 1.5 us of latency, 80 Gbit/s, and 2 ns to code, 3.5 ns to "
