@@ -1,49 +1,89 @@
 #include "kernels/linear/gradient.h"
 
+#include <cstring>
+
 #include "kernels/linear/ranges.h"
 
 namespace sparcml::linear {
 namespace {
 
-// Sums by column of one range; all zero between ranges and calls.
+constexpr std::size_t kCell = 16;  // columns that are looked at together
+constexpr std::size_t kLanes = 8;  // entries of a row, all of other columns
+
+// Sums by column of one range; all zero between ranges and calls. Several entries are read
+// before any of them is written, so that no read waits for a write; marks are only written.
 template <class T>
 struct Sums {
   std::vector<T> sums;
-  std::vector<std::uint64_t> words, groups;  // a bit a column; a bit a word
+  std::vector<std::uint8_t> marks;  // of cells
 
   void fit(int bits) {
     const std::size_t range = std::size_t{1} << bits;
     if (sums.size() >= range) return;
     sums.resize(range);
-    words.resize(range / 64);
-    groups.resize(range / 4096);
+    marks.resize(range / kCell);
   }
 
-  void add(std::size_t at, T value) {
-    sums[at] += value;
-    words[at >> 6] |= std::uint64_t{1} << (at & 63);
-    groups[at >> 12] |= std::uint64_t{1} << (at >> 6 & 63);
+  void add(const std::uint32_t* columns, const T* values, std::size_t count, double slope,
+           std::uint32_t mask) {
+    T* const sum = sums.data();
+    std::uint8_t* const mark = marks.data();
+    std::size_t k = 0;
+    for (; k + kLanes <= count; k += kLanes) {
+      T next[kLanes];
+      for (std::size_t i = 0; i < kLanes; ++i)
+        next[i] = sum[columns[k + i] & mask] + static_cast<T>(slope * values[k + i]);
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        const std::size_t at = columns[k + i] & mask;
+        sum[at] = next[i];
+        mark[at / kCell] = 1;
+      }
+    }
+    for (; k < count; ++k) {
+      const std::size_t at = columns[k] & mask;
+      sum[at] += static_cast<T>(slope * values[k]);
+      mark[at / kCell] = 1;
+    }
   }
 
-  // Write what there is in ascending order, and be zero again.
+  // Write what is not zero in ascending order, and be zero again. One entry beyond the last may
+  // be written to.
   std::size_t drain(std::uint64_t base, int bits, std::uint32_t* indices, T* values) {
     std::size_t n = 0;
-    for (std::size_t g = 0; g < std::size_t{1} << bits >> 12; ++g) {
-      for (std::uint64_t group = groups[g]; group; group &= group - 1) {
-        const std::size_t w = g * 64 + static_cast<std::size_t>(__builtin_ctzll(group));
-        for (std::uint64_t word = words[w]; word; word &= word - 1) {
-          const std::size_t at = w * 64 + static_cast<std::size_t>(__builtin_ctzll(word));
-          indices[n] = static_cast<std::uint32_t>(base + at);
-          values[n++] = sums[at];
-          sums[at] = 0;
+    const std::size_t cells = (std::size_t{1} << bits) / kCell;
+    for (std::size_t c = 0; c < cells; c += 8) {
+      std::uint64_t eight;
+      std::memcpy(&eight, marks.data() + c, 8);
+      if (!eight) continue;
+      std::memset(marks.data() + c, 0, 8);
+      for (; eight; eight &= eight - 1) {  // a mark is one bit of its byte
+        const std::size_t at =
+            (c + static_cast<std::size_t>(__builtin_ctzll(eight)) / 8) * kCell;
+        T* const sum = sums.data() + at;
+        for (std::size_t i = 0; i < kCell; ++i) {
+          indices[n] = static_cast<std::uint32_t>(base + at + i);
+          values[n] = sum[i];
+          n += sum[i] != 0;
         }
-        words[w] = 0;
+        std::memset(sum, 0, kCell * sizeof(T));
       }
-      groups[g] = 0;
     }
     return n;
   }
 };
+
+// w.x over some entries of a row, w as it is due.
+template <Lazy lazy, class T>
+double product(const Model<T>& m, std::size_t now, const std::uint32_t* columns,
+               const T* values, std::size_t count) {
+  double sums[4] = {};
+  std::size_t k = 0;
+  for (; k + 4 <= count; k += 4)
+    for (std::size_t i = 0; i < 4; ++i)
+      sums[i] += values[k + i] * due<lazy>(m, now, columns[k + i]);
+  for (; k < count; ++k) sums[0] += values[k] * due<lazy>(m, now, columns[k]);
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
 
 template <class T>
 struct Scratch {
@@ -89,8 +129,8 @@ std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const doubl
   std::size_t written = 0;
   by_ranges(
       s.cursors, bits,
-      [&](std::size_t row, std::uint32_t column, T x) {
-        sums.add(column & mask, static_cast<T>(slopes[row] * x));
+      [&](std::size_t row, const std::uint32_t* columns, const T* x, std::size_t n) {
+        sums.add(columns, x, n, slopes[row], mask);
       },
       [&](std::uint64_t base) {
         written += sums.drain(base, bits, indices + written, values + written);
@@ -111,8 +151,8 @@ Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t coun
     const std::size_t now = model.now();
     by_ranges(
         s.cursors, bits,
-        [&](std::size_t row, std::uint32_t column, T x) {
-          slopes[row] += x * due<decltype(lazy)::value>(model, now, column);
+        [&](std::size_t row, const std::uint32_t* columns, const T* x, std::size_t n) {
+          slopes[row] += product<decltype(lazy)::value>(model, now, columns, x, n);
         },
         [](std::uint64_t) {});
   });

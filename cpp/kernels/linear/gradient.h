@@ -14,13 +14,13 @@ struct Total {
 
 // share * sum over the chosen rows of weight * loss'(margin) * x. Time and scratch memory
 // follow from the non-zeros of these rows, not from the number of features. The output has
-// room for as many entries as the rows, or as there are features.
+// room for as many entries as the rows, or as there are features, and one.
 template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
                double share, const Model<T>& model, std::uint32_t* indices, T* values);
 
-// The sum over the chosen rows of slope * x, sorted; rows of slope 0 have no entries. Returns
-// how many it wrote.
+// The sum over the chosen rows of slope * x, sorted, without what sums up to zero. Returns how
+// many entries it wrote, within the same room.
 template <class T>
 std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
                     std::size_t count, std::size_t features, std::uint32_t* indices, T* values);

@@ -10,7 +10,7 @@
 namespace sparcml::linear {
 
 constexpr int kLeastBits = 12, kMostBits = 18;  // columns of a range: 4 K to 256 K
-constexpr std::size_t kVisit = 4;  // entries of a row in a range, on average, that pay a visit
+constexpr std::size_t kVisit = 16;  // entries of a row in a range, on average, that pay a visit
 
 template <class T>
 struct Cursor {
@@ -27,7 +27,8 @@ inline int range_bits(std::size_t features, std::size_t rows, std::size_t nnz) {
   return bits;
 }
 
-// visit(row, column, value) for each entry of a range, rows in order; then done(first column).
+// visit(row, columns, values, count) for a row's entries in a range, rows in order; then
+// done(first column of the range).
 template <class T, class Visit, class Done>
 void by_ranges(std::vector<Cursor<T>>& cursors, int bits, Visit visit, Done done) {
   std::uint64_t base = 0;
@@ -41,11 +42,14 @@ void by_ranges(std::vector<Cursor<T>>& cursors, int bits, Visit visit, Done done
         __builtin_prefetch(cursors[i + 4].at);
         __builtin_prefetch(cursors[i + 4].value);
       }
-      Cursor<T> c = cursors[i];
-      for (; c.at < c.end && *c.at < limit; ++c.at, ++c.value) visit(c.row, *c.at, *c.value);
-      if (c.at < c.end) {
-        next = std::min<std::uint64_t>(next, *c.at);
-        cursors[left++] = c;
+      const Cursor<T> c = cursors[i];
+      const std::uint32_t* stop = c.at;
+      while (stop < c.end && *stop < limit) ++stop;
+      const std::size_t count = static_cast<std::size_t>(stop - c.at);
+      visit(c.row, c.at, c.value, count);
+      if (stop < c.end) {
+        next = std::min<std::uint64_t>(next, *stop);
+        cursors[left++] = {stop, c.end, c.value + count, c.row};
       }
     }
     cursors.resize(left);

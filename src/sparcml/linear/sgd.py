@@ -166,7 +166,7 @@ class _Run:
         check_shares(comm, rows)
         self.csr = opened(rows)
         self.steps = -(-rows.total // solver.batch)
-        self.every = max(1, every or self.steps // REPORTS)
+        self.every = max(1, every or self.steps // REPORTS) if watch else self.steps + 1
         size = rows.features + solver.intercept
         self.exchange = Exchange(
             comm, size, solver.communication, solver.algorithm, solver.method

@@ -15,15 +15,14 @@ def margins(rows: Csr, weights: Floats) -> Doubles:
 
 
 def combined(rows: Csr, chosen: Numbers, slopes: Doubles) -> Entries[np.float64]:
-    """The sum of slope * x over the chosen rows, sorted; rows of slope 0 have no entries."""
-    kept = [(row, s) for row, s in zip(chosen, slopes, strict=True) if s]
-    spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row, _ in kept]
+    """The sum of slope * x over the chosen rows, sorted, without what sums up to zero."""
+    spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row in chosen]
     columns = [rows.indices[span] for span in spans]
-    products = [s * rows.values[span] for (_, s), span in zip(kept, spans, strict=True)]
+    products = [s * rows.values[span] for s, span in zip(slopes, spans, strict=True)]
     empty = np.empty(0, np.uint32)
     indices, inverse = np.unique(np.concatenate([empty, *columns]), return_inverse=True)
     sums = np.bincount(inverse, np.concatenate([empty, *products]), indices.size)
-    return indices, sums.astype(np.float64)
+    return indices[sums != 0], sums[sums != 0].astype(np.float64)
 
 
 def step(
