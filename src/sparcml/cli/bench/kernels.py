@@ -12,6 +12,7 @@ from sparcml.cli.bench import (
     kernel_bits,
     kernel_coding,
     kernel_dense,
+    kernel_linear,
     kernel_merges,
     kernel_quantize,
     kernel_select,
@@ -35,6 +36,7 @@ SEED = 1
 SUBJECTS = (
     kernel_merges,
     kernel_dense,
+    kernel_linear,
     kernel_coding,
     kernel_select,
     kernel_quantize,
