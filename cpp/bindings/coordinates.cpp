@@ -81,8 +81,8 @@ void register_coordinates(nb::module_& m) {
         std::size_t room = 0;
         for (std::size_t i = 0; i < chosen.size(); ++i) room += columns.size(chosen.data()[i]);
         room = room < size ? room : size;
-        require(oi.size() > room && ov.size() > room,
-                "linear_combine: the output must have room for the rows' entries, and one");
+        require(oi.size() >= room && ov.size() >= room,
+                "linear_combine: the output must have room for the entries of the rows");
         nb::gil_scoped_release nogil;
         return sparcml::linear::combine<double>(columns, chosen.data(), slopes.data(),
                                                 chosen.size(), size, oi.data(), ov.data());

@@ -55,8 +55,8 @@ static void bind(nb::module_& m) {
         std::size_t room = 0;
         for (std::size_t i = 0; i < chosen.size(); ++i) room += rows.size(chosen.data()[i]);
         if (room > model.features) room = model.features;
-        require(oi.size() > room && ov.size() > room,
-                "linear_gradient: the output must have room for the rows' entries, and one");
+        require(oi.size() >= room && ov.size() >= room,
+                "linear_gradient: the output must have room for the entries of the rows");
         const auto kind = as_loss(loss);
         nb::gil_scoped_release nogil;
         const auto total = sparcml::linear::gradient<T>(

@@ -2,13 +2,46 @@
 
 #include <cstring>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "kernels/linear/ranges.h"
 
 namespace sparcml::linear {
 namespace {
 
-constexpr std::size_t kCell = 16;  // columns that are looked at together
+constexpr std::size_t kCell = 16;                       // columns that are looked at together
+constexpr std::size_t kCached = std::size_t{16} << 20;  // bytes of weights that stay in cache
 constexpr std::size_t kLanes = 8;  // entries of a row, all of other columns
+
+// A bit for each value of a cell that is not zero; NaN is not.
+#ifdef __SSE2__  // in every x86-64
+inline unsigned nonzero(const float* cell) {
+  unsigned bits = 0;
+  for (int i = 0; i < 16; i += 4)
+    bits |= static_cast<unsigned>(
+                _mm_movemask_ps(_mm_cmpneq_ps(_mm_loadu_ps(cell + i), _mm_setzero_ps())))
+            << i;
+  return bits;
+}
+
+inline unsigned nonzero(const double* cell) {
+  unsigned bits = 0;
+  for (int i = 0; i < 16; i += 2)
+    bits |= static_cast<unsigned>(
+                _mm_movemask_pd(_mm_cmpneq_pd(_mm_loadu_pd(cell + i), _mm_setzero_pd())))
+            << i;
+  return bits;
+}
+#else
+template <class T>
+inline unsigned nonzero(const T* cell) {
+  unsigned bits = 0;
+  for (unsigned i = 0; i < kCell; ++i) bits |= static_cast<unsigned>(cell[i] != 0) << i;
+  return bits;
+}
+#endif
 
 // Sums by column of one range; all zero between ranges and calls. Several entries are read
 // before any of them is written, so that no read waits for a write; marks are only written.
@@ -46,8 +79,7 @@ struct Sums {
     }
   }
 
-  // Write what is not zero in ascending order, and be zero again. One entry beyond the last may
-  // be written to.
+  // Write what is not zero in ascending order, and be zero again.
   std::size_t drain(std::uint64_t base, int bits, std::uint32_t* indices, T* values) {
     std::size_t n = 0;
     const std::size_t cells = (std::size_t{1} << bits) / kCell;
@@ -60,10 +92,10 @@ struct Sums {
         const std::size_t at =
             (c + static_cast<std::size_t>(__builtin_ctzll(eight)) / 8) * kCell;
         T* const sum = sums.data() + at;
-        for (std::size_t i = 0; i < kCell; ++i) {
+        for (unsigned some = nonzero(sum); some; some &= some - 1, ++n) {
+          const std::size_t i = static_cast<std::size_t>(__builtin_ctz(some));
           indices[n] = static_cast<std::uint32_t>(base + at + i);
           values[n] = sum[i];
-          n += sum[i] != 0;
         }
         std::memset(sum, 0, kCell * sizeof(T));
       }
@@ -138,23 +170,37 @@ std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const doubl
   return written;
 }
 
+// scale * w.x + b comes later; this is w.x of the chosen rows, w as it is due.
+template <Lazy lazy, class T>
+void products(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count,
+              const Model<T>& model, double* out) {
+  const std::size_t now = model.now();
+  if (model.features * sizeof(T) <= kCached) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t from = rows.indptr[chosen[i]];
+      out[i] = product<lazy>(model, now, rows.indices + from, rows.values + from,
+                             rows.size(chosen[i]));
+    }
+    return;
+  }
+  std::vector<Cursor<T>>& cursors = scratch<T>().cursors;
+  const std::size_t nnz = start(cursors, rows, chosen, count, [](std::size_t) { return true; });
+  by_ranges(
+      cursors, range_bits(model.features, cursors.size(), nnz),
+      [&](std::size_t row, const std::uint32_t* columns, const T* x, std::size_t n) {
+        out[row] += product<lazy>(model, now, columns, x, n);
+      },
+      [](std::uint64_t) {});
+}
+
 template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
                double share, const Model<T>& model, std::uint32_t* indices, T* values) {
   Scratch<T>& s = scratch<T>();
   s.slopes.assign(count, 0.0);
-  double* slopes = s.slopes.data();
-  const std::size_t nnz =
-      start(s.cursors, rows, chosen, count, [](std::size_t) { return true; });
-  const int bits = range_bits(model.features, s.cursors.size(), nnz);
+  double* const slopes = s.slopes.data();
   with_lazy(model, [&](auto lazy) {
-    const std::size_t now = model.now();
-    by_ranges(
-        s.cursors, bits,
-        [&](std::size_t row, const std::uint32_t* columns, const T* x, std::size_t n) {
-          slopes[row] += product<decltype(lazy)::value>(model, now, columns, x, n);
-        },
-        [](std::uint64_t) {});
+    products<decltype(lazy)::value>(rows, chosen, count, model, slopes);
   });
   Total total{0, 0.0, 0.0};
   for (std::size_t i = 0; i < count; ++i) {

@@ -14,7 +14,7 @@ struct Total {
 
 // share * sum over the chosen rows of weight * loss'(margin) * x. Time and scratch memory
 // follow from the non-zeros of these rows, not from the number of features. The output has
-// room for as many entries as the rows, or as there are features, and one.
+// room for as many entries as the rows, or as there are features.
 template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
                double share, const Model<T>& model, std::uint32_t* indices, T* values);

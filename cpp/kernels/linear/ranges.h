@@ -10,7 +10,7 @@
 namespace sparcml::linear {
 
 constexpr int kLeastBits = 12, kMostBits = 18;  // columns of a range: 4 K to 256 K
-constexpr std::size_t kVisit = 16;  // entries of a row in a range, on average, that pay a visit
+constexpr std::size_t kVisit = 64;  // entries of a row in a range, on average, that pay a visit
 
 template <class T>
 struct Cursor {

@@ -72,7 +72,7 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
       sum += step_on<lazy>(rows, order[from], rates[i], loss, intercept, model);
       continue;
     }
-    const std::size_t room = entries(rows, order + from, count) + 1;
+    const std::size_t room = entries(rows, order + from, count);
     if (indices.size() < room) indices.resize(room), values.resize(room);
     const Total found = gradient(rows, order + from, count, loss, count ? 1.0 / count : 0.0,
                                  model, indices.data(), values.data());

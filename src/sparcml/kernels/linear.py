@@ -188,7 +188,7 @@ def combine(
 ) -> tuple[NDArray[np.uint32], Doubles]:
     """The sum of slope * column over the chosen ones, which are vectors of that size."""
     entries = int((columns.indptr[chosen + 1] - columns.indptr[chosen]).sum())
-    room = min(entries, size) + 1  # the loops write one entry ahead
+    room = min(entries, size)
     indices, values = memory.empty(room, np.uint32), memory.empty(room, np.float64)
     nnz = _core.linear_combine(*columns, chosen, slopes, size, indices, values)
     return indices[:nnz], values[:nnz]
