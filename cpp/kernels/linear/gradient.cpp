@@ -11,9 +11,9 @@
 namespace sparcml::linear {
 namespace {
 
-constexpr std::size_t kCell = 16;                       // columns that are looked at together
-constexpr std::size_t kCached = std::size_t{16} << 20;  // bytes of weights that stay in cache
-constexpr std::size_t kLanes = 8;  // entries of a row, all of other columns
+constexpr std::size_t kCell = 16;   // columns that are looked at together
+constexpr std::size_t kAhead = 32;  // entries whose weights are on their way from memory
+constexpr std::size_t kLanes = 8;   // entries of a row, all of other columns
 
 // A bit for each value of a cell that is not zero; NaN is not.
 #ifdef __SSE2__  // in every x86-64
@@ -110,6 +110,11 @@ double product(const Model<T>& m, std::size_t now, const std::uint32_t* columns,
                const T* values, std::size_t count) {
   double sums[4] = {};
   std::size_t k = 0;
+  for (; k + kAhead + 4 <= count; k += 4) {
+    for (std::size_t i = 0; i < 4; ++i) __builtin_prefetch(m.weights + columns[k + kAhead + i]);
+    for (std::size_t i = 0; i < 4; ++i)
+      sums[i] += values[k + i] * due<lazy>(m, now, columns[k + i]);
+  }
   for (; k + 4 <= count; k += 4)
     for (std::size_t i = 0; i < 4; ++i)
       sums[i] += values[k + i] * due<lazy>(m, now, columns[k + i]);
@@ -175,22 +180,11 @@ template <Lazy lazy, class T>
 void products(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count,
               const Model<T>& model, double* out) {
   const std::size_t now = model.now();
-  if (model.features * sizeof(T) <= kCached) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t from = rows.indptr[chosen[i]];
-      out[i] = product<lazy>(model, now, rows.indices + from, rows.values + from,
-                             rows.size(chosen[i]));
-    }
-    return;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t from = rows.indptr[chosen[i]];
+    out[i] = product<lazy>(model, now, rows.indices + from, rows.values + from,
+                           rows.size(chosen[i]));
   }
-  std::vector<Cursor<T>>& cursors = scratch<T>().cursors;
-  const std::size_t nnz = start(cursors, rows, chosen, count, [](std::size_t) { return true; });
-  by_ranges(
-      cursors, range_bits(model.features, cursors.size(), nnz),
-      [&](std::size_t row, const std::uint32_t* columns, const T* x, std::size_t n) {
-        out[row] += product<lazy>(model, now, columns, x, n);
-      },
-      [](std::uint64_t) {});
 }
 
 template <class T>

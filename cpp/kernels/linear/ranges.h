@@ -1,5 +1,5 @@
-// Many rows walked through together, one range of columns after the other: whatever has one
-// place a column (weights, sums) is then read and written within a range that fits in cache.
+// Many rows walked through together, one range of columns after the other: what has one place a
+// column, such as sums, is then read and written within a range that fits in cache.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace sparcml::linear {
 
 constexpr int kLeastBits = 12, kMostBits = 18;  // columns of a range: 4 K to 256 K
-constexpr std::size_t kVisit = 64;  // entries of a row in a range, on average, that pay a visit
+constexpr std::size_t kVisit = 32;  // entries of a row in a range, on average, that pay a visit
 
 template <class T>
 struct Cursor {
