@@ -29,6 +29,7 @@ SIZES = (1 << 20, 1 << 24)
 DENSITIES = (0.001, 0.01, 0.1)
 BUDGET = 1.0  # seconds of a row's runs
 FEWEST, MOST = 3, 15
+LONG = 2.0  # seconds; of a sum that takes longer, one run counts
 
 
 def times(
@@ -39,7 +40,7 @@ def times(
     lossy = name in ALLREDUCES and ALLREDUCES[name].lossy
     assert lossy or not different(result.to_dense(), want), name
     slowest = float(comm.allreduce(np.array([first]), "max", "recursive_double")[0])
-    often = int(min(max(BUDGET / slowest, FEWEST), MOST))
+    often = 1 if slowest > LONG else int(min(max(BUDGET / slowest, FEWEST), MOST))
     taken = np.array([_timed(comm, x, name)[1] for _ in range(often)])
     return list(map(float, comm.allreduce(taken, "max", "recursive_double")))
 

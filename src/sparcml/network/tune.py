@@ -7,7 +7,7 @@ share processors, links let a first burst pass, engines handle some patterns bet
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,13 +33,14 @@ POINTS = (
     (1 << 20, 0.001),
     (1 << 20, 0.01),
     (1 << 20, 0.1),
-    (1 << 23, 0.001),
-    (1 << 23, 0.01),
-    (1 << 23, 0.1),
+    (1 << 22, 0.01),
+    (1 << 24, 0.001),
+    (1 << 24, 0.01),
+    (1 << 24, 0.1),
 )
-BUDGET = 0.15  # seconds for a sample's repeats
-FEWEST, MOST = 3, 9
-LONGEST = 1.0  # seconds that a sum may take, unless there would be too few
+BUDGET = 0.2  # seconds for a sample's repeats
+FEWEST, MOST = 2, 9
+LONGEST = 2.0  # seconds that a sum may take, unless there would be too few
 ENOUGH = 5  # samples of an algorithm
 BURSTS = (0, *(1 << n for n in range(13, 22)))  # bytes
 UNIT = 1e-3  # seconds of starting that weigh as much as all waiting
@@ -80,6 +81,7 @@ def samples(
             continue
         progress(name)
         found += _samples(comm, transport, name)
+    _vector.cache_clear()  # nobody needs them again
     return found
 
 
@@ -137,6 +139,7 @@ def _timed(comm: Communicator, sum_up: Callable[[], object]) -> float:
     return comm.now() - start
 
 
+@cache
 def _vector(size: int, density: float, rank: int) -> Stream:
     """Entries at random places: each is one with the same chance, whatever the others."""
     rng = np.random.default_rng([size, rank])
