@@ -143,11 +143,11 @@ class Control:
         """Ranks that wait in different calls, if there are such."""
         if self._mine is None:
             return None
-        mine = self._mine[1].partition(",")[0]
+        mine = _call(self._mine[1])
         number = mine.rpartition("#")[2]
         for rank, (_, doing) in sorted(self._theirs.items()):
             theirs, _, brought = doing.partition(BRINGING)
-            theirs = theirs.partition(",")[0]
+            theirs = _call(theirs)
             # A rank may rightly be some calls ahead, but not in another one.
             if theirs != mine and theirs.rpartition("#")[2] == number:
                 return MismatchError(
@@ -205,6 +205,11 @@ class Control:
         for peer in range(self._transport.size):
             if peer != self._transport.rank:
                 self._transport.tell(peer, note)
+
+
+def _call(doing: str) -> str:
+    """The call in which, or after which, a rank waits."""
+    return doing.partition(",")[0].removeprefix("after ")
 
 
 def _with(vector: str) -> str:
