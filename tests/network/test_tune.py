@@ -71,6 +71,7 @@ def test_ranks_measure_sums_and_agree(monkeypatch):
     flat = [name for name, algorithm in ALLREDUCES.items() if not algorithm.nested]
     assert one == other
     assert [tuned.algorithm for tuned in one.tuned] == flat == list(measurement.sums)
-    assert steps == ["messages", "kernels", *flat]
+    assert steps[:2] == ["messages", "kernels"]
+    assert len(steps) == 2 + 3 * tuning.PASSES
     assert from_json(measurement.to_json()) == measurement
     assert nnz == 2

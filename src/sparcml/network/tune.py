@@ -21,7 +21,7 @@ from .fit import least_squares
 from .share import share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from ..collectives import Network
     from ..transport import Nodes, Transport
@@ -38,8 +38,10 @@ POINTS = (
     (1 << 24, 0.01),
     (1 << 24, 0.1),
 )
-BUDGET = 0.2  # seconds for a sample's repeats
-FEWEST, MOST = 2, 9
+PASSES = 3  # over all of them: what disturbs one for some seconds disturbs few samples
+BUDGET = 0.05  # seconds for a sample's repeats in one pass
+FEWEST, MOST = 2, 3
+ONCE = 0.25  # seconds; a sum that takes longer is left out of later passes
 LONGEST = 2.0  # seconds that a sum may take, unless there would be too few
 ENOUGH = 5  # samples of an algorithm
 BURSTS = (0, *(1 << n for n in range(13, 22)))  # bytes
@@ -75,34 +77,52 @@ def samples(
         progress: Is told which algorithm is next.
     """
     comm = Communicator(transport, network)
-    found = []
-    for name in ALLREDUCES:
-        if ALLREDUCES[name].nested and not transport.nodes.is_hierarchy:
-            continue
-        progress(name)
-        found += _samples(comm, transport, name)
+    names = [
+        name
+        for name, algorithm in ALLREDUCES.items()
+        if transport.nodes.is_hierarchy or not algorithm.nested
+    ]
+    times: dict[tuple[str, int, float], list[float]] = {}
+    for number in range(PASSES):
+        for size, density in POINTS:
+            progress(f"sums of {size} values, {number + 1} of {PASSES}")
+            for name in names:
+                _visit(comm, transport, (name, size, density), times)
+    found = [_sample(what, taken) for what, taken in times.items()]
     _vector.cache_clear()  # nobody needs them again
     return found
 
 
-def _samples(comm: Communicator, transport: Transport, name: str) -> list[Sample]:
-    found: list[Sample] = []
-    for size, density in POINTS:
-        x = _vector(size, density, comm.rank)
-        if len(found) >= ENOUGH:
-            expected = _expected(comm, transport.nodes, found, x)
-            if not _agreed(transport, expected):
-                continue
-        sum_up = partial(comm.allreduce, x, algorithm=name)
-        found.append(Sample(name, size, x.nnz, _median(comm, transport, sum_up)))
-    return found
+def _visit(
+    comm: Communicator,
+    transport: Transport,
+    what: tuple[str, int, float],
+    times: dict[tuple[str, int, float], list[float]],
+) -> None:
+    """One algorithm on one kind of vector, if it is not too slow for that."""
+    name, size, density = what
+    x = _vector(size, density, comm.rank)
+    taken = times.get(what)
+    if taken is None:
+        before = [key for key in times if key[0] == name]
+        if len(before) >= ENOUGH:
+            known = _sample(before[-1], times[before[-1]])
+            if not _agreed(transport, _expected(comm, transport.nodes, known, x), LONGEST):
+                return
+    elif not _agreed(transport, float(np.median(taken)), ONCE):
+        return
+    sum_up = partial(comm.allreduce, x, algorithm=name)
+    times.setdefault(what, []).extend(_times(comm, transport, sum_up))
 
 
-def _expected(
-    comm: Communicator, nodes: Nodes, found: Sequence[Sample], x: Stream
-) -> float:
+def _sample(what: tuple[str, int, float], taken: list[float]) -> Sample:
+    name, size, density = what
+    nnz = _vector(size, density, 0).nnz
+    return Sample(name, size, nnz, max(float(np.median(taken)), 1e-9))
+
+
+def _expected(comm: Communicator, nodes: Nodes, last: Sample, x: Stream) -> float:
     """Seconds that the next sum will take, by the last one."""
-    last = found[-1]
     then, now = (
         _declared(sample, nodes).seconds(comm.network)
         for sample in (last, last._replace(size=x.size, nnz=x.nnz))
@@ -115,21 +135,20 @@ def _declared(sample: Sample, nodes: Nodes) -> Declared:
     return Declared(ALLREDUCES[sample.algorithm], problem)
 
 
-def _agreed(transport: Transport, seconds: float) -> bool:
+def _agreed(transport: Transport, seconds: float, most: float) -> bool:
     """Whether rank 0 finds that short enough."""
-    return share(transport, b"yes" if seconds <= LONGEST else b"no") == b"yes"
+    return share(transport, b"yes" if seconds <= most else b"no") == b"yes"
 
 
-def _median(
+def _times(
     comm: Communicator, transport: Transport, sum_up: Callable[[], object]
-) -> float:
-    """The slowest rank's time, of which the first is not counted."""
+) -> list[float]:
+    """The slowest rank's, of which the first is not counted."""
     first = _timed(comm, sum_up)
     often = int(min(max(BUDGET / max(first, 1e-9), FEWEST), MOST))
     often = len(share(transport, bytes(often)))
     times = np.array([_timed(comm, sum_up) for _ in range(often)])
-    slowest = comm.allreduce(times, op="max", algorithm="recursive_double")
-    return max(float(np.median(slowest)), 1e-9)
+    return list(map(float, comm.allreduce(times, op="max", algorithm="recursive_double")))
 
 
 def _timed(comm: Communicator, sum_up: Callable[[], object]) -> float:
