@@ -1,0 +1,113 @@
+"""From rows to weights, by one solver or the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..losses import loss_of
+from ..steps import Inverse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...communicator import Communicator
+    from ..penalty import Penalty
+    from ..rows import Rows
+    from ..scd import SCD
+    from ..sgd import SGD
+    from ..state import State
+    from ..steps import Steps
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver found.
+
+    Attributes:
+        weights: One a feature.
+        intercept: Zero if there is none.
+        passes: Over the rows (SGD) or the coordinates (SCD).
+        settled: Whether it ended before it had to.
+    """
+
+    weights: NDArray[Any]
+    intercept: float
+    passes: int
+    settled: bool
+
+
+def descend(solver: SCD, comm: Communicator, rows: Rows) -> Solution:
+    """By coordinate descent."""
+    state = solver.run(comm, rows)
+    weights = state.weights(comm, rows.features)
+    before, after = state.objectives[-2:]
+    settled = before - after <= solver.tolerance * abs(after)
+    return Solution(weights, state.intercept, state.epoch, settled)
+
+
+def step(
+    solver: SGD, comm: Communicator, rows: Rows, held_out: Rows | None = None
+) -> Solution:
+    """By stochastic steps, until passes no longer make the loss smaller.
+
+    That is the loss on held-out rows, or else on the rows of a pass, each before its step.
+    """
+    state = solver.init(rows)
+    settled = False
+    while state.epoch < solver.epochs and not settled:
+        one_more(solver, comm, rows, state, held_out)
+        losses = state.losses if held_out is None else state.held_out
+        settled = stalled(losses, solver.patience, solver.tolerance)
+    return Solution(state.weights, state.intercept, state.epoch, settled)
+
+
+def one_more(
+    solver: SGD, comm: Communicator, rows: Rows, state: State, held_out: Rows | None = None
+) -> None:
+    """One pass, whatever the solver thinks of going on."""
+    state.stale = 0
+    replace(solver, epochs=state.epoch + 1).run(comm, rows, state, held_out=held_out)
+
+
+def stalled(losses: list[float], patience: int, tolerance: float) -> bool:
+    """Whether the last losses are not smaller, by that part, than the best before them."""
+    if len(losses) <= patience:
+        return False
+    best = min(losses[:-patience])
+    return min(losses[-patience:]) > best * (1.0 - tolerance)
+
+
+def default_steps(
+    comm: Communicator, rows: Rows, loss: str, penalty: Penalty, batch: int
+) -> Steps:
+    """Rates that suit the size of the rows and the strength of the penalty.
+
+    The first is the inverse of how curved the loss of a batch may be: the curvature by the
+    margin times the rows' squared lengths, on average and, for a batch may hold the longest
+    row, that one's share. Then 1 / (l2 * steps), or without l2 the inverse root of passes.
+
+    Reference: Bottou: Stochastic Gradient Descent Tricks, 2012; Gower et al.: SGD: General
+    Analysis and Improved Rates, 2019 (expected smoothness).
+    """
+    lengths = _squared_lengths(rows)
+    total = comm.allreduce(np.array([lengths.sum()]))[0]
+    longest = comm.allreduce(np.array([lengths.max(initial=0.0)]), op="max")[0]
+    curvature = loss_of(loss).curvature or 1.0
+    rate = 1.0 / (curvature * (total / rows.total + longest / batch))
+    if penalty.l2:
+        return Inverse(rate, decay=rate * penalty.l2 * max(1.0, rows.total / batch))
+    return Inverse(rate, power=0.5)
+
+
+def _squared_lengths(rows: Rows) -> NDArray[np.float64]:
+    """Of this rank's rows, with a 1 for the intercept, times their weights."""
+    lengths = np.ones(len(rows))
+    entries = np.diff(rows.indptr)
+    squares = np.square(rows.values, dtype=np.float64)
+    if squares.size:
+        full = entries > 0
+        lengths[full] += np.add.reduceat(squares, rows.indptr[:-1][full])
+    return lengths if rows.weights is None else lengths * rows.weights
