@@ -1,0 +1,266 @@
+"""Estimators end where scikit-learn's do, keep its conventions, and say what is wrong."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from scipy import sparse
+from sklearn import linear_model, svm
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import scale
+
+import sparcml
+from sparcml.linear import (
+    LOSSES,
+    Constant,
+    DataError,
+    Lasso,
+    LinearSVC,
+    LogisticRegression,
+    Ridge,
+)
+
+
+def synthetic(count=300, features=1000):
+    """Sparse rows, and numbers that are mostly linear in them."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((count, features), density=0.02, rng=rng, format="csr")
+    return X, X @ rng.normal(size=features) + 0.3 + 0.05 * rng.normal(size=count)
+
+
+def signs(X, y):
+    return X, np.where(y > np.median(y), 1.0, -1.0)
+
+
+def of_two(data):
+    X, y = data(return_X_y=True)
+    return scale(X), np.where(y % 2, 1.0, -1.0)
+
+
+CLASSES = {
+    "breast cancer": of_two(load_breast_cancer),
+    "digits": of_two(load_digits),
+    "sparse": signs(*synthetic()),
+}
+NUMBERS = {
+    "diabetes": load_diabetes(return_X_y=True),
+    "digits": load_digits(return_X_y=True),
+    "sparse": synthetic(),
+}
+PAIRS = {
+    "logistic": (
+        LogisticRegression(),
+        linear_model.LogisticRegression(tol=1e-8, max_iter=9999),
+        lambda w, n: 0.5 * w @ w / n,
+    ),
+    "squared_hinge": (
+        LinearSVC(fit_intercept=False),  # scikit-learn's penalises it
+        svm.LinearSVC(fit_intercept=False, dual=False, tol=1e-8),
+        lambda w, n: 0.5 * w @ w / n,
+    ),
+    "lasso": (
+        Lasso(alpha=0.01),
+        linear_model.Lasso(alpha=0.01, tol=1e-8),
+        lambda w, n: 0.01 * np.abs(w).sum(),
+    ),
+    "ridge": (
+        Ridge(),
+        linear_model.Ridge(tol=1e-8),
+        lambda w, n: 0.5 * w @ w / n,
+    ),
+}
+
+
+def objective(model, X, y, loss, penalty):
+    """The mean loss and the penalty at a fitted model of one target."""
+    w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
+    return LOSSES[loss].value(X @ w + b, y).mean() + penalty(w, len(y))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("data", range(3))
+def test_the_optimum_is_that_of_scikit_learn(pair, data):
+    ours, theirs, penalty = PAIRS[pair]
+    loss = pair if pair in LOSSES else "squared"
+    X, y = list((CLASSES if pair in LOSSES else NUMBERS).values())[data]
+    found, want = (
+        objective(clone(model).fit(X, y), X, y, loss, penalty) for model in (ours, theirs)
+    )
+    assert found == pytest.approx(want, rel=1e-3)
+
+
+def test_data_far_from_zero_need_no_scaling():
+    X, y = load_breast_cancer(return_X_y=True)
+    found = LogisticRegression(tol=1e-7, max_iter=5000).fit(X, y)
+    want = linear_model.LogisticRegression(solver="newton-cholesky").fit(X, y)
+    penalty = PAIRS["logistic"][2]
+    both = [objective(m, X, 2.0 * y - 1, "logistic", penalty) for m in (found, want)]
+    assert both[0] == pytest.approx(both[1], rel=1e-3)
+
+
+def test_constant_columns_have_no_weight():
+    X = np.column_stack([np.full(50, 0.1), np.linspace(-1, 1, 50)])
+    found = LogisticRegression(C=np.inf, max_iter=20).fit(X, np.arange(50) % 7 > 3)
+    assert found.coef_[0, 0] == 0
+    assert 0 < abs(found.coef_[0, 1]) < 10
+
+
+@pytest.mark.parametrize(
+    ("model", "score"),
+    [
+        (LogisticRegression(solver="sgd", batch_size=10), 0.95),
+        (LinearSVC(loss="hinge", batch_size=10), 0.95),
+        (LogisticRegression(early_stopping=True, batch_size=10), 0.9),
+        (LogisticRegression(method=sparcml.Dense(), steps=Constant(0.5)), 0.9),
+        (
+            LogisticRegression(
+                method=sparcml.Compressed(sparsify=sparcml.TopK(ratio=0.1)),
+                steps=Constant(0.5),
+            ),
+            0.9,
+        ),
+    ],
+    ids=["logistic", "hinge", "early", "dense", "topk"],
+)
+def test_steps_find_good_models(model, score):
+    X, y = CLASSES["breast cancer"]
+    model = clone(model).set_params(random_state=0, max_iter=100, tol=1e-2)
+    assert model.fit(X, y).score(X, y) > score
+    assert 1 < model.n_iter_ < 100
+
+
+def test_many_classes_are_told_each_from_all_others():
+    X, y = load_digits(return_X_y=True)
+    X, names = X[:500] / 16, np.array([f"digit {label}" for label in y[:500]])
+    model = LogisticRegression(tol=1e-8).fit(X, names)
+    assert model.classes_.tolist() == sorted(set(names))
+    assert model.coef_.shape == (10, 64)
+    third = LogisticRegression(tol=1e-8).fit(X, names == "digit 3")
+    np.testing.assert_allclose(model.coef_[3], third.coef_[0], atol=1e-2)
+    chances = model.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[chances.argmax(axis=1)], model.predict(X))
+    assert model.score(X, names) > 0.97
+
+
+def test_chances_stay_numbers_far_out():
+    model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
+    far = np.array([[-1e5], [1e5]])
+    assert np.isfinite(model.predict_log_proba(far)).all()
+    np.testing.assert_array_equal(model.predict_proba(far), np.eye(2))
+
+
+def test_passes_one_by_one_are_a_fit():
+    X, y = CLASSES["sparse"]
+    settings = {"solver": "sgd", "steps": Constant(0.5), "random_state": 3, "tol": 0.0}
+    whole = LogisticRegression(max_iter=4, n_iter_no_change=9, **settings)
+    with pytest.warns(ConvergenceWarning, match="no end after 4 passes"):
+        whole.fit(X, y)
+    parts = LogisticRegression(**settings)
+    for _ in range(4):
+        parts.partial_fit(X, y, classes=[-1, 1])
+    np.testing.assert_array_equal(parts.coef_, whole.coef_)
+    resumed = pickle.loads(pickle.dumps(whole)).partial_fit(X, y)
+    parts.partial_fit(X, y)
+    np.testing.assert_allclose(resumed.coef_, parts.coef_, rtol=1e-12)
+    assert resumed.n_iter_ == parts.n_iter_ == 5
+
+
+def test_sparse_weights_predict_the_same():
+    X, y = NUMBERS["sparse"]
+    model = Lasso(alpha=0.01).fit(X, y)
+    want, dense = model.predict(X), model.coef_
+    assert 0 < np.count_nonzero(dense) < dense.size / 2
+    assert model.sparsify().coef_.nnz == np.count_nonzero(dense)
+    np.testing.assert_allclose(model.predict(X), want)
+    np.testing.assert_array_equal(model.densify().coef_, dense)
+
+
+def test_several_targets_are_fitted_one_by_one():
+    X, y = NUMBERS["sparse"]
+    both = Ridge(random_state=0).fit(X, np.column_stack([y, -2 * y]))
+    one = Ridge(random_state=0).fit(X, y)
+    assert both.coef_.shape == (2, X.shape[1])
+    np.testing.assert_allclose(both.coef_[0], one.coef_)
+    np.testing.assert_allclose(both.predict(X)[:, 0], one.predict(X))
+
+
+def test_it_is_tuned_as_others_are():
+    X, y = CLASSES["breast cancer"]
+    search = GridSearchCV(LogisticRegression(max_iter=2000), {"C": [1e-4, 0.1]}, cv=3)
+    assert search.fit(X, y).best_params_ == {"C": 0.1}
+
+
+def test_float32_stays_in_steps():
+    X, y = CLASSES["sparse"]
+    model = LogisticRegression(solver="sgd", tol=1e-2).fit(X.astype(np.float32), y)
+    assert model.coef_.dtype == np.float32
+
+
+ROWS, LABELS = np.eye(4), np.array([0, 1, 0, 1])
+BEYOND = sparse.csr_matrix(ROWS)
+BEYOND.indices[3] = 7
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y", "says"),
+    [
+        (LogisticRegression(), ROWS, np.ones(4), "two classes at least, got one class: 1"),
+        (LogisticRegression(), np.full((4, 4), np.nan), LABELS, "NaN"),
+        (LogisticRegression(), BEYOND, LABELS, "columns must be 0 to 3.* 0 to 7"),
+        (LogisticRegression(C=0), ROWS, LABELS, "C must be > 0, got 0"),
+        (LogisticRegression(l1_ratio=2), ROWS, LABELS, r"l1_ratio must be in \[0, 1\]"),
+        (LogisticRegression(solver="lbfgs"), ROWS, LABELS, "auto, scd, sgd, got 'lbfgs'"),
+        (LinearSVC(loss="log"), ROWS, LABELS, "squared_hinge or hinge, got 'log'"),
+        (LinearSVC(loss="hinge", solver="scd"), ROWS, LABELS, "the loss hinge; take 'sgd'"),
+        (Ridge(solver="scd", early_stopping=True), ROWS, LABELS, "with early_stopping"),
+        (Ridge(max_iter=0), ROWS, LABELS, "max_iter must be >= 1, got 0"),
+        (Ridge(alpha=-1.0), ROWS, LABELS, "alpha must be >= 0"),
+        (Ridge(early_stopping=True), ROWS, LABELS, "0.1 of 4 rows is 0"),
+        (Ridge(validation_fraction=1.0), ROWS, LABELS, "must be < 1, got 1.0"),
+        (LinearSVC(class_weight={5: 2.0}), ROWS, LABELS, r"class_weight has \[5\]"),
+        (LinearSVC(class_weight="even"), ROWS, LABELS, "must be a dict, 'balanced'"),
+    ],
+)
+def test_what_cannot_be_is_named(model, X, y, says):
+    with pytest.raises(ValueError, match=says):
+        model.fit(X, y)
+
+
+def test_what_was_learned_cannot_change_its_shape():
+    model = LogisticRegression()
+    with pytest.raises(ValueError, match="needs classes, two at least, got None"):
+        model.partial_fit(ROWS, LABELS)
+    model.partial_fit(ROWS, LABELS, classes=[0, 1])
+    with pytest.raises(DataError, match=r"labels \[2\] are not among the classes \[0, 1\]"):
+        model.partial_fit(ROWS, LABELS + 1)
+    with pytest.raises(ValueError, match=r"classes must stay \[0, 1\]"):
+        model.partial_fit(ROWS, LABELS, classes=[0, 1, 2])
+    with pytest.raises(
+        ValueError, match="5 features, but LogisticRegression is expecting 4"
+    ):
+        model.predict(np.eye(5))
+    with pytest.raises(DataError, match="columns must be 0 to 3"):
+        model.predict(BEYOND)
+    with pytest.raises(ValueError, match="the model has 1 targets, y has 2"):
+        Ridge().partial_fit(ROWS, LABELS).partial_fit(ROWS, np.eye(4)[:, :2])
+
+
+def test_without_scikit_learn_only_estimators_are_missing():
+    code = """
+import sys
+sys.modules["sklearn"] = None
+import sparcml.linear
+sparcml.linear.SGD
+sparcml.linear.Ridge
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "Ridge needs scikit-learn; install it with: pip install sparcml[" in done.stderr
