@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,7 +161,12 @@ def test_chances_stay_numbers_far_out():
 
 def test_passes_one_by_one_are_a_fit():
     X, y = CLASSES["sparse"]
-    settings = {"solver": "sgd", "steps": Constant(0.5), "random_state": 3, "tol": 0.0}
+    settings: dict[str, Any] = {
+        "solver": "sgd",
+        "steps": Constant(0.5),
+        "random_state": 3,
+        "tol": 0.0,
+    }
     whole = LogisticRegression(max_iter=4, n_iter_no_change=9, **settings)
     with pytest.warns(ConvergenceWarning, match="no end after 4 passes"):
         whole.fit(X, y)
@@ -257,6 +263,7 @@ def test_what_was_learned_cannot_change_its_shape():
 def test_without_scikit_learn_only_estimators_are_missing():
     code = """
 import sys
+from typing import Any
 sys.modules["sklearn"] = None
 import sparcml.linear
 sparcml.linear.SGD
