@@ -1,0 +1,224 @@
+"""Models and checkpoints on the disk: nothing foreign is taken, and nothing whole is lost."""
+
+import io
+import json
+import resource
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.linear import DataError, Rows
+from sparcml.linear.checkpoint import Checkpoint
+from sparcml.linear.divide import divide
+from sparcml.linear.model import FORMAT, VERSION, Model
+from sparcml.linear.signs import signs
+from sparcml.linear.stored import store
+
+from .problems import dense, problem
+
+
+@contextmanager
+def at_most(size):
+    """A disk on which files can have so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def some(features=1000, used=5, dtype=np.float32):
+    weights = np.zeros(features, dtype)
+    weights[:used] = np.arange(1, used + 1) / 3
+    return Model(weights, 0.1, "logistic", (3.0, 7.0), True, {"passes": 2})
+
+
+@pytest.mark.parametrize("used", [5, 900])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_model_comes_back_to_the_bit(tmp_path, used, dtype):
+    model = some(used=used, dtype=dtype)
+    model.save(tmp_path / "m")
+    found = Model.load(tmp_path / "m")
+    assert found.weights.dtype == dtype
+    np.testing.assert_array_equal(found.weights, model.weights)
+    kept = ("intercept", "loss", "classes", "zero_based", "about")
+    assert [getattr(found, k) for k in kept] == [getattr(model, k) for k in kept]
+    found.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+def test_what_it_predicts():
+    rows = Rows.of(np.array([[3.0, 0.0], [0.0, -1.0], [0.0, 0.0]]))
+    model = Model(np.array([1.0, 2.0]), 0.5, "logistic", (0.0, 4.0))
+    margins = model.margins(rows)
+    assert margins.tolist() == [3.5, -1.5, 0.5]
+    assert model.labels(margins).tolist() == [4, 0, 4]
+    np.testing.assert_allclose(model.probabilities(margins), 1 / (1 + np.exp(-margins)))
+    with pytest.raises(DataError, match="have 2 features, the model 3"):
+        Model(np.zeros(3), 0.0, "hinge").margins(rows)
+    with pytest.raises(ValueError, match="no probabilities"):
+        Model(np.zeros(2), 0.0, "hinge").probabilities(margins)
+
+
+def damaged(path):
+    some().save(path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 0x40
+    path.write_bytes(data)
+
+
+def cut(path):
+    some(used=900).save(path)
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def saved(path, header, **arrays):
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, header=text, **arrays)
+
+
+def other():
+    buffer = io.BytesIO()
+    np.savez(buffer, x=1)
+    return buffer.getvalue()
+
+
+GOOD = {
+    "features": 4,
+    "intercept": "0x0p+0",
+    "loss": "hinge",
+    "classes": [-1, 1],
+    "zero_based": False,
+    "about": {},
+}
+FOREIGN = {
+    "text": (lambda p: p.write_text("no model"), "this is no sparcml model"),
+    "empty": (lambda p: p.touch(), "this is no sparcml model"),
+    "numpy": (lambda p: p.write_bytes(other()), "some other file of NumPy's"),
+    "other": (lambda p: store(p, "sparcml checkpoint", 1, {}, {}), "'sparcml checkpoint'"),
+    "later": (lambda p: store(p, FORMAT, VERSION + 1, {}, {}), "has version 2"),
+    "list": (lambda p: saved(p, [1]), "says to be None"),
+    "pickle": (
+        lambda p: store(p, FORMAT, VERSION, GOOD, {"values": np.array([{}])}),
+        "damaged",
+    ),
+    "nothing in it": (lambda p: store(p, FORMAT, VERSION, {}, {}), "damaged"),
+    "no weights": (lambda p: store(p, FORMAT, VERSION, GOOD, {}), "damaged"),
+    "few weights": (
+        lambda p: store(p, FORMAT, VERSION, GOOD, {"values": np.zeros(3)}),
+        "4 weights",
+    ),
+    "beyond": (
+        lambda p: store(
+            p, FORMAT, VERSION, GOOD, {"values": np.ones(1), "indices": np.uint32([4])}
+        ),
+        "an index beyond 4",
+    ),
+    "a flipped bit": (damaged, "damaged"),
+    "cut short": (cut, "damaged"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_what_is_no_model_is_refused(tmp_path, kind):
+    write, message = FOREIGN[kind]
+    write(tmp_path / "m")
+    with pytest.raises(DataError, match=message) as caught:
+        Model.load(tmp_path / "m")
+    assert str(tmp_path / "m") in str(caught.value)
+
+
+def test_a_full_disk_leaves_the_model_that_was_there(tmp_path):
+    path = tmp_path / "m"
+    some().save(path)
+    before = path.read_bytes()
+    with at_most(2000), pytest.raises(OSError, match="is as it was") as caught:
+        some(used=900).save(path)
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_checkpoint_of_all_ranks(tmp_path):
+    place = Checkpoint(tmp_path / "new")
+
+    def keep(comm):
+        for passes in (9, 10):
+            own = {"mine": np.array([comm.rank, passes])}
+            place.save(comm, passes, {"note": passes}, {"all": np.arange(passes)}, own)
+        header, arrays = place.load(comm)
+        return header["note"], arrays["all"].size, arrays["mine"].tolist()
+
+    found = sparcml.launch(keep, ranks=3)
+    assert found == [(10, 10, [rank, 10]) for rank in range(3)]
+    assert [p.name for p in place.folder.iterdir()] == ["pass-00010"]
+    with pytest.raises(DataError, match="of 3 ranks; these are 2"):
+        sparcml.launch(place.load, ranks=2)
+
+
+def test_a_rank_that_cannot_write_leaves_the_checkpoint_before(tmp_path):
+    place = Checkpoint(tmp_path)
+
+    def keep(comm, passes, size):
+        own = {"mine": np.full(size if comm.rank == 1 else 1, comm.rank)}
+        place.save(comm, passes, {}, {"all": np.zeros(3)}, own)
+
+    sparcml.launch(lambda comm: keep(comm, 1, 1), ranks=2)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    with at_most(4000), pytest.raises((OSError, DataError), match="File too large"):
+        sparcml.launch(lambda comm: keep(comm, 2, 1000), ranks=2)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    sparcml.launch(lambda comm: keep(comm, 2, 1000), ranks=2)
+    assert place.newest() == tmp_path / "pass-00002"
+
+
+def test_no_checkpoint(tmp_path):
+    with sparcml.world() as comm, pytest.raises(DataError, match="no checkpoint"):
+        Checkpoint(tmp_path).load(comm)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_the_same_rows_are_held_out_by_any_number_of_ranks(ranks):
+    rows = problem(40, 30)
+
+    def work(comm):
+        return divide(comm, rows.part(comm.rank, comm.size), 0.3, seed=4)
+
+    train, held_out = zip(*sparcml.launch(work, ranks), strict=True)
+    with sparcml.world() as comm:
+        alone = divide(comm, rows, 0.3, seed=4)
+    for parts, whole in zip((train, held_out), alone, strict=True):
+        np.testing.assert_array_equal(np.vstack([dense(p) for p in parts]), dense(whole))
+        np.testing.assert_array_equal(
+            np.concatenate([p.labels for p in parts]), whole.labels
+        )
+        firsts = np.cumsum([0, *(len(p) for p in parts)])
+        assert [p.first for p in parts] == firsts[:-1].tolist()
+        assert {p.total for p in parts} == {firsts[-1]} == {len(whole)}
+    assert len(alone[1]) == 12
+    both = np.vstack([dense(each) for each in alone])
+    np.testing.assert_array_equal(np.unique(both, axis=0), np.unique(dense(rows), axis=0))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.99])
+def test_nothing_or_all_is_not_held_out(share):
+    with sparcml.world() as comm, pytest.raises(DataError, match="to hold out"):
+        divide(comm, problem(20, 5), share, seed=0)
+
+
+def test_two_labels_of_any_names():
+    def work(comm, labels):
+        mine = np.array(labels[comm.rank], float)
+        return signs(comm, Rows.of(np.zeros((mine.size, 1)), mine))
+
+    found = sparcml.launch(lambda comm: work(comm, [[2, 2], [2], [1]]), 3)
+    assert [rows.labels.tolist() for rows, _ in found] == [[1, 1], [1], [-1]]
+    assert {classes for _, classes in found} == {(1.0, 2.0)}
+    with pytest.raises(DataError, match=r"labels of one class \(2\)"):
+        sparcml.launch(lambda comm: work(comm, [[2, 2], [2]]), 2)
+    with pytest.raises(DataError, match=r"more than two classes \(1, 2, 3, 4, 5, \.\.\.\)"):
+        sparcml.launch(lambda comm: work(comm, [[1, 2, 3], [4, 5, 6, 7]]), 2)
