@@ -114,7 +114,11 @@ FOREIGN = {
     ),
     "beyond": (
         lambda p: store(
-            p, FORMAT, VERSION, GOOD, {"values": np.ones(1), "indices": np.uint32([4])}
+            p,
+            FORMAT,
+            VERSION,
+            GOOD,
+            {"values": np.ones(1), "indices": np.array([4], np.uint32)},
         ),
         "an index beyond 4",
     ),

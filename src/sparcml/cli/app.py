@@ -10,8 +10,10 @@ from sparcml.cli.bench.allreduce import allreduce
 from sparcml.cli.bench.compress import compress
 from sparcml.cli.bench.kernels import kernels
 from sparcml.cli.demo import demo
+from sparcml.cli.fit import fit
 from sparcml.cli.info import info
 from sparcml.cli.plan import plan
+from sparcml.cli.predict import predict
 from sparcml.cli.probe import probe
 from sparcml.cli.run import run
 from sparcml.errors import SparcmlError
@@ -27,8 +29,10 @@ app = typer.Typer(
 # What follows the script belongs to the script, options included.
 app.command(context_settings={"allow_interspersed_args": False})(run)
 app.command()(demo)
+app.command()(fit)
 app.command()(info)
 app.command()(plan)
+app.command()(predict)
 app.command()(probe)
 
 bench = typer.Typer(help="Measure, and check what was measured.", no_args_is_help=True)

@@ -12,7 +12,7 @@ from sparcml.cli.job import Job, Place
 from sparcml.cli.launcher import Launcher, find_launcher, torch_starter
 from sparcml.cli.rank import RANK_VARIABLES
 from sparcml.network.emulate import Cluster
-from sparcml.ranks import MPI_SIZES
+from sparcml.ranks import MPI_SIZES, TORCH_NAMES
 
 
 class Engine(StrEnum):
@@ -22,8 +22,13 @@ class Engine(StrEnum):
     TORCH = "torch"
 
 
+TOLD = 65  # of ranks of ours that have said themselves why they end
+
+
 def under_launcher() -> bool:
-    """Whether an MPI launcher has started this process as one of several."""
+    """Whether a launcher has started this process as one of several."""
+    if all(name in os.environ for name in TORCH_NAMES):
+        return int(os.environ["WORLD_SIZE"]) > 1
     return any(int(os.environ.get(name) or 1) > 1 for name in MPI_SIZES)
 
 
@@ -34,6 +39,7 @@ def start(
     *,
     engine: Engine = Engine.MPI,
     rate: int | None = None,
+    told: int | None = None,
 ) -> int:
     """Run a script or `-m module` on so many ranks; give the code to exit with.
 
@@ -43,6 +49,7 @@ def start(
         target: What to run.
         engine: Who brings the ranks together.
         rate: Bits per second of each rank's link to an emulated network; None: no such.
+        told: A code of ranks that have said why they end: nothing is added, and it is 1.
 
     Raises:
         OSError: If something is missing here.
@@ -59,6 +66,8 @@ def start(
             code = job.wait()
     except OSError as error:
         raise OSError(f"{command}: {error}") from error
+    if code == told:
+        return 1
     if job.verdict:
         typer.echo(f"{command}: {job.verdict}", err=True)
     return code
@@ -93,11 +102,22 @@ def _meeting(ranks: int) -> dict[str, str]:
     }
 
 
-def start_self(command: str, ranks: int, arguments: list[str]) -> int:
-    """Run this same command again, as ranks of an MPI job."""
-    if find_spec("mpi4py") is None:
+def start_self(
+    command: str,
+    ranks: int,
+    arguments: list[str],
+    *,
+    engine: Engine = Engine.MPI,
+    rate: int | None = None,
+) -> int:
+    """Run this same command again, as ranks of a job; see `start`."""
+    needed, extra = {
+        Engine.MPI: ("mpi4py", "mpich"),
+        Engine.TORCH: ("torch", "torch"),
+    }[engine]
+    if find_spec(needed) is None:
         raise OSError(
-            f"{command}: mpi4py is missing; install it with: pip install sparcml[mpich]"
+            f"{command}: {needed} is missing; install it with: pip install sparcml[{extra}]"
         )
-    words = command.split()[1:]
-    return start(command, ranks, ["-m", "sparcml", *words, *arguments])
+    target = ["-m", "sparcml", *command.split()[1:], *arguments]
+    return start(command, ranks, target, engine=engine, rate=rate, told=TOLD)

@@ -1,0 +1,1 @@
+"""What `sparcml fit` and `sparcml demo` share: settings, training on ranks, reports."""

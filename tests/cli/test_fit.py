@@ -1,0 +1,363 @@
+"""`sparcml fit`: the same model however it is made, and one line for every mistake."""
+
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.cli.launcher import find_mpiexec
+from sparcml.cli.training.bar import Bar
+from sparcml.cli.training.methods import parse_method
+from sparcml.cli.training.settings import Settings
+from sparcml.cli.training.train import train
+from sparcml.errors import DataError
+from sparcml.linear import SGD, Constant, Penalty, Rows, write_svmlight
+from sparcml.linear.model import Model
+
+from ..linear.problems import problem
+from .inside import called
+from .ranks import needs_mpi4py, needs_mpiexec
+
+FIT = [sys.executable, "-m", "sparcml", "fit"]
+USUAL = {
+    "loss": "logistic",
+    "solver": "sgd",
+    "batch": 16,
+    "epochs": 3,
+    "rate": 0.5,
+    "steps": "constant",
+    "decay": 1.0,
+    "warm_up": 0.0,
+    "momentum": 0.0,
+    "block": 100,
+    "l1": 0.0,
+    "l2": 0.0,
+    "intercept": True,
+    "seed": 3,
+    "communication": "sparse",
+    "algorithm": "auto",
+    "compress": None,
+    "held_out": 0.0,
+    "patience": 3,
+    "tolerance": None,
+    "features": 300,
+    "zero_based": None,
+    "cache": False,
+    "checkpoint": None,
+    "resume": False,
+}
+
+
+@pytest.fixture
+def text(tmp_path) -> Path:
+    """120 rows of 300 features."""
+    write_svmlight(tmp_path / "train.svm", problem(dtype=np.float32))
+    return tmp_path / "train.svm"
+
+
+def settings(text, **changes):
+    return Settings(
+        **{**USUAL, "files": (text,), "out": text.with_name("model"), **changes}
+    )
+
+
+def trained(wanted, ranks=3):
+    """The bytes of the model, and what each rank found."""
+    found = sparcml.launch(lambda comm: train(comm, wanted, Bar(False, False)), ranks)
+    return wanted.out.read_bytes(), found
+
+
+@pytest.mark.parametrize("options", [(), ("--communication", "dense"), ("--batch", "7")])
+def test_the_model_is_what_the_solver_finds(text, options, monkeypatch, capfd):
+    monkeypatch.chdir(text.parent)
+    wanted = ("train.svm", "--out", "m", "--rate", "0.5", "--epochs", "2", "--l2", "0.01")
+    code, out, err = called(
+        monkeypatch, capfd, "fit", *wanted, "--features", "300", *options
+    )
+    assert (code, err) == (0, "")
+    batch = 7 if "--batch" in options else 32
+    rows = problem(dtype=np.float32)
+    solver = SGD(batch=batch, epochs=2, steps=Constant(0.5), penalty=Penalty(l2=0.01))
+    with sparcml.world() as comm:
+        state = solver.run(comm, rows)
+    model = Model.load("m")
+    np.testing.assert_array_equal(model.weights, state.weights)
+    assert model.intercept == state.intercept
+    assert (model.classes, model.zero_based, model.loss) == ((-1, 1), False, "logistic")
+    assert f"{state.losses[1]:.6f}" in out
+    assert "120 x 300" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "squared"])
+def test_any_number_of_ranks_and_either_communication(text, loss):
+    wanted = settings(text, loss=loss, held_out=0.25, rate=0.1)
+    _, (alone,) = trained(wanted, 1)
+    for ranks, communication in ((2, "sparse"), (3, "dense")):
+        _, found = trained(replace(wanted, communication=communication), ranks)
+        for each in found:
+            np.testing.assert_allclose(each.model.weights, alone.model.weights, atol=1e-5)
+            assert each.accuracy == alone.accuracy
+            assert each.history.bytes > 0
+            assert each.history.dense_bytes == pytest.approx(
+                3 * 6 * 2 * (ranks - 1) / ranks * 301 * 4
+            )
+
+
+RESUMED: dict[str, dict[str, Any]] = {
+    "sgd": {},
+    "l1, held out": {"l1": 0.003, "held_out": 0.2, "steps": "inverse"},
+    "momentum, l2": {"momentum": 0.9, "l2": 0.01, "warm_up": 1.0, "steps": "exponential"},
+    "topk, 4 bits": {"compress": "topk:0.05,qsgd:4"},
+    "dense": {"communication": "dense"},
+    "scd": {"solver": "scd", "rate": None, "held_out": 0.2, "l2": 0.01},
+}
+
+
+@pytest.mark.parametrize("how", RESUMED)
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
+    wanted = settings(text, **RESUMED[how])
+    whole, results = trained(wanted, ranks)
+    place = tmp_path / "kept"
+    trained(replace(wanted, epochs=2, checkpoint=place), ranks)
+    assert [p.name for p in place.iterdir()] == ["pass-00002"]
+    wanted.out.unlink()
+    on = replace(wanted, checkpoint=place, resume=True)
+    again, resumed = trained(on, ranks)
+    assert again == whole
+    assert len(resumed[0].history.passes) == 3
+    for then, now in zip(results[0].history.passes, resumed[0].history.passes, strict=True):
+        assert then.loss == now.loss
+    assert trained(on, ranks)[0] == whole  # nothing is left to do
+
+
+def test_descent_that_stands_still_stays_so(text, tmp_path):
+    wanted = settings(text, solver="scd", rate=None, l2=0.1, epochs=None, tolerance=1e-3)
+    whole, (found,) = trained(replace(wanted, checkpoint=tmp_path / "kept"), 1)
+    assert found.stopped == "the objective stands still"
+    on = replace(wanted, checkpoint=tmp_path / "kept", resume=True)
+    assert trained(on, 1)[0] == whole
+
+
+def test_passes_that_do_not_help_are_the_last(text):
+    wanted = settings(text, held_out=0.5, epochs=50, rate=30.0, batch=1, patience=2)
+    _, found = trained(wanted, 2)
+    history = found[0].history.passes
+    best = int(np.argmin([each.held_out for each in history]))
+    assert len(history) < 50
+    assert len(history) >= best + 2
+    assert "2 passes" in found[1].stopped
+
+
+def test_a_checkpoint_wants_the_same_settings_and_data(text, tmp_path):
+    place = tmp_path / "kept"
+    wanted = settings(text, checkpoint=place, epochs=1)
+    trained(wanted, 2)
+    with pytest.raises(
+        DataError, match="there is a checkpoint already: go on with --resume"
+    ):
+        trained(wanted, 2)
+    on = replace(wanted, resume=True, epochs=2)
+    with pytest.raises(DataError, match="made with batch 16, which is now 8"):
+        trained(replace(on, batch=8), 2)
+    with pytest.raises(DataError, match="of 2 ranks; these are 3"):
+        trained(on, 3)
+    write_svmlight(text, problem(count=60, dtype=np.float32))
+    with pytest.raises(DataError, match="made with rows 120, which is now 60"):
+        trained(on, 2)
+
+
+KILLED = """
+import os, signal, sys
+from sparcml.cli import main
+fsync, left = os.fsync, [3]  # a file and a folder of the first, a file of the second
+def fatal(handle):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    fsync(handle)
+os.fsync = fatal
+main()
+"""
+
+
+def test_killed_in_the_middle_of_a_checkpoint(text, tmp_path):
+    place = tmp_path / "kept"
+    common = ["--out", "m", "--rate", "0.5", "--epochs", "3", "--checkpoint", "kept"]
+    common += ["--features", "300"]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, "fit", "train.svm", *common],
+        cwd=tmp_path,
+        capture_output=True,
+    )
+    assert done.returncode == -9
+    assert not (tmp_path / "m").exists()
+    assert {p.name for p in place.iterdir()} == {"pass-00001", ".unfinished-pass-00002"}
+    wanted = settings(text, batch=32, seed=0)
+    again, _ = trained(replace(wanted, checkpoint=place, resume=True), 1)
+    assert again == trained(wanted, 1)[0]
+    assert [p.name for p in place.iterdir()] == ["pass-00003"]
+
+
+# What is wrong with the text or the options, and what is said about it.
+LINES = "1 1:1 2:1\n-1 2:1\n1 3:1\n"
+MISTAKES = {
+    "malformed": ("1 1:1\n-1 2:x\n", (), "train.svm, line 2, column 6: "),
+    "order": ("1 1:1\n-1 2:1 1:1\n", (), "train.svm, line 2, column "),
+    "empty": ("", (), "train.svm: no rows in there"),
+    "one class": ("1 1:1\n1 2:1\n", (), "labels of one class (1)"),
+    "three classes": ("1 1:1\n2 2:1\n3 1:1\n", (), "more than two classes (1, 2, 3)"),
+    "beyond": (LINES, ("--features", "2"), "train.svm, line 3, column "),
+    "nan": ("1 1:nan\n-1 2:1\n", (), "train.svm, line 1, column "),
+    "nothing held out": (LINES, ("--held-out", "0.01"), "0 to hold out"),
+    "diverged": (
+        "1 1:1e9\n-1 1:1e9\n1 1:2e9\n",
+        ("--loss", "squared", "--rate", "1e9"),
+        "lower the rate of Constant(rate=1000000000.0)",
+    ),
+    "no checkpoint": (LINES, ("--checkpoint", "c", "--resume"), "no checkpoint to go on"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_bad_data_are_one_line(tmp_path, mistake, monkeypatch, capfd):
+    content, options, message = MISTAKES[mistake]
+    (tmp_path / "train.svm").write_text(content)
+    monkeypatch.chdir(tmp_path)
+    arguments = ("fit", "train.svm", "--out", "m", *options)
+    code, out, err = called(monkeypatch, capfd, *arguments)
+    assert (code, out, err.count("\n")) == (1, "", 1), err
+    assert err.startswith("sparcml fit: ")
+    assert message in err
+    assert not (tmp_path / "m").exists()
+
+
+REFUSED = {
+    "no file": (("none.svm",), "no file at 'none.svm'"),
+    "loss": (("--loss", "huber"), "loss must be one of logistic, "),
+    "solver": (("--solver", "lbfgs"), "solver must be sgd or scd, got 'lbfgs'"),
+    "steps": (("--steps", "cosine"), "steps must be constant or inverse or exponential"),
+    "batch": (("--batch", "0"), "batch must be >= 1, got 0"),
+    "epochs": (("--epochs", "0"), "epochs must be >= 1, got 0"),
+    "rate": (("--rate", "-1"), "rate must be finite and > 0, got -1.0"),
+    "kink": (("--solver", "scd", "--loss", "hinge"), "has a kink"),
+    "nothing to sum": (("--solver", "scd", "--compress", "half"), "use sgd for that"),
+    "momentum": (("--momentum", "0.9", "--l1", "1"), "do not go together"),
+    "share": (("--held-out", "1"), "held-out must be a share in [0, 1), got 1"),
+    "method": (("--compress", "zip"), "compress must be topk:SHARE, "),
+    "bits": (("--compress", "qsgd:many"), "qsgd takes a number"),
+    "resume": (("--resume",), "--checkpoint DIR"),
+    "ranks": (("-n", "0"), "ranks must be at least 1, got 0"),
+    "network": (("-n", "2", "--network", "fast"), "fast"),
+    "alone": (("--network", "1gbit"), "one rank has no network"),
+    "plot": (("--plot", "p.doc"), "plot must end in one of "),
+    "folder": (("--plot", "none/p.png"), "no folder at 'none'"),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_what_cannot_be_is_refused_at_once(text, mistake, monkeypatch, capfd):
+    if "--plot" in REFUSED[mistake][0]:
+        pytest.importorskip("matplotlib")
+    options, message = REFUSED[mistake]
+    monkeypatch.chdir(text.parent)
+    arguments = ("fit", "train.svm", "--out", "m", *options)
+    code, out, err = called(monkeypatch, capfd, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert message in err
+
+
+def test_fewer_rows_than_ranks(text):
+    text.write_text(LINES)
+    with pytest.raises(DataError, match="3 rows for 4 ranks: start at most 3"):
+        trained(settings(text), 4)
+
+
+def test_a_full_disk(text, monkeypatch, capfd):
+    monkeypatch.chdir(text.parent)
+    arguments = ("fit", "train.svm", "--out", "m", "--epochs", "1")
+    assert called(monkeypatch, capfd, *arguments)[0] == 0
+    before = Path("m").read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
+    try:
+        code, out, err = called(monkeypatch, capfd, *arguments, "--seed", "1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "File too large" in err
+    assert "'m'" in err
+    assert Path("m").read_bytes() == before
+    assert {p.name for p in Path().iterdir()} == {"m", "train.svm"}
+
+
+def test_zero_based_text_is_known_again(tmp_path):
+    rows = Rows.of(np.array([[2.0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]]), [1, -1, 1])
+    write_svmlight(tmp_path / "train.svm", rows, zero_based=True)
+    _, (found,) = trained(settings(tmp_path / "train.svm", features=None), 1)
+    assert found.model.zero_based
+    assert found.model.features == 3
+
+
+def test_methods_by_name():
+    assert parse_method("topk:0.01, qsgd:4") == sparcml.Compressed(
+        sparcml.TopK(0.01), sparcml.QSGD(4)
+    )
+    assert parse_method("onebit") == sparcml.Compressed(quantize=sparcml.OneBit())
+    with pytest.raises(ValueError, match="half takes no number"):
+        parse_method("half:3")
+
+
+def test_a_picture_and_a_bar(text, monkeypatch, capfd):
+    image = pytest.importorskip("matplotlib.image")
+    monkeypatch.chdir(text.parent)
+    arguments = ("train.svm", "--out", "m", "--plot", "p.png", "--progress")
+    code, _, err = called(monkeypatch, capfd, "fit", *arguments, "--held-out", "0.2")
+    assert code == 0
+    assert "rows/s" in err
+    assert image.imread("p.png").shape[2] == 4
+
+
+@needs_mpiexec
+@needs_mpi4py
+@pytest.mark.mpi
+def test_on_processes(text, monkeypatch):
+    """Started by itself, and by another; and wrong text is one line from all of them."""
+    folder = text.parent
+    wanted = ["train.svm", "--epochs", "2", "--rate", "0.5", "--features", "300"]
+    runs = {
+        "itself": [*FIT, *wanted, "--out", "itself", "-n", "2"],
+        "mpiexec": [str(find_mpiexec()), "-n", "2", *FIT, *wanted, "--out", "mpiexec"],
+    }
+    for command in runs.values():
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "2 (mpi)" in done.stdout
+        assert "of dense" in done.stdout
+    expected, _ = trained(settings(text, batch=32, epochs=2, seed=0), 2)
+    assert {(folder / name).read_bytes() for name in runs} == {expected}
+    with text.open("a") as file:
+        file.write("1 7:1 6:1\n")
+    done = subprocess.run(runs["itself"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1
+    line = "sparcml fit: rank 1: train.svm, line 121, column 7: index 6 after 7: "
+    assert done.stderr.startswith(line)
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_model_says_how_it_was_made(text):
+    trained(settings(text), 2)
+    about = Model.load(text.with_name("model")).about
+    assert json.dumps(about)
+    assert (about["rows"], about["features"], about["passes"]) == (120, 300, 3)
+    assert about["solver"] == "SGD(steps=Constant(rate=0.5), batch=16, epochs=3, seed=3)"

@@ -1,0 +1,115 @@
+"""`sparcml predict`: what the model says, a line a row, and what cannot be."""
+
+import resource
+
+import numpy as np
+import pytest
+
+from sparcml.linear import Rows, write_svmlight
+from sparcml.linear.model import Model
+
+from .inside import called
+
+X = np.array([[2.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+LABELS = [7, 3, 3, 3]
+WEIGHTS = np.array([1.0, -1.5, 0.25], np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    write_svmlight("data.svm", Rows.of(X, LABELS))
+    Model(WEIGHTS, -0.5, "logistic", (3.0, 7.0)).save("m")
+    return tmp_path
+
+
+@pytest.mark.parametrize("where", ["output", "file"])
+def test_a_line_a_row(folder, where, monkeypatch, capfd):
+    margins = (X @ WEIGHTS - 0.5).tolist()  # 1.5, -0.25, -2, -0.5
+    expected = {
+        "labels": [7.0, 3.0, 3.0, 3.0],
+        "margins": margins,
+        "probabilities": [1 / (1 + np.exp(-m)) for m in margins],
+    }
+    to = ("--out", "found") if where == "file" else ()
+    for what, numbers in expected.items():
+        arguments = ("predict", "m", "data.svm", "--what", what, *to)
+        code, out, err = called(monkeypatch, capfd, *arguments)
+        assert code == 0
+        lines = (folder / "found").read_text() if to else out
+        np.testing.assert_allclose([float(x) for x in lines.split()], numbers, rtol=1e-8)
+        assert lines.count("\n") == 4
+        assert err.startswith("4 rows, 100.00% right, mean logistic loss 0.3")
+        assert not (out and to)
+
+
+def test_labels_it_does_not_know(folder, monkeypatch, capfd):
+    write_svmlight("data.svm", Rows.of(X, [7, 3, 0, 0]))
+    assert "2 of 4 rows" in called(monkeypatch, capfd, "predict", "m", "data.svm")[2]
+    write_svmlight("data.svm", Rows.of(X, [0, 0, 0, 0]))
+    assert (
+        "none labelled 3 or 7" in called(monkeypatch, capfd, "predict", "m", "data.svm")[2]
+    )
+
+
+def test_numbers(folder, monkeypatch, capfd):
+    Model(WEIGHTS, 0.0, "squared").save("m")
+    code, out, err = called(monkeypatch, capfd, "predict", "m", "data.svm")
+    assert (code, out) == (0, "2\n0.25\n-1.5\n0\n")
+    mean = np.mean((X @ WEIGHTS - LABELS) ** 2 / 2)
+    assert err == f"4 rows, mean squared loss {mean:.6f}\n"
+
+
+def test_indices_start_where_they_did(folder, monkeypatch, capfd):
+    """Without a 0 among them, nothing in the text tells."""
+    (folder / "data.svm").write_text("3 2:4\n")
+    Model(WEIGHTS, 0.0, "squared", zero_based=True).save("m")
+    assert called(monkeypatch, capfd, "predict", "m", "data.svm")[1] == "1\n"
+    Model(WEIGHTS, 0.0, "squared", zero_based=False).save("m")
+    assert called(monkeypatch, capfd, "predict", "m", "data.svm")[1] == "-6\n"
+
+
+# (what the model is, what the text is, code, message)
+MISTAKES = {
+    "no model": ("", "1 1:1\n", 1, "m: this is no sparcml model"),
+    "other dimension": (2, "1 1:1\n1 3:1\n", 1, "line 2, column 3: "),
+    "malformed": (3, "1 1:1\nx 3:1\n", 1, "data.svm, line 2, column 1: "),
+    "empty": (3, "", 1, "data.svm: no rows in there"),
+    "no text": (3, None, 1, "No such file or directory: 'data.svm'"),
+    "no probabilities": (3, "1 1:1\n", 2, "hinge gives no probabilities"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_one_line(folder, mistake, monkeypatch, capfd):
+    model, text, code, message = MISTAKES[mistake]
+    if isinstance(model, int):
+        Model(np.ones(model), 0.0, "hinge", (0.0, 1.0)).save("m")
+    else:
+        (folder / "m").write_text(model)
+    (folder / "data.svm").unlink()
+    if text is not None:
+        (folder / "data.svm").write_text(text)
+    what = ("--what", "probabilities") if mistake == "no probabilities" else ()
+    found, out, err = called(monkeypatch, capfd, "predict", "m", "data.svm", *what)
+    assert (found, out, err.count("\n")) == (code, "", 1), err
+    assert err.startswith("sparcml predict: ")
+    assert message in err
+    if mistake == "other dimension":
+        assert "(the model m has 2 features)" in err
+
+
+def test_a_full_disk_leaves_what_was_there(folder, monkeypatch, capfd):
+    (folder / "found").write_text("before")
+    write_svmlight("data.svm", Rows.of(np.ones((4000, 3))))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+    try:
+        arguments = ("predict", "m", "data.svm", "--out", "found")
+        code, out, err = called(monkeypatch, capfd, *arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "found: File too large" in err
+    assert (folder / "found").read_text() == "before"
