@@ -86,17 +86,17 @@ clean:
 
 # The package, editable, with an MPI of its own. Rebuilt when the C++ or the metadata change.
 $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
-	@echo "setting up $(VENV): the package and MPI"
+	@echo "setting up $(VENV): the package, MPI and matplotlib"
 	$(PIP) --upgrade pip
 	$(PIP) --group build
-	$(PIP) --no-build-isolation --editable '.[mpich]'
+	$(PIP) --no-build-isolation --editable '.[mpich,plot]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 # What tests and linters need on top.
 $(VENV)/.dev: $(VENV)/.demo
-	@echo "setting up $(VENV): tests, linters, constriction, matplotlib and torch (CPU build, some 200 MB)"
-	$(PIP) torch matplotlib constriction
+	@echo "setting up $(VENV): tests, linters, constriction and torch (CPU build, some 200 MB)"
+	$(PIP) torch constriction
 	$(PIP) --group lint --group test
 	@touch $@
 

@@ -1,59 +1,142 @@
-"""`sparcml demo`: right sums, a table that fits, and a remedy where there is no MPI."""
+"""`sparcml demo`: both kinds of sums agree, a table that fits, and what is missing is said."""
 
-import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from sparcml.cli.bench.sums import SUMS
+import sparcml
+from sparcml.cli.bench.report import Progress
+from sparcml.cli.demo import agreed, compare
 from sparcml.cli.launcher import find_mpiexec
+from sparcml.cli.training.history import History, Pass
+from sparcml.cli.training.race import CLOSE, Run, difference, race
+from sparcml.errors import SparcmlError
+from sparcml.linear import SGD, Constant
+from sparcml.linear.bundled import Split
 
+from ..linear.problems import problem
 from .inside import called
 
-pytest.importorskip("mpi4py")
+SOLVER = SGD("logistic", steps=Constant(0.05), batch=20, momentum=0.9)
 
 
-def demo(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "sparcml", "demo", *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | {"COLUMNS": "80"} | environment,
-    )
+def mails(comm):
+    """Some that are quickly read; a rank's share."""
+    rows = problem(120, dtype=np.float32)
+    train, held_out = rows.take(0, 100), rows.take(100, 120)
+    whole = replace(train, total=100), replace(held_out, first=0, total=20)
+    return Split(*(each.part(comm.rank, comm.size) for each in whole))
+
+
+def test_sparse_and_dense_sums_agree():
+    passes = {"sparse": 3, "dense": 2}
+    said: list[list[str]] = [[], [], []]
+
+    def work(comm):
+        return race(comm, mails(comm), SOLVER, passes, said[comm.rank].append)
+
+    for sparse, dense in sparcml.launch(work, 3):
+        assert [len(run.history.passes) for run in (sparse, dense)] == [3, 2]
+        assert sparse.same
+        assert dense.same
+        assert 0 < difference([sparse, dense]) < CLOSE
+        judged = [[each.held_out for each in run.history.passes] for run in (sparse, dense)]
+        np.testing.assert_allclose(judged[0][:2], judged[1], rtol=1e-4)
+        assert judged[0][0] > judged[0][2]
+        assert dense.history.bytes >= dense.history.dense_bytes
+    assert said[2] == [
+        *(f"sparse: pass {i} of 3" for i in (1, 2, 3)),
+        *(f"dense: pass {i} of 2" for i in (1, 2)),
+    ]
+
+
+def test_what_does_not_agree_is_an_error():
+    def run(kind, weights, same=True):
+        one = Pass(0.5, 0.5, 1.0, 0.5, 10, 100.0)
+        return Run(kind, History([one]), 0.9, np.array(weights), same)
+
+    good = run("sparse", [1.0, 2.0])
+    agreed([good, run("dense", [1.0, 2.00001])])
+    with pytest.raises(SparcmlError, match=r"differ by 5\.0e-01 of the largest"):
+        agreed([good, run("dense", [1.0, 1.0])])
+    with pytest.raises(SparcmlError, match="differ by nan"):
+        agreed([good, run("dense", [1.0, np.nan])])
+    with pytest.raises(SparcmlError, match="different weights, by dense sums"):
+        agreed([good, run("dense", [1.0, 2.0], same=False)])
+
+
+def test_a_table_and_a_picture(tmp_path, monkeypatch, capfd):
+    image = pytest.importorskip("matplotlib.image")
+    monkeypatch.setenv("COLUMNS", "80")
+    out = tmp_path / "race.png"
+    passes = {"sparse": 2, "dense": 1}
+
+    def work(comm):
+        quiet = Progress(False)
+        compare(comm, mails(comm), SOLVER, passes, "somewhere", out, quiet)
+
+    sparcml.launch(work, 2)
+    text = capfd.readouterr().out
+    assert all(len(line) <= 80 for line in text.splitlines() if str(out) not in line)
+    assert re.search(r"^sparse +2 .*%", text, re.MULTILINE)
+    assert re.search(r"^dense +1 .*%", text, re.MULTILINE)
+    assert re.search(r"^dense / sparse .*x", text, re.MULTILINE)
+    for word in ("somewhere", "the same bits", str(out), "sparcml fit", "docs/tour.md"):
+        assert word in text
+    assert image.imread(out).shape[2] == 4
+
+
+REFUSED = {
+    "network": (("--network", "fast"), "fast"),
+    "passes": (("--dense", "0"), "dense must be at least 1, got 0"),
+    "folder": (("--out", "none/p.png"), "no folder at 'none'"),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_mistakes_are_one_line(mistake, monkeypatch, capfd):
+    options, message = REFUSED[mistake]
+    code, out, err = called(monkeypatch, capfd, "demo", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_without_mpi_there_is_a_remedy(monkeypatch, capfd):
+    pytest.importorskip("mpi4py")
+    monkeypatch.setattr("sparcml.cli.start.find_launcher", lambda: None)
+    code, out, err = called(monkeypatch, capfd, "demo")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("sparcml demo: ")
+    assert "pip install sparcml[mpich]" in err
+
+
+START = """
+import sys
+from sparcml.cli import main, start
+class Refused:
+    def __init__(self, *_): raise OSError("cannot emulate a network: not here")
+start.Cluster = Refused
+sys.argv = ["sparcml", "demo", "--sparse", "1", "--dense", "1", "--batch", "3000"]
+main()
+"""
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
 @pytest.mark.skipif(find_mpiexec() is None, reason="no mpiexec here")
-def test_demo_sums_right_and_says_so():
-    done = demo("--size", "16K")
-    assert done.returncode == 0, done.stderr
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
-    for word in ("density", "nnz", "algorithm", "bytes of", "vs MPI", "wrong"):
-        assert word in done.stdout
-    rows = [line for line in done.stdout.splitlines() if line.rstrip().endswith(" 0")]
-    assert len(rows) == 3 * (len(SUMS) + 2)  # and MPI's own, and auto
-    assert "sparcml bench allreduce" in done.stdout
-    assert "docs/tour.md" in done.stdout
-
-
-def test_bad_size_is_one_line(monkeypatch, capfd):
-    code, _, err = called(monkeypatch, capfd, "demo", "--size", "much")
-    assert code == 2
-    assert err.count("\n") == 1
-    assert "much" in err
-
-
-def test_without_mpi_there_is_a_remedy():
-    code = (
-        "import sys; from sparcml.cli import start, main; "
-        "start.find_launcher = lambda: None; sys.argv = ['sparcml', 'demo']; main()"
-    )
+def test_real_mails_on_plain_mpi_where_links_cannot_be_emulated(tmp_path):
+    pytest.importorskip("mpi4py")
     done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True
+        [sys.executable, "-c", START], cwd=tmp_path, capture_output=True, text=True
     )
-    assert done.returncode == 1
-    assert "pip install sparcml[mpich]" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert (done.returncode, done.stderr) == (0, "")
+    reason = "No emulated network here, but plain MPI: cannot emulate a network: not here"
+    assert done.stdout.startswith(reason)
+    assert (
+        "4 ranks learn to tell spam from 2,419 mails of 16,609,143 features" in done.stdout
+    )
+    assert "the same bits" in done.stdout

@@ -1,108 +1,134 @@
-"""`sparcml demo`: sparse sums on four ranks, against the dense one, in one table."""
+"""`sparcml demo`: real mails on four ranks, sparse against dense communication."""
 
 import os
 import sys
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-import sparcml
-from sparcml.cli.bench.common import Row, parse_size
-from sparcml.cli.bench.report import Progress, label
-from sparcml.cli.bench.sums import OURS, Trial
-from sparcml.cli.bench.vectors import Problem
-from sparcml.cli.start import start_self, under_launcher
+from sparcml import Communicator
+from sparcml.cli.bench.report import Progress
+from sparcml.cli.start import start_self, under_launcher, why_not_emulated
+from sparcml.cli.together import on_ranks
+from sparcml.cli.training.plot import WANTED, can_draw, check_plot
+from sparcml.cli.training.race import CLOSE, Run, difference, race
+from sparcml.cli.training.race_report import draw, show
+from sparcml.errors import SparcmlError
+from sparcml.linear import SGD, Constant, spam
+from sparcml.linear.bundled import Split
+from sparcml.linear.together import together
+from sparcml.network.rates import parse_rate
 
+COMMAND = "sparcml demo"
 RANKS = 4
-DENSE = "mpi_allreduce"
-DENSITIES = (0.001, 0.01, 0.1)
-SECONDS = 0.05  # for each row
-HEADINGS = (
-    "density",
-    "nnz",
-    "algorithm",
-    "bytes of\ndense",
-    "time\n(ms)",
-    "vs MPI",
-    "wrong",
-)
+NONE = "none"
+NOWHERE = "in one machine's memory (plain MPI)"
 NEXT = (
-    "Ranks share memory here; on networks bytes decide. More: sparcml bench allreduce",
-    "What happens here, step by step: docs/tour.md",
+    "Your own data: sparcml fit train.svm -n 4 --network 1gbit --out model",
+    "What happens in a sum, step by step: docs/tour.md",
+    "Every algorithm, checked and timed: sparcml bench allreduce",
 )
 
 
 def demo(
-    size: Annotated[str, typer.Option(help="Values in each vector.")] = "4M",
+    network: Annotated[
+        str, typer.Option(help="Emulate links of this rate, or none: plain MPI.")
+    ] = "1gbit",
+    sparse: Annotated[int, typer.Option(help="Passes with sparse sums.")] = 10,
+    dense: Annotated[int, typer.Option(help="Passes with dense sums.")] = 2,
+    batch: Annotated[int, typer.Option(help="Mails of a step, over all ranks.")] = 300,
+    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path(
+        "sparcml-demo.png"
+    ),
     progress: Annotated[bool, typer.Option("--progress", hidden=True)] = False,
 ) -> None:
-    """Sum sparse vectors on 4 ranks with every algorithm, and check each sum."""
-    values = parse_size(size)
+    """Learn to tell spam on 4 ranks, with sparse and with dense sums, and compare.
+
+    On an emulated cluster where the system allows that, and on plain MPI otherwise.
+    """
+    passes = {"sparse": sparse, "dense": dense}
+    rate = _check(network, passes | {"batch": batch}, out)
     if under_launcher():
-        raise typer.Exit(_run(values, size, progress))
+        solver = SGD("logistic", steps=Constant(4.0), batch=batch, momentum=0.9)
+        place = NOWHERE if rate is None else f"behind emulated links of {network} each"
+        doing = Progress(progress)
+
+        def work(comm: Communicator) -> None:
+            compare(comm, spam(comm), solver, passes, place, out, doing)
+
+        raise typer.Exit(on_ranks(COMMAND, work))
     if sys.stdout.isatty():
         os.environ.setdefault("FORCE_COLOR", "1")  # the ranks write to a pipe
-    shown = ["--progress"] if sys.stderr.isatty() else []
-    raise typer.Exit(start_self("sparcml demo", RANKS, ["--size", size, *shown]))
+    if rate is not None and (reason := why_not_emulated(COMMAND, RANKS, rate)):
+        typer.echo(f"No emulated network here, but plain MPI: {reason}\n")
+        network, rate = NONE, None
+    arguments = ["--network", network, "--sparse", str(sparse), "--dense", str(dense)]
+    arguments += ["--batch", str(batch), "--out", str(out)]
+    arguments += ["--progress"] * sys.stderr.isatty()
+    raise typer.Exit(start_self(COMMAND, RANKS, arguments, rate=rate))
 
 
-def _run(values: int, size: str, progress: bool) -> int:
+def _check(network: str, counts: dict[str, int], out: Path) -> int | None:
+    """The rate of the links; None if there are none."""
+    for name, count in counts.items():
+        if count < 1:
+            raise typer.BadParameter(f"{name} must be at least 1, got {count}")
+    if not out.parent.is_dir():
+        raise typer.BadParameter(f"no folder at {str(out.parent)!r}")
+    try:
+        check_plot(out if can_draw() else None)
+        return None if network == NONE else parse_rate(network)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def compare(
+    comm: Communicator,
+    data: Split,
+    solver: SGD,
+    passes: dict[str, int],
+    place: str,
+    out: Path,
+    doing: Progress,
+) -> None:
     """On each rank; the first one reports."""
-    with sparcml.world() as comm:
-        first = comm.rank == 0
-        if first:
-            typer.echo(
-                f"{comm.size} MPI ranks on this machine sum vectors of {size} float32; "
-                f"NumPy checks each sum.\n"
-            )
-        doing = Progress(progress and first)
-        rows = [row for part in DENSITIES for row in _measure(comm, values, part, doing)]
-        wrong = any(row["wrong"] for row in rows)
-        if first:
-            _show(rows)
-            typer.echo("\n" + "\n".join(NEXT))
-            if wrong:
-                typer.echo("sparcml demo: not every sum is right", err=True)
-        return int(wrong)
+    first = comm.rank == 0
+    if first:
+        typer.echo(
+            f"{comm.size} ranks learn to tell spam from {data.train.total:,} mails of "
+            f"{data.train.features:,} features,\n{place}; "
+            f"{data.held_out.total} other mails are the judges.\n"
+        )
+    runs = race(comm, data, solver, passes, doing.show if first else lambda _: None)
+    if first:
+        show(runs)
+    agreed(runs)
+    if first:
+        typer.echo(
+            f"\nAfter {min(passes.values())} passes both have the same weights, to "
+            f"{difference(runs):.0e} of the largest,\nand all ranks have the same bits."
+        )
+    together(comm, lambda: _picture(runs, place, out) if first else None)
+    if first:
+        typer.echo("\n" + "\n".join(NEXT))
 
 
-def _measure(
-    comm: sparcml.Communicator, values: int, density: float, doing: Progress
-) -> list[Row]:
-    trial = Trial(comm, Problem(values, density))
-    rows = []
-    for name in (DENSE, *OURS):
-        doing.show(f"{density:.1%}, {name}")
-        rows.append(trial.measure(name, seconds=SECONDS))
-    return rows
+def agreed(runs: list[Run]) -> None:
+    """Raise unless all ranks and both kinds of sums have led to the same weights."""
+    for run in runs:
+        if not run.same:
+            raise SparcmlError(f"ranks have different weights, by {run.communication} sums")
+    if not difference(runs) <= CLOSE:
+        raise SparcmlError(
+            f"sparse and dense sums lead to weights that differ by {difference(runs):.1e} of "
+            f"the largest, more than {CLOSE:.0e}"
+        )
 
 
-def _show(rows: list[Row]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for heading in HEADINGS:
-        left = heading == "algorithm"
-        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
-    for part in DENSITIES:
-        group = [row for row in rows if row["density"] == 100 * part]
-        best = max(row["speedup"] for row in group)
-        for row in group:
-            style = "bold green" if row["speedup"] == best else None
-            table.add_row(*_cells(row), style=style, end_section=row is group[-1])
-    Console(highlight=False).print(table)
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    dense = row["ratio"] is None
-    return [
-        f"{row['density']:g} %",
-        str(row["nnz"]),
-        "MPI's own, dense" if row["algorithm"] == DENSE else label(row),
-        "dense" if dense else f"{100 / row['ratio']:.2f} %",
-        f"{row['p50'] / 1e3:.1f}",
-        f"{row['speedup']:.1f}x",
-        str(row["wrong"]),
-    ]
+def _picture(runs: list[Run], place: str, out: Path) -> None:
+    if can_draw():
+        draw(out, runs, place)
+        typer.echo(f"The picture: {out}")
+    else:
+        typer.echo(f"No picture: {WANTED}")

@@ -207,7 +207,8 @@ def _work(
         if ranks not in (None, comm.size):
             raise DataError(f"-n {ranks}, but the launcher has started {comm.size}")
         wanted = sys.stderr.isatty() if progress is None else progress
-        bar = Bar(bool(gather(comm, wanted)[0, 0]), comm.rank == 0)
+        shown = bool(gather(comm, wanted)[0, 0])
+        bar = Bar(shown, comm.rank == 0, settings.communication)
         result = train(comm, settings, bar)
         if comm.rank == 0:
             show(comm, settings, result)

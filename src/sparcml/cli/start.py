@@ -73,6 +73,24 @@ def start(
     return code
 
 
+def why_not_emulated(command: str, ranks: int, rate: int) -> str:
+    """What stands in the way of links of this rate; empty if nothing does.
+
+    Raises:
+        OSError: If ranks cannot be started at all.
+    """
+    try:
+        _launcher(Engine.MPI, None)
+    except OSError as error:
+        raise OSError(f"{command}: {error}") from error
+    try:
+        _launcher(Engine.MPI, rate)
+        with Cluster(ranks, rate):
+            return ""
+    except OSError as error:
+        return str(error)
+
+
 def _launcher(engine: Engine, rate: int | None) -> Launcher:
     if engine is Engine.TORCH:
         return torch_starter()

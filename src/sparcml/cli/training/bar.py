@@ -19,10 +19,12 @@ class Bar:
         shown: Whether anybody sees it; the same on all ranks, since telling the loss in
             mid-pass takes all of them.
         here: Whether it is this rank that shows it.
+        communication: Of the engine's own dense sums nobody counts the bytes.
     """
 
-    def __init__(self, shown: bool, here: bool) -> None:
+    def __init__(self, shown: bool, here: bool, communication: str = "sparse") -> None:
         self.shown = shown
+        self._counts = communication == "sparse"
         self._here = shown and here
         self._bar: Any = None
         self._task: Any = None
@@ -63,7 +65,7 @@ class Bar:
         text = f"loss {progress.loss:.4g}  {number(progress.rows_per_second)} rows/s"
         if progress.bytes:
             text += f"  {share:.0%} communicating"
-        if progress.dense_bytes:
+        if progress.dense_bytes and self._counts:
             text += f"  {of_dense(progress.bytes, progress.dense_bytes)} of dense"
         done = self._passes + progress.step / progress.steps
         self._bar.update(self._task, description=text, completed=round(done, 2))

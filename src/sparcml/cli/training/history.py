@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sparcml.linear import Progress
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -19,8 +21,9 @@ class Pass:
         held_out: The mean over held-out rows after it, if there are some.
         seconds: It took.
         communicating: Of these, in communication.
-        bytes: This rank has sent.
-        dense_bytes: It would have sent for sums of dense vectors; None if there is no such.
+        bytes: This rank has sent; of an engine's own sums, which nobody counts, a ring's.
+        dense_bytes: It would have sent for sums of dense vectors, in a ring; None if there
+            is no such.
     """
 
     loss: float
@@ -29,6 +32,20 @@ class Pass:
     communicating: float
     bytes: int
     dense_bytes: float | None
+
+    @classmethod
+    def of(
+        cls,
+        last: Progress,
+        communication: str,
+        loss: float,
+        held_out: float | None,
+        seconds: float,
+    ) -> Pass:
+        """From what a solver has told last in it."""
+        uncounted = round(last.dense_bytes) if communication == "dense" else 0
+        sent = last.bytes + uncounted
+        return cls(loss, held_out, seconds, last.communicating, sent, last.dense_bytes)
 
 
 @dataclass

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparcml.cli.training.bar import number
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE, GREY = "#2b6cb0", "#d9730d", "#b8bec7"
 WANTED = "a picture needs matplotlib; install it with: pip install sparcml[plot]"
+
+
+def can_draw() -> bool:
+    """Whether there is something to draw with."""
+    return find_spec("matplotlib") is not None
 
 
 def check_plot(path: Path | None) -> None:
@@ -25,7 +32,7 @@ def check_plot(path: Path | None) -> None:
     """
     if path is None:
         return
-    if find_spec("matplotlib") is None:
+    if not can_draw():
         raise OSError(WANTED)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -65,7 +72,7 @@ def draw(path: Path, history: History, loss: str, ranks: int) -> None:
     if judged:
         left.plot(*zip(*judged, strict=True), "s-", color=ORANGE, ms=3, label="held out")
         left.legend(frameon=False)
-    left.set(xlabel="seconds", ylabel=f"{loss} loss", title="Loss after each pass")
+    left.set(xlabel="seconds", ylabel=f"{loss} loss", title="Loss of each pass")
     left.set_xlim(left=0)
     numbers = np.arange(1, len(passes) + 1)
     talking = np.array([each.communicating for each in passes])
@@ -84,7 +91,7 @@ def draw(path: Path, history: History, loss: str, ranks: int) -> None:
 def _bytes(history: History, ranks: int) -> str:
     if ranks == 1:
         return "Time"
-    title = f"Time; rank 0 sent {history.bytes / 1e6:.3g} MB"
+    title = f"Rank 0 sent {number(history.bytes)}B"
     if history.dense_bytes:
-        title += f", dense {history.dense_bytes / 1e6:.3g} MB"
+        title += f"; dense sums: {number(history.dense_bytes)}B"
     return title

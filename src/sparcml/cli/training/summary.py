@@ -30,7 +30,7 @@ def show(comm: Communicator, settings: Settings, result: Result) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     if settings.solver == "sgd":
         table.add_column("of dense\nbytes", justify="right", no_wrap=True)
-    for cells in _passes(result.history, table.columns.__len__()):
+    for cells in _passes(result.history, len(table.columns)):
         table.add_row(*cells)
     console.print(table)
     facts = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -86,7 +86,9 @@ def _facts(comm: Communicator, settings: Settings, result: Result) -> list[tuple
     rows.append(("time", took))
     if comm.size > 1:
         sent = f"{number(history.bytes)}B by rank 0"
-        if history.dense_bytes:
+        if settings.communication == "dense":
+            sent += ", reckoned as a ring's: the engine does not count its own"
+        elif history.dense_bytes:
             dense = f"{number(history.dense_bytes)}B with dense sums"
             sent += f", {of_dense(history.bytes, history.dense_bytes)} of {dense}"
         rows.append(("sent", sent))

@@ -120,16 +120,9 @@ class _Run:
                     every=every,
                 )
             last = self.bar.last
-            self._passed(
-                Pass(
-                    state.losses[-1],
-                    state.held_out[-1] if state.held_out else None,
-                    last.seconds,
-                    last.communicating,
-                    last.bytes,
-                    last.dense_bytes,
-                )
-            )
+            judged = state.held_out[-1] if state.held_out else None
+            how = solver.communication
+            self._passed(Pass.of(last, how, state.losses[-1], judged, last.seconds))
         if state.stale >= solver.patience:
             self.stopped = f"no better on held-out rows for {solver.patience} passes"
 
