@@ -102,7 +102,7 @@ class Communicator(Background):
         """Measure the network and this machine, and choose by that from here on.
 
         A collective call: all ranks make it, best while nothing else is under way. It
-        takes some seconds. A communicator that was made from this one keeps its network.
+        takes up to a minute. A communicator that was made from this one keeps its network.
         `sparcml probe` measures the same for later jobs.
 
         Args:

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import sparcml
 from sparcml.collectives import ALLREDUCES, Network, Problem
 from sparcml.collectives.auto import choose, estimate
 from sparcml.collectives.declared import Declared
@@ -59,3 +61,21 @@ def test_auto_goes_by_what_was_measured():
     usual = choose(PROBLEM, NETWORK, tuple(FLAT))
     slow = replace(NETWORK, tuned=(Tuned(usual, 10.0, 1, 1, 1),))
     assert choose(PROBLEM, slow, tuple(FLAT)) != usual
+
+
+def test_dense_sums_count_once_they_are_measured():
+    tuned = tuple(Tuned(name, 1.0, 1, 1, 1) for name in FLAT if name != "ring")
+    quick = replace(NETWORK, tuned=(*tuned, Tuned("ring", 0.0, 0, 0, 0)))
+    assert choose(PROBLEM, quick, tuple(FLAT)) == "ring"
+    assert choose(PROBLEM, NETWORK, tuple(FLAT)) != "ring"
+
+
+def test_one_rank_is_told_that_nothing_travels():
+    told = sparcml.launch(lambda comm: str(comm.explain(np.ones(10))), 1)
+    assert told == ["one rank: nothing travels"]
+
+
+@pytest.mark.parametrize("cost", [float("nan"), -1.0, float("inf")])
+def test_costs_are_finite(cost):
+    with pytest.raises(ValueError, match="latency must be finite"):
+        sparcml.simulate(lambda comm: comm.rank, 2, Network(latency=cost))

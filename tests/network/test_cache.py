@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 import sparcml
+from sparcml.cli import probe as probe_command
 from sparcml.collectives import ONE_MACHINE, Network
+from sparcml.collectives.tuning import Tuned
 from sparcml.network import cache
 from sparcml.network.measurement import Measurement, from_json
+from sparcml.network.models import of_size
+from sparcml.network.plan import plan
 
 COST: dict[str, Any] = {"latency": 1e-4, "message": 2e-5, "byte": 1e-8}
 
@@ -109,6 +113,11 @@ def broken():
     yield "negative", json.dumps(good | {"network": good["network"] | {"byte": -1}})
     yield "not a number", json.dumps(good | {"network": good["network"] | {"byte": "x"}})
     yield "nan", json.dumps(good | {"network": good["network"] | {"byte": float("nan")}})
+    yield "no ranks", json.dumps(good | {"ranks": -4})
+    yield "hosts are text", json.dumps(good | {"hosts": "vm"})
+    for row in ([], ["ring"], [["ring"], 1, 1, 1, 1], ["ring", 0, 1, 1, -1], 5):
+        tuned = good["network"] | {"tuned": [row]}
+        yield f"tuned {row}", json.dumps(good | {"network": tuned})
     yield "no time", json.dumps(good | {"measured": "yesterday"})
     yield "other machines", json.dumps(good | {"hosts": ["elsewhere"]})
     yield "not text", "\udcff\udcfe"
@@ -156,8 +165,8 @@ def test_the_environment_overrides(monkeypatch, tmp_path):
     ("value", "words"),
     [
         ("fast", ["unknown network 'fast'", "gige", "a file", "none"]),
-        ("/nowhere/at/all", ["No such file", "sparcml probe --json", "unset"]),
-        ("nowhere.json", ["No such file", "sparcml probe --json", "unset"]),
+        ("/nowhere/at/all", ["No such file", "sparcml probe --json", "none"]),
+        ("nowhere.json", ["No such file", "sparcml probe --json", "none"]),
     ],
 )
 def test_a_wrong_name_is_an_error_that_says_what_to_do(value, words, monkeypatch):
@@ -166,3 +175,41 @@ def test_a_wrong_name_is_an_error_that_says_what_to_do(value, words, monkeypatch
         sparcml.world()
     for word in words:
         assert word in str(error.value)
+
+
+def test_weights_hold_for_as_many_ranks_only():
+    tuned = (Tuned("ring", 1e-3, 1.0, 2.0, 3.0),)
+    found = measurement()
+    found = replace(found, network=replace(found.network, tuned=tuned, burst=100.0))
+    back = from_json(found.to_json())
+    assert back == found
+    assert back.named(found.ranks).tuned == back.named().tuned == tuned
+    other = back.named(found.ranks + 1)
+    assert (other.tuned, other.burst) == ((), 0.0)
+    assert f"costs alone count for {found.ranks + 1}" in other.origin
+    assert other == replace(found.network, tuned=(), burst=0.0)
+
+
+def test_a_quick_probe_does_not_replace_a_whole_one(capsys):
+    whole = replace(this_machine(), sums={"ring": 0.1})
+    path = cache.keep(whole)
+    before = path.read_text()
+    probe_command._report(this_machine(), as_json=True, kept=None)
+    assert (
+        "not kept, since a probe that also measured sums is kept" in capsys.readouterr().err
+    )
+    assert path.read_text() == before
+    probe_command._report(replace(whole, sums={"ring": 0.9}), as_json=True, kept=None)
+    assert "times differ by 90%" in capsys.readouterr().err
+    assert path.read_text() == before
+    probe_command._report(this_machine(), as_json=True, kept=True)
+    assert path.read_text() != before
+
+
+def test_a_plan_takes_what_was_measured(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(measurement(byte=1e-7).to_json())
+    found = plan(of_size("10M"), 8, str(path), 0.1)
+    assert found.network.byte == 1e-7
+    with pytest.raises(ValueError, match="cannot be used: No such file"):
+        plan(of_size("10M"), 8, str(tmp_path / "no.json"), 0.1)

@@ -9,6 +9,7 @@ import typer
 
 import sparcml
 from sparcml.network.cache import keep
+from sparcml.network.cache import kept as kept_before
 from sparcml.network.measurement import Measurement
 from sparcml.network.probe import probe as measure
 from sparcml.transport import Transport
@@ -64,6 +65,17 @@ def probe(
         _report(found[0], as_json=as_json, kept=kept)
 
 
+def _doubt(found: Measurement) -> str:
+    """Why it should not be kept unasked, if there is a reason."""
+    if found.worst > POOR:
+        off = f"times differ by {found.worst:.0%} from what fits them"
+        return f"{off}: measure again when nothing else runs"
+    before = kept_before(found.engine, found.hosts)
+    if before is not None and before.sums and not found.sums:
+        return "a probe that also measured sums is kept: do not be --quick"
+    return ""
+
+
 @contextmanager
 def _progress(transport: Transport) -> Iterator[Callable[[str], object]]:
     """Rank 0 says what it is at, on a terminal."""
@@ -81,12 +93,8 @@ def _report(found: Measurement, *, as_json: bool, kept: bool | None) -> None:
         typer.echo(found.to_json())
     else:
         _show(found)
-    if kept is None and found.worst > POOR:
-        typer.echo(
-            f"sparcml probe: not kept, since times differ by {found.worst:.0%} from what "
-            f"fits them: measure again when nothing else runs, or use --keep",
-            err=True,
-        )
+    if kept is None and (doubt := _doubt(found)):
+        typer.echo(f"sparcml probe: not kept, since {doubt}, or use --keep", err=True)
         return
     if kept is False:
         return

@@ -52,6 +52,8 @@ class Explanation:
     def __str__(self) -> str:
         p = self.problem
         density = max(p.nnz) / p.blocks if p.blocks else 1.0
+        if p.ranks == 1:
+            return "one rank: nothing travels"
         lines = [
             (
                 f"{p.ranks} ranks, {p.blocks} entries of {p.entry_bytes:.4g} bytes, at most "
@@ -70,10 +72,15 @@ class Explanation:
         (taken,) = [e for e in self.estimates if e.algorithm == self.choice]
         sums = [e for e in self.estimates if not e.lossy]
         other = next(e for e in sums if e.algorithm != self.choice)
-        if other.seconds < taken.seconds:
+        if other.seconds < taken.seconds and self.choice == "native":
             return (
                 f"auto takes {self.choice}: the engine has the dense algorithms above it "
                 f"too, and uses them where they are best"
+            )
+        if other.seconds < taken.seconds:
+            return (
+                f"auto takes {self.choice}: what is above it are guesses at dense sums, which "
+                f"count once `sparcml probe` has measured them"
             )
         gain = other.seconds / taken.seconds if taken.seconds else 1.0
         return (
@@ -103,15 +110,16 @@ def explain(
 def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
     """What `auto` takes: the least estimate; ties go to the one listed first.
 
-    The dense algorithms of ours are left out. Engines have them too, use each where it is
-    best, and code nothing: `native` stands for all, and no small difference between the
-    guess at it and our own counts displaces it. What loses entries is for the caller to
-    ask for.
+    Unless they were measured, the dense algorithms of ours are left out. Engines have them
+    too, use each where it is best, and code nothing: `native` stands for all, and no small
+    difference between the guess at it and our own counts displaces it. What loses entries
+    is for the caller to ask for.
     """
     from . import ALLREDUCES
 
     able = [(name, ALLREDUCES[name]) for name in names]
-    able = [(name, a) for name, a in able if not (a.dense or a.lossy)]
+    guessed = not network.tuned
+    able = [(name, a) for name, a in able if not ((a.dense and guessed) or a.lossy)]
     able = [(name, a) for name, a in able if _has_levels(problem) or not a.nested]
     estimates = [estimate(name, a, problem, network) for name, a in able]
     best = min(estimates, key=_seconds)

@@ -90,8 +90,8 @@ def all_kept() -> list[Measurement]:
     return sorted(found, key=lambda measurement: measurement.age)
 
 
-def told() -> Network | str | None:
-    """What SPARCML_NETWORK says: a network, "none", or nothing.
+def told(ranks: int | None = None) -> Network | str | None:
+    """What SPARCML_NETWORK says to so many ranks: a network, "none", or nothing.
 
     Raises:
         ValueError: If it names no network.
@@ -99,20 +99,21 @@ def told() -> Network | str | None:
     text = os.environ.get(VARIABLE, "").strip()
     if not text or text.lower() == NONE:
         return NONE if text else None
-    if os.sep in text or text.endswith(".json"):
-        return _from_file(text)
     try:
-        return by_name(text)
+        return named(text, ranks)
     except ValueError as error:
-        raise ValueError(f"{VARIABLE}: {error}, or a file, or none") from None
+        raise ValueError(f"{VARIABLE}: {error}; a file, or none") from None
 
 
-def _from_file(name: str) -> Network:
+def named(text: str, ranks: int | None = None) -> Network:
+    """A network by its name, its rate, or a file that a probe has written."""
+    if os.sep not in text and not text.endswith(".json"):
+        return by_name(text)
     try:
-        return from_json(Path(name).expanduser().read_text()).named()
+        return from_json(Path(text).expanduser().read_text()).named(ranks)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ValueError(
-            f"{VARIABLE}={name} cannot be used: {why}; write such a file with "
-            f"sparcml probe --json, or unset {VARIABLE}"
+            f"network {text} cannot be used: {why}; write such a file with "
+            f"sparcml probe --json"
         ) from None

@@ -25,7 +25,7 @@ def known(transport: Transport, assumed: Network) -> Network:
     answer = b""
     if transport.rank == 0:
         try:
-            found = _found(transport.engine, places, assumed)
+            found = _found(transport, places, assumed)
             answer = json.dumps(asdict(found)).encode()
         except ValueError as error:
             answer = json.dumps({"error": str(error)}).encode()
@@ -36,9 +36,9 @@ def known(transport: Transport, assumed: Network) -> Network:
     return Network(**facts)
 
 
-def _found(engine: str, places: tuple[str, ...], assumed: Network) -> Network:
-    named = told()
+def _found(transport: Transport, places: tuple[str, ...], assumed: Network) -> Network:
+    named = told(transport.size)
     if isinstance(named, Network):
         return named
-    measured = None if named == NONE else kept(engine, places)
-    return assumed if measured is None else measured.named()
+    measured = None if named == NONE else kept(transport.engine, places)
+    return assumed if measured is None else measured.named(transport.size)

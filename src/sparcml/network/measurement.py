@@ -55,11 +55,18 @@ class Measurement:
         """The largest misfit."""
         return max(self.misfit, *self.sums.values(), 0.0)
 
-    def named(self) -> Network:
-        """The network, saying where it comes from."""
+    def named(self, ranks: int | None = None) -> Network:
+        """The network, saying where it comes from.
+
+        What was measured of whole sums holds for as many ranks: for others, the costs
+        alone count.
+        """
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(self.measured))
         origin = f"measured {when} UTC, {self.ranks} ranks on {self.engine}"
-        return replace(self.network, origin=origin)
+        if ranks is None or ranks == self.ranks:
+            return replace(self.network, origin=origin)
+        origin += f", so that costs alone count for {ranks}"
+        return replace(self.network, burst=0.0, tuned=(), origin=origin)
 
     def to_json(self) -> str:
         """For a file; `from_json` reads it."""
@@ -78,7 +85,10 @@ def from_json(text: str) -> Measurement:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is no JSON ({error})") from None
-    if not isinstance(facts, dict) or facts.get("sparcml network") != VERSION:
+    version = facts.get("sparcml network") if isinstance(facts, dict) else None
+    if isinstance(version, int) and version < VERSION:
+        raise ValueError("an older sparcml has written it")
+    if version != VERSION:
         raise ValueError(f"it does not say that it is a network of version {VERSION}")
     try:
         return _read(facts)
@@ -90,10 +100,14 @@ def _read(facts: dict[str, Any]) -> Measurement:
     network = facts["network"]
     costs: dict[str, Any] = {name: _cost(name, network[name]) for name in COSTS}
     costs["burst"] = _number("burst", network["burst"], MOST_BURST)
-    costs["tuned"] = tuple(_tuned(*row) for row in network["tuned"])
+    costs["tuned"] = tuple(map(_tuned, network["tuned"]))
     hosts, engine = facts["hosts"], facts["engine"]
-    if not isinstance(engine, str) or not all(isinstance(h, str) for h in hosts):
-        raise TypeError("engine and hosts must be names")
+    if not isinstance(engine, str) or not isinstance(hosts, list):
+        raise TypeError("engine must be a name and hosts a list of names")
+    if not all(isinstance(host, str) for host in hosts):
+        raise TypeError("hosts must be names")
+    if not isinstance(facts["ranks"], int) or facts["ranks"] < 1:
+        raise ValueError(f"ranks must be at least 1, got {facts['ranks']!r}")
     return Measurement(
         Network(**costs),
         {str(k): float(v) for k, v in facts["errors"].items()},
@@ -107,11 +121,15 @@ def _read(facts: dict[str, Any]) -> Measurement:
     )
 
 
-def _tuned(algorithm: object, *weights: object) -> Tuned:
-    start, *rest = (
-        _number(f"weights of {algorithm}", weight, MOST_WEIGHT) for weight in weights
-    )
-    return Tuned(str(algorithm), start, *rest)
+def _tuned(row: object) -> Tuned:
+    if (
+        not isinstance(row, list)
+        or len(row) != len(Tuned._fields)
+        or type(row[0]) is not str
+    ):
+        raise ValueError(f"a tuned algorithm is a name and 4 weights, got {row!r}")
+    weights = [_number(f"weights of {row[0]}", weight, MOST_WEIGHT) for weight in row[1:]]
+    return Tuned(row[0], *weights)
 
 
 def _cost(name: str, value: object) -> float:

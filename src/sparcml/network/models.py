@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .shapes import Shapes
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
-MOST = 10**13  # parameters; beyond them it must be a slip
+MOST = 10**12  # parameters; beyond them it must be a slip
 DENSE_BELOW = 10_000  # values; `Compressed` sends such tensors and vectors as they are
 
 
@@ -172,7 +172,7 @@ def of_size(text: str) -> Model:
     if math.isnan(count):
         raise ValueError(f"params must be a number such as 25.6M or 7B, got {text!r}")
     if not 1 <= count <= MOST:
-        raise ValueError(f"params must be from 1 to 10T, got {text!r}")
+        raise ValueError(f"params must be from 1 to 1T, got {text!r}")
     n = round(count)
     return Model(f"{text.strip()} parameters", shapes.tiles(n), "squares of 1024, assumed")
 

@@ -13,8 +13,8 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from .cache import named
 from .candidates import RATIOS, Candidate, candidates
-from .presets import network as by_name
 
 if TYPE_CHECKING:
     from ..collectives import Network
@@ -146,8 +146,9 @@ def plan(
         if not 0 < ratio < 1:
             raise ValueError(f"a ratio must be above 0 and below 1, got {ratio:g}")
     name = network if isinstance(network, str) else "custom"
+    costs = named(network) if isinstance(network, str) else network
     found = candidates(tuple(dict.fromkeys(ratios)))
-    empty = Plan(model, name, by_name(network), ranks, compute, overlap, found)
+    empty = Plan(model, name, costs, ranks, compute, overlap, found)
     return _filled(empty)
 
 

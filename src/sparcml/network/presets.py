@@ -41,11 +41,18 @@ def network(name: str | Network) -> Network:
             latency such as "1gbit,200us"; or a `Network`, which is returned as it is.
     """
     if isinstance(name, Network):
-        return name
+        return _checked(name)
     text = name.strip().lower()
     rate, _, latency = PRESETS.get(text, text).partition(",")
     bits, seconds = _bits(rate, name), _seconds(latency or LATENCY, name)
     return Network(latency=seconds, message=seconds / 5, byte=8 / bits, origin=name)
+
+
+def _checked(given: Network) -> Network:
+    for cost in ("latency", "message", "byte", "coded", "merged", "written", "burst"):
+        if not 0 <= (seconds := getattr(given, cost)) < math.inf:
+            raise ValueError(f"network: {cost} must be finite and >= 0, got {seconds!r}")
+    return given
 
 
 def _bits(text: str, name: str) -> float:

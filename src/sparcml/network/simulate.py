@@ -74,8 +74,10 @@ def simulate(
         BaseException: What the first rank to fail has raised; the others end with it.
             Ranks that all wait for each other raise at once.
     """
-    if ranks < 1:
-        raise ValueError(f"simulate: ranks must be at least 1, got {ranks}")
+    if ranks < 1 or ranks != int(ranks):
+        raise ValueError(
+            f"simulate: ranks must be a whole number, at least 1, got {ranks!r}"
+        )
     if ranks_per_node < 1 or ranks % ranks_per_node:
         raise ValueError(
             f"simulate: ranks_per_node must divide ranks, got {ranks_per_node} of {ranks}"

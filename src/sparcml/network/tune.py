@@ -42,8 +42,7 @@ PASSES = 3  # over all of them: what disturbs one for some seconds disturbs few 
 BUDGET = 0.05  # seconds for a sample's repeats in one pass
 FEWEST, MOST = 2, 3
 ONCE = 0.25  # seconds; a sum that takes longer is left out of later passes
-LONGEST = 3.0  # seconds that a sum may take, unless there would be too few
-ENOUGH = 5  # samples of an algorithm
+LONGEST = 3.0  # seconds that a sum may take
 BURSTS = (0, *(1 << n for n in range(13, 22)))  # bytes
 UNIT = 1e-3  # seconds of starting that weigh as much as all waiting
 TRUST = 0.005  # in the declared cost, against the samples; weights of 30 occur
@@ -104,11 +103,10 @@ def _visit(
     x = _vector(size, density, comm.rank)
     taken = times.get(what)
     if taken is None:
-        before = [key for key in times if key[0] == name]
-        if len(before) >= ENOUGH:
-            known = _sample(before[-1], times[before[-1]])
-            if not _agreed(transport, _expected(comm, transport.nodes, known, x), LONGEST):
-                return
+        before = [_sample(key, times[key]) for key in times if key[0] == name]
+        expected = _expected(comm, transport.nodes, Sample(name, size, x.nnz, 0.0), before)
+        if not _agreed(transport, expected, LONGEST):
+            return
     elif not _agreed(transport, float(np.median(taken)), ONCE):
         return
     sum_up = partial(comm.allreduce, x, algorithm=name)
@@ -121,13 +119,15 @@ def _sample(what: tuple[str, int, float], taken: list[float]) -> Sample:
     return Sample(name, size, nnz, max(float(np.median(taken)), 1e-9))
 
 
-def _expected(comm: Communicator, nodes: Nodes, last: Sample, x: Stream) -> float:
-    """Seconds that the next sum will take, by the last one."""
-    then, now = (
-        _declared(sample, nodes).seconds(comm.network)
-        for sample in (last, last._replace(size=x.size, nnz=x.nnz))
-    )
-    return last.seconds * now / max(then, 1e-9)
+def _expected(
+    comm: Communicator, nodes: Nodes, sample: Sample, before: list[Sample]
+) -> float:
+    """Seconds that a sum will take, as declared or by the last one of its algorithm."""
+    seconds = _declared(sample, nodes).seconds(comm.network)
+    if before:
+        then = _declared(before[-1], nodes).seconds(comm.network)
+        seconds *= before[-1].seconds / max(then, 1e-9)
+    return seconds
 
 
 def _declared(sample: Sample, nodes: Nodes) -> Declared:
