@@ -106,7 +106,7 @@ def compare(
     agreed(runs)
     if first:
         typer.echo(
-            f"\nAfter {min(passes.values())} passes both have the same weights, to "
+            f"\nAfter pass {min(passes.values())} both have the same weights, to "
             f"{difference(runs):.0e} of the largest,\nand all ranks have the same bits."
         )
     together(comm, lambda: _picture(runs, place, out) if first else None)
