@@ -11,6 +11,6 @@ if told:
     os.environ["SPARCML_NETWORK"] = told[rank]
 try:
     with sparcml.world() as comm:
-        print(comm.network)
+        sys.stdout.write(f"{comm.network}\n")  # at once: others print, too
 except ValueError as error:
-    print(error)
+    sys.stdout.write(f"{error}\n")

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from sparcml.collectives import ONE_MACHINE
-from sparcml.network.measurement import from_json
+from sparcml.network.measurement import COSTS, from_json
 
 from .jobs import MPIEXEC, mpiexec
 
@@ -36,7 +36,8 @@ def probe(folder, *arguments, ranks=2):
 def probed(request, tmp_path_factory):
     """So many ranks have measured, and kept it in this folder."""
     folder = tmp_path_factory.mktemp("probed")
-    return request.param, folder, probe(folder, "--json", ranks=request.param)
+    how = ["--json", "--keep"] + ["--quick"] * (request.param > 2)
+    return request.param, folder, probe(folder, *how, ranks=request.param)
 
 
 def test_what_is_probed_is_kept_and_used(probed):
@@ -44,7 +45,9 @@ def test_what_is_probed_is_kept_and_used(probed):
     assert done.returncode == 0, done.stderr
     found = from_json(done.stdout)
     assert (found.ranks, found.engine, len(found.hosts)) == (ranks, "mpi", 1)
-    assert all(cost >= 0 for cost in json.loads(done.stdout)["network"].values())
+    told = json.loads(done.stdout)["network"]
+    assert all(told[cost] >= 0 for cost in COSTS)
+    assert bool(told["tuned"]) == bool(found.sums) == (ranks == 2)
     (file,) = (folder / "sparcml").iterdir()
     assert str(file) in done.stderr
     job = mpiexec(ranks, "networks.py", **cached_in(folder))
@@ -73,7 +76,7 @@ def test_the_table_fits_and_nothing_need_be_kept(tmp_path):
 def test_where_nothing_can_be_kept_there_is_a_remedy(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
-    done = probe(file)
+    done = probe(file, "--quick", "--keep")
     assert done.returncode == 1
     assert "latency" in done.stdout  # it was measured all the same
     assert "or use --no-keep" in done.stderr

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -132,7 +133,7 @@ def _show(found: Measurement) -> None:
     typer.echo(f"\n{_rate(found)}\ntimes of messages fit within {found.misfit:.0%}")
     if found.sums:
         each = ", ".join(f"{name} {off:.0%}" for name, off in found.sums.items())
-        typer.echo(f"times of sums fit within: {each}")
+        typer.echo(fill(f"times of sums fit within {each}", 78))
 
 
 def _rate(found: Measurement) -> str:
