@@ -24,14 +24,15 @@ def sparcml(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 
 NETWORK = {
-    "sparcml network": 1,
-    "network": dict.fromkeys(COSTS, 1e-6),
+    "sparcml network": 2,
+    "network": dict.fromkeys(COSTS, 1e-6) | {"burst": 0.0, "tuned": []},
     "errors": {},
     "misfit": 0.1,
     "alone": {},
     "engine": "mpi",
     "hosts": ["a", "b"],
     "ranks": 8,
+    "sums": {},
 }
 
 

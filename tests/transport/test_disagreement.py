@@ -120,7 +120,7 @@ def body(comm):
     if comm.rank == 0:
         time.sleep(0.2)
         _thread.interrupt_main()
-    comm.barrier() if comm.rank else time.sleep(0.5)
+    comm.barrier() if comm.rank else time.sleep(2)  # the machine may be busy
 try:
     sparcml.launch(body, 3)
 except KeyboardInterrupt:
