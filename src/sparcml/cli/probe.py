@@ -73,7 +73,7 @@ def _doubt(found: Measurement) -> str:
         return f"{off}: measure again when nothing else runs"
     before = kept_before(found.engine, found.hosts)
     if before is not None and before.sums and not found.sums:
-        return "a probe that also measured sums is kept: do not be --quick"
+        return "a probe that also measured sums is kept: leave --quick out"
     return ""
 
 

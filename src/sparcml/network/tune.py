@@ -73,7 +73,7 @@ def samples(
     Args:
         transport: Between the ranks; all call this, while nothing else is under way.
         network: What things cost, roughly.
-        progress: Is told which algorithm is next.
+        progress: Is told what is next.
     """
     comm = Communicator(transport, network)
     names = [
