@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sparcml.kernels import _core
 from sparcml.kernels import linear as loops
 from sparcml.kernels.reference import linear as reference
 
@@ -27,10 +28,11 @@ def plain(weights, intercept=0.0):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("most", [60, 5000])  # few columns are marked, of many all are read
 @pytest.mark.parametrize(("count", "features"), SIZES[:-1])
-def test_gradient_of_the_squared_loss(dtype, count, features):
+def test_gradient_of_the_squared_loss(isa, dtype, most, count, features):
     rng = np.random.default_rng(count)
-    rows = rows_of(rng, count, features, dtype)
+    rows = rows_of(rng, count, features, dtype, most)
     weights = rng.integers(-3, 4, features).astype(dtype)
     chosen = rng.permutation(count)[: max(1, count // 2)].astype(np.int64)
     margins = reference.margins(rows, weights)
@@ -41,6 +43,23 @@ def test_gradient_of_the_squared_loss(dtype, count, features):
     np.testing.assert_array_equal(found.indices, [*indices, features])
     np.testing.assert_array_equal(found.values, [*values, slopes.sum()])
     assert found.loss == 0.5 * np.square(slopes).sum()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("features", "most"), [(900, 700), (3000, 7), (2**20, 30_000)])
+def test_every_instruction_set_gives_the_same_bits(dtype, features, most):
+    rng = np.random.default_rng(most)
+    rows = rows_of(rng, 50, features, dtype, most)
+    rows = rows._replace(values=rng.standard_normal(rows.values.size).astype(dtype))
+    model = plain(rng.standard_normal(features).astype(dtype), 0.5)
+    before, found = _core.isa(), []
+    for isa in _core.isas():
+        _core.use_isa(isa)
+        found.append(loops.gradient(rows, np.arange(50), 0, 0.02, model))
+    _core.use_isa(before)
+    for other in found[1:]:
+        for mine, its in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(mine, its)
 
 
 def test_columns_up_to_the_largest():

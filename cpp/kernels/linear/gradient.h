@@ -1,6 +1,7 @@
 // The gradient of some rows' loss, as a sorted sparse vector.
 #pragma once
 
+#include "kernels/isa.h"
 #include "kernels/linear/loss.h"
 #include "kernels/linear/model.h"
 #include "kernels/linear/rows.h"
@@ -24,6 +25,23 @@ Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t coun
 template <class T>
 std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
                     std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
+
+namespace scalar {
+template <class T>
+Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
+               double share, const Model<T>& model, std::uint32_t* indices, T* values);
+template <class T>
+std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                    std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
+}  // namespace scalar
+namespace avx2 {
+template <class T>
+Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
+               double share, const Model<T>& model, std::uint32_t* indices, T* values);
+template <class T>
+std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                    std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
+}  // namespace avx2
 
 // w.x of the rows from `first` to `last`; w as it is.
 template <class T>

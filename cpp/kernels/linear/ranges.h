@@ -1,16 +1,17 @@
 // Many rows walked through together, one range of columns after the other: what has one place a
-// column, such as sums, is then read and written within a range that fits in cache.
+// column, such as weights and sums, is then read and written within a range that fits in cache.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "kernels/linear/rows.h"
+#include "kernels/linear/fetch.h"
 
 namespace sparcml::linear {
 
 constexpr int kLeastBits = 12, kMostBits = 18;  // columns of a range: 4 K to 256 K
-constexpr std::size_t kVisit = 32;  // entries of a row in a range, on average, that pay a visit
+constexpr std::size_t kVisit = 64;  // entries of a row in a range, on average, that are wanted
+constexpr std::size_t kAhead = 6;   // rows whose entries are on their way from memory
 
 template <class T>
 struct Cursor {
@@ -19,34 +20,49 @@ struct Cursor {
   std::size_t row;  // among the chosen
 };
 
-// The power of two of columns that gives rows some entries in each range.
-inline int range_bits(std::size_t features, std::size_t rows, std::size_t nnz) {
-  const double wanted = static_cast<double>(features) * kVisit * rows / (nnz + 1.0);
-  int bits = kLeastBits;
-  while (bits < kMostBits && static_cast<double>(std::size_t{1} << bits) < wanted) ++bits;
-  return bits;
+// How columns are divided, by what there is to walk through.
+struct Ranges {
+  int bits;         // a range has 2^bits columns
+  std::size_t nnz;  // of all rows
+  double visit;     // entries of a row in a range, on average
+
+  Ranges(std::size_t features, std::size_t rows, std::size_t entries)
+      : bits(kLeastBits), nnz(entries) {
+    const double columns_an_entry = static_cast<double>(features) * rows / (entries + 1.0);
+    while (bits < kMostBits && size() < kVisit * columns_an_entry) ++bits;
+    visit = size() / columns_an_entry;
+  }
+
+  std::size_t size() const { return std::size_t{1} << bits; }
+};
+
+// The next lines of a row: about as much as it is visited for.
+template <class T>
+inline void fetch(const Cursor<T>& c) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    __builtin_prefetch(reinterpret_cast<const char*>(c.at) + i * kLine);
+    __builtin_prefetch(reinterpret_cast<const char*>(c.value) + i * kLine);
+  }
 }
 
-// visit(row, columns, values, count) for a row's entries in a range, rows in order; then
-// done(first column of the range).
-template <class T, class Visit, class Done>
-void by_ranges(std::vector<Cursor<T>>& cursors, int bits, Visit visit, Done done) {
+// visit(cursor, first column of the range, first one after it) for each row, rows in order; it
+// returns how many of the row's entries are in the range. Before them start(first column),
+// after them done(first column). Ranges without entries are left out.
+template <class T, class Start, class Visit, class Done>
+void by_ranges(std::vector<Cursor<T>>& cursors, const Ranges& ranges, Start start, Visit visit,
+               Done done) {
   std::uint64_t base = 0;
-  const std::uint64_t range = std::uint64_t{1} << bits;
+  const std::uint64_t range = ranges.size();
   while (!cursors.empty()) {
     std::uint64_t next = UINT64_MAX;
     const std::uint64_t limit = base + range;
     std::size_t left = 0;
+    start(base);
     for (std::size_t i = 0; i < cursors.size(); ++i) {
-      if (i + 4 < cursors.size()) {
-        __builtin_prefetch(cursors[i + 4].at);
-        __builtin_prefetch(cursors[i + 4].value);
-      }
+      if (i + kAhead < cursors.size()) fetch(cursors[i + kAhead]);
       const Cursor<T> c = cursors[i];
-      const std::uint32_t* stop = c.at;
-      while (stop < c.end && *stop < limit) ++stop;
-      const std::size_t count = static_cast<std::size_t>(stop - c.at);
-      visit(c.row, c.at, c.value, count);
+      const std::size_t count = visit(c, base, limit);
+      const std::uint32_t* stop = c.at + count;
       if (stop < c.end) {
         next = std::min<std::uint64_t>(next, *stop);
         cursors[left++] = {stop, c.end, c.value + count, c.row};

@@ -2,24 +2,10 @@
 
 #include <vector>
 
+#include "kernels/linear/fetch.h"
+
 namespace sparcml::linear {
 namespace {
-
-constexpr std::size_t kLine = 64;  // bytes that come from memory together
-
-template <class T>
-void fetch_row(const Rows<T>& rows, std::int64_t row) {
-  const std::int64_t from = rows.indptr[row], to = rows.indptr[row + 1];
-  for (std::int64_t k = from; k < to; k += kLine / 4) __builtin_prefetch(rows.indices + k);
-  for (std::int64_t k = from; k < to; k += kLine / sizeof(T))
-    __builtin_prefetch(rows.values + k);
-}
-
-template <class T>
-void fetch_weights(const Rows<T>& rows, std::int64_t row, const T* weights) {
-  for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k)
-    __builtin_prefetch(weights + rows.indices[k], 1);
-}
 
 template <Lazy lazy, class T>
 double margin(const Rows<T>& rows, std::int64_t row, const Model<T>& m) {
@@ -68,7 +54,7 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
     const std::size_t count = static_cast<std::size_t>(starts[i + 1] - from);
     if (count == 1) {
       if (from + 2 < end) fetch_row(rows, order[from + 2]);
-      if (from + 1 < end) fetch_weights(rows, order[from + 1], model.weights);
+      if (from + 1 < end) fetch_weights<1>(rows, order[from + 1], model.weights);
       sum += step_on<lazy>(rows, order[from], rates[i], loss, intercept, model);
       continue;
     }

@@ -1,0 +1,25 @@
+// What will be needed soon, on its way from memory.
+#pragma once
+
+#include "kernels/linear/rows.h"
+
+namespace sparcml::linear {
+
+constexpr std::size_t kLine = 64;  // bytes that come from memory together
+
+template <class T>
+inline void fetch_row(const Rows<T>& rows, std::int64_t row) {
+  const std::int64_t from = rows.indptr[row], to = rows.indptr[row + 1];
+  for (std::int64_t k = from; k < to; k += kLine / 4) __builtin_prefetch(rows.indices + k);
+  for (std::int64_t k = from; k < to; k += kLine / sizeof(T))
+    __builtin_prefetch(rows.values + k);
+}
+
+// For reading, or for writing too.
+template <int writing, class T>
+inline void fetch_weights(const Rows<T>& rows, std::int64_t row, const T* weights) {
+  for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k)
+    __builtin_prefetch(weights + rows.indices[k], writing);
+}
+
+}  // namespace sparcml::linear

@@ -1,0 +1,170 @@
+// Gradients of many rows, for any instruction set.
+//
+// Isa::below counts the columns of a row up to a limit, Isa::differs finds what is not zero
+// among 64 values, Isa::dot sums value * weight in eight lanes, entry k in lane k mod 8, and
+// adds lanes that are four, two and one apart: the same bits in every instruction set.
+#include "kernels/linear/gradient.h"
+#include "kernels/linear/ranges.h"
+#include "kernels/linear/sums.h"
+
+namespace sparcml::linear {
+namespace {
+
+constexpr std::size_t kDense = 8;  // columns an entry: for fewer, all sums are looked at
+constexpr double kShort = 16;      // entries a visit: for fewer, rows go one by one
+
+template <class T>
+struct Scratch {
+  std::vector<T> sums;
+  std::vector<std::uint64_t> marks;
+  std::vector<Cursor<T>> cursors;
+  std::vector<double> slopes;  // of the rows: first their margins
+};
+
+template <class T>
+Scratch<T>& scratch() {
+  static thread_local Scratch<T> kept;
+  return kept;
+}
+
+template <class T>
+std::size_t entries(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count) {
+  std::size_t nnz = 0;
+  for (std::size_t i = 0; i < count; ++i) nnz += rows.size(chosen[i]);
+  return nnz;
+}
+
+template <class T>
+Cursor<T> cursor(const Rows<T>& rows, std::int64_t row, std::size_t number) {
+  const std::int64_t from = rows.indptr[row], to = rows.indptr[row + 1];
+  return {rows.indices + from, rows.indices + to, rows.values + from, number};
+}
+
+// Cursors at the beginning of the rows that `wanted(i)` and are not empty.
+template <class T, class Wanted>
+void start(std::vector<Cursor<T>>& cursors, const Rows<T>& rows, const std::int64_t* chosen,
+           std::size_t count, Wanted wanted) {
+  cursors.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (rows.size(chosen[i]) && wanted(i)) cursors.push_back(cursor(rows, chosen[i], i));
+  }
+}
+
+// w.x over the entries of a row before the column `limit`, w as it is due; moves `count` on.
+template <class Isa, Lazy lazy, class T>
+inline double product(const Model<T>& m, std::size_t now, const Cursor<T>& c,
+                      std::uint64_t base, std::uint64_t limit, std::size_t& count) {
+  if constexpr (lazy == Lazy::none) return Isa::dot(m.weights, c, base, limit, count);
+  count = Isa::below(c.at, c.end, limit);
+  double sums[4] = {};
+  for (std::size_t k = 0; k < count; ++k)
+    sums[k % 4] += c.value[k] * due<lazy>(m, now, c.at[k]);
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
+// The next range's weights are fetched a bit with every row of this one.
+template <class Isa, Lazy lazy, class T>
+void products_by_range(Scratch<T>& s, const Ranges& ranges, const Model<T>& m, double* out) {
+  const std::size_t now = m.now();
+  const char* next = nullptr;
+  const char* stop = nullptr;
+  std::size_t step = 0;
+  by_ranges(
+      s.cursors, ranges,
+      [&](std::uint64_t base) {
+        const std::uint64_t first = std::min<std::uint64_t>(base + ranges.size(), m.features);
+        const std::uint64_t last = std::min<std::uint64_t>(first + ranges.size(), m.features);
+        next = reinterpret_cast<const char*>(m.weights + first);
+        stop = reinterpret_cast<const char*>(m.weights + last);
+        step = ((last - first) * sizeof(T) / s.cursors.size() + kLine) / kLine * kLine;
+      },
+      [&](const Cursor<T>& c, std::uint64_t base, std::uint64_t limit) {
+        for (const char* end = std::min(stop, next + step); next < end; next += kLine)
+          __builtin_prefetch(next, 0, 2);
+        std::size_t count;
+        out[c.row] += product<Isa, lazy>(m, now, c, base, limit, count);
+        return count;
+      },
+      [](std::uint64_t) {});
+}
+
+// Two rows ahead the entries are fetched, one ahead the weights.
+template <class Isa, Lazy lazy, class T>
+void products_by_row(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count,
+                     const Model<T>& m, double* out) {
+  const std::size_t now = m.now();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + 2 < count) fetch_row(rows, chosen[i + 2]);
+    if (i + 1 < count) fetch_weights<0>(rows, chosen[i + 1], m.weights);
+    std::size_t all;
+    out[i] = product<Isa, lazy>(m, now, cursor(rows, chosen[i], i), 0, m.features, all);
+  }
+}
+
+// w.x of the chosen rows, w as it is due, without its scale; `out` is zero before.
+template <class Isa, class T>
+void products(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count,
+              const Model<T>& model, double* out) {
+  Scratch<T>& s = scratch<T>();
+  const Ranges ranges(model.features, count, entries(rows, chosen, count));
+  with_lazy(model, [&](auto lazy) {
+    if (ranges.visit < kShort && model.features <= INT32_MAX)  // see Isa::dot
+      return products_by_row<Isa, decltype(lazy)::value>(rows, chosen, count, model, out);
+    start(s.cursors, rows, chosen, count, [](std::size_t) { return true; });
+    products_by_range<Isa, decltype(lazy)::value>(s, ranges, model, out);
+  });
+}
+
+template <class Isa, bool marking, class T>
+std::size_t combine_ranges(Scratch<T>& s, const Ranges& ranges, const double* slopes,
+                           std::size_t room, std::uint32_t* indices, T* values) {
+  Sums<Isa, T, marking> sums(s.sums, s.marks, ranges.size());
+  std::size_t n = 0;
+  by_ranges(
+      s.cursors, ranges, [](std::uint64_t) {},
+      [&](const Cursor<T>& c, std::uint64_t, std::uint64_t limit) {
+        const std::size_t count = Isa::below(c.at, c.end, limit);
+        sums.add(c.at, c.value, count, static_cast<T>(slopes[c.row]));
+        return count;
+      },
+      [&](std::uint64_t base) { n += sums.drain(base, room - n, indices + n, values + n); });
+  return n;
+}
+
+template <class Isa, class T>
+std::size_t combine_any(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                        std::size_t count, std::size_t features, std::uint32_t* indices,
+                        T* values) {
+  Scratch<T>& s = scratch<T>();
+  start(s.cursors, rows, chosen, count, [&](std::size_t i) { return slopes[i] != 0.0; });
+  const std::size_t nnz = entries(rows, chosen, count);
+  const Ranges ranges(features, s.cursors.size(), nnz);
+  const std::size_t room = std::min(nnz, features);
+  return nnz < features / kDense
+             ? combine_ranges<Isa, true>(s, ranges, slopes, room, indices, values)
+             : combine_ranges<Isa, false>(s, ranges, slopes, room, indices, values);
+}
+
+template <class Isa, class T>
+Total gradient_any(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count,
+                   Loss loss, double share, const Model<T>& model, std::uint32_t* indices,
+                   T* values) {
+  std::vector<double>& slopes = scratch<T>().slopes;
+  slopes.assign(count, 0.0);
+  products<Isa>(rows, chosen, count, model, slopes.data());
+  Total total{0, 0.0, 0.0};
+  for (std::size_t i = 0; i < count; ++i) {
+    const double margin = model.scale() * slopes[i] + model.intercept();
+    const double weight = rows.weight(chosen[i]);
+    const Slope found = slope(loss, rows.labels[chosen[i]], margin);
+    slopes[i] = share * weight * found.derivative;
+    total.slope += slopes[i];
+    total.loss += weight * found.value;
+  }
+  total.nnz =
+      combine_any<Isa>(rows, chosen, slopes.data(), count, model.features, indices, values);
+  return total;
+}
+
+}  // namespace
+}  // namespace sparcml::linear
