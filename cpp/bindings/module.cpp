@@ -21,6 +21,7 @@ void register_onebit(nb::module_& m);
 void register_scatter(nb::module_& m);
 void register_select(nb::module_& m);
 void register_whole(nb::module_& m);
+void register_used(nb::module_& m);
 void register_moments(nb::module_& m);
 void register_natural(nb::module_& m);
 void register_svmlight(nb::module_& m);
@@ -47,6 +48,7 @@ NB_MODULE(_core, m) {
   register_scatter(m);
   register_select(m);
   register_whole(m);
+  register_used(m);
   register_moments(m);
   register_natural(m);
   register_svmlight(m);

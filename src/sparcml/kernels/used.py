@@ -1,0 +1,43 @@
+"""Which numbers are in use, and their places among those: typed entrances to the loops."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+
+UNUSED = 2**32 - 1
+
+Numbers = NDArray[np.uint32]
+
+
+class Used:
+    """A set of numbers below `size`, of one and a half bits each.
+
+    Args:
+        size: One more than the largest number there may be.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._plane = np.zeros(-(-size // 64), np.uint64)
+        self._before = np.zeros(self._plane.size, np.uint32)
+
+    def add(self, numbers: Numbers) -> None:
+        """Put in numbers, in any order and any often; `close` must follow."""
+        _core.used_mark(numbers, self._plane)
+
+    def close(self) -> int:
+        """Count them."""
+        return _core.used_before(self._plane, self._before)
+
+    def numbers(self) -> Numbers:
+        """All that are in, ascending."""
+        bits = np.unpackbits(self._plane.view(np.uint8), bitorder="little")
+        return np.flatnonzero(bits).astype(np.uint32)
+
+    def places(self, numbers: Numbers) -> Numbers:
+        """How many smaller ones are in; UNUSED for numbers that are not in themselves."""
+        out = np.empty(numbers.size, np.uint32)
+        _core.used_renumber(numbers, self._plane, self._before, out)
+        return out
