@@ -12,16 +12,22 @@ template <class T>
 static Model<T> as_model(Out<T> weights, Out<T> velocity, Out<std::uint32_t> last,
                          Out<double> table, In<double> powers, Out<double> numbers,
                          double l1 = 0, double l2 = 0, std::size_t steps = 0) {
-  const std::size_t n = weights.size();
+  const bool adaptive = numbers.size() == 8;
+  require(numbers.size() == 4 || adaptive, "model: numbers must be four, or eight if adaptive");
+  const double damping = adaptive ? numbers.data()[5] : 0.0;
+  if (adaptive) l1 = numbers.data()[6], l2 = numbers.data()[7];  // what is due depends on them
+  require(!adaptive || weights.size() % 2 == 0, "model: adaptive weights come with squares");
+  const std::size_t n = weights.size() / (adaptive ? 2 : 1);
   require(velocity.size() == 0 || velocity.size() == n, "model: velocity must be as weights");
   require(last.size() == 0 || last.size() == n, "model: last must be as weights");
   require(velocity.size() == 0 || (last.size() == n && powers.size() > 1),
           "model: momentum needs last and powers");
-  require(numbers.size() == 4, "model: numbers must be four");
   const double clock = numbers.data()[1];
   require(last.size() == 0 || (clock >= 0 && clock + steps + 1 <= table.size()),
           "model: the table has no room for these steps");
-  require(n == 0 || last.size() == n || l1 == 0, "model: l1 needs last and a table");
+  require(n == 0 || last.size() == n || (l1 == 0 && !(adaptive && l2 != 0)),
+          "model: l1 (adaptive: l2, too) needs last and a table");
+  require(!adaptive || velocity.size() == 0, "model: adaptive steps have no momentum");
   return {weights.data(),
           velocity.size() ? velocity.data() : nullptr,
           last.size() ? last.data() : nullptr,
@@ -30,6 +36,8 @@ static Model<T> as_model(Out<T> weights, Out<T> velocity, Out<std::uint32_t> las
           powers.size(),
           numbers.data(),
           n,
+          adaptive,
+          damping,
           l1,
           l2};
 }

@@ -27,6 +27,7 @@ def plain_sgd(solver, rows):
     X, y, total = dense(rows), rows.labels, rows.total
     penalty, loss = solver.penalty, LOSSES[solver.loss]
     w, m, b, drift = np.zeros(rows.features), np.zeros(rows.features), 0.0, 0.0
+    squares, square = np.full(rows.features, solver.adaptive or 0.0), solver.adaptive
     ones = np.ones(total) if rows.weights is None else rows.weights
     for epoch in range(solver.epochs):
         order = np.arange(total)
@@ -36,8 +37,16 @@ def plain_sgd(solver, rows):
             batch = order[start : start + solver.batch]
             rate = solver.steps.rates(np.array([epoch + start / total]))[0]
             slopes = ones[batch] * loss.derivative(X[batch] @ w + b, y[batch]) / len(batch)
+            gradient = slopes @ X[batch]
+            if square is not None:
+                w, squares = reference.adaptive_step(
+                    w, squares, gradient, rate, penalty.l1, penalty.l2
+                )
+                square += slopes.sum() ** 2
+                b -= rate / np.sqrt(square) * slopes.sum() * solver.intercept
+                continue
             w, m = reference.step(
-                w, m, slopes @ X[batch], rate, penalty.l1, penalty.l2, solver.momentum
+                w, m, gradient, rate, penalty.l1, penalty.l2, solver.momentum
             )
             drift = solver.momentum * drift + slopes.sum()
             b -= rate * drift * solver.intercept

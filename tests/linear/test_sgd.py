@@ -18,6 +18,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "l2": {"penalty": Penalty(l2=3e-2)},
     "elastic": {"penalty": Penalty(l1=2e-3, l2=3e-2)},
     "momentum": {"momentum": 0.9, "penalty": Penalty(l2=3e-2)},
+    "adaptive": {"adaptive": 1e-3},
+    "adaptive l1": {"adaptive": 1e-6, "penalty": Penalty(l1=2e-3)},
+    "adaptive elastic": {"adaptive": 0.5, "penalty": Penalty(l1=2e-3, l2=3e-2)},
 }
 over_kinds = pytest.mark.parametrize("kind", KINDS)
 
@@ -172,6 +175,10 @@ def test_bad_settings():
         SGD(loss="log")
     with pytest.raises(ValueError, match="momentum and an l1 penalty"):
         SGD(momentum=0.9, penalty=Penalty(l1=0.1))
+    with pytest.raises(ValueError, match="momentum and adaptive"):
+        SGD(momentum=0.9, adaptive=1.0)
+    with pytest.raises(ValueError, match="adaptive must be finite and >= 1e-30, got 0"):
+        SGD(adaptive=0)
     with pytest.raises(ValueError, match=r"batch must be >= 1, got 0"):
         SGD(batch=0)
     with pytest.raises(ValueError, match="rate \\* l2 >= 1"):
@@ -188,6 +195,8 @@ def test_bad_rows():
         sparcml.launch(lambda c: SGD().run(c, good), 2)
     with pytest.raises(ValueError, match="state 300"):
         SGD().run(sparcml.world(), problem(features=40), SGD().init(good))
+    with pytest.raises(ValueError, match="another kind of rates"):
+        SGD().run(sparcml.world(), good, SGD(adaptive=1.0).init(good))
 
 
 def test_no_rows_at_all():

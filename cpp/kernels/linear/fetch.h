@@ -1,6 +1,7 @@
 // What will be needed soon, on its way from memory.
 #pragma once
 
+#include "kernels/linear/model.h"
 #include "kernels/linear/rows.h"
 
 namespace sparcml::linear {
@@ -16,10 +17,10 @@ inline void fetch_row(const Rows<T>& rows, std::int64_t row) {
 }
 
 // For reading, or for writing too.
-template <int writing, class T>
-inline void fetch_weights(const Rows<T>& rows, std::int64_t row, const T* weights) {
+template <Lazy lazy, int writing, class T>
+inline void fetch_weights(const Rows<T>& rows, std::int64_t row, const Model<T>& model) {
   for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k)
-    __builtin_prefetch(weights + rows.indices[k], writing);
+    __builtin_prefetch(place<lazy>(model, rows.indices[k]), writing);
 }
 
 }  // namespace sparcml::linear

@@ -74,9 +74,10 @@ void products_by_range(Scratch<T>& s, const Ranges& ranges, const Model<T>& m, d
       [&](std::uint64_t base) {
         const std::uint64_t first = std::min<std::uint64_t>(base + ranges.size(), m.features);
         const std::uint64_t last = std::min<std::uint64_t>(first + ranges.size(), m.features);
-        next = reinterpret_cast<const char*>(m.weights + first);
-        stop = reinterpret_cast<const char*>(m.weights + last);
-        step = ((last - first) * sizeof(T) / s.cursors.size() + kLine) / kLine * kLine;
+        next = reinterpret_cast<const char*>(place<lazy>(m, first));
+        stop = reinterpret_cast<const char*>(place<lazy>(m, last));
+        step =
+            (static_cast<std::size_t>(stop - next) / s.cursors.size() + kLine) / kLine * kLine;
       },
       [&](const Cursor<T>& c, std::uint64_t base, std::uint64_t limit) {
         for (const char* end = std::min(stop, next + step); next < end; next += kLine)
@@ -95,7 +96,7 @@ void products_by_row(const Rows<T>& rows, const std::int64_t* chosen, std::size_
   const std::size_t now = m.now();
   for (std::size_t i = 0; i < count; ++i) {
     if (i + 2 < count) fetch_row(rows, chosen[i + 2]);
-    if (i + 1 < count) fetch_weights<0>(rows, chosen[i + 1], m.weights);
+    if (i + 1 < count) fetch_weights<lazy, 0>(rows, chosen[i + 1], m);
     std::size_t all;
     out[i] = product<Isa, lazy>(m, now, cursor(rows, chosen[i], i), 0, m.features, all);
   }

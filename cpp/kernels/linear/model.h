@@ -8,6 +8,14 @@
 //             v is due |v| - (table[now] - table[last]), not beyond zero;
 //   momentum: table[t] = sum over the steps s after t of rate momentum^(s - t) / scale,
 //             v is due v - velocity table[last].
+//
+// An adaptive step (Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011) has a rate for
+// each coordinate, rate / sqrt(damping + squares), squares the sum of its squared gradients.
+// One factor for all weights does not exist then. Instead a step is
+//   squares += gradient^2, w = flow(w - rate_j gradient, rate_j)
+// where flow(w, t) is where w' = -(l1 sign w + l2 w) leads from w within a time t. Times add
+// up, flow(flow(w, s), t) = flow(w, s + t), so table[t] = sum of rates up to t says what is
+// due. Weights and squares are neighbours in memory: both are needed whenever one is.
 #pragma once
 
 #include <cmath>
@@ -18,34 +26,60 @@
 
 namespace sparcml::linear {
 
-enum class Lazy { none, l1, momentum };
+enum class Lazy { none, l1, momentum, adaptive, adaptive_penalty };
+
+constexpr bool is_adaptive(Lazy lazy) {
+  return lazy == Lazy::adaptive || lazy == Lazy::adaptive_penalty;
+}
 
 template <class T>
 struct Model {
-  T* weights;
+  T* weights;            // if adaptive, each followed by its squares
   T* velocity;           // momentum only
-  std::uint32_t* last;   // the step of the last change; l1 and momentum only
+  std::uint32_t* last;   // the step of the last change; for what is due
   double* table;         // room for one number a step, and one
   const double* powers;  // of momentum, until they no longer matter
   std::size_t window;    // number of powers
-  double* numbers;       // scale, clock, intercept, its velocity
+  double* numbers;       // scale, clock, intercept, its velocity; adaptive: its squares too
   std::size_t features;
+  bool adaptive;
+  double damping;  // adaptive only
   double l1, l2;
 
   double& scale() const { return numbers[0]; }
   double& clock() const { return numbers[1]; }
   double& intercept() const { return numbers[2]; }
   double& drift() const { return numbers[3]; }
+  double& intercept_squares() const { return numbers[4]; }
   std::size_t now() const { return static_cast<std::size_t>(clock()); }
-  Lazy lazy() const { return velocity ? Lazy::momentum : last ? Lazy::l1 : Lazy::none; }
+  Lazy lazy() const {
+    if (adaptive) return last ? Lazy::adaptive_penalty : Lazy::adaptive;
+    return velocity ? Lazy::momentum : last ? Lazy::l1 : Lazy::none;
+  }
 };
 
+// Where a coordinate's weight is.
+template <Lazy lazy, class T>
+inline T* place(const Model<T>& m, std::size_t j) {
+  return m.weights + (is_adaptive(lazy) ? 2 * j : j);
+}
+
 inline double soft(double v, double by) { return v > by ? v - by : v < -by ? v + by : 0.0; }
+
+inline double flow(double w, double time, double l1, double l2) {
+  if (l2 == 0.0) return soft(w, time * l1);
+  const double shrunk = std::expm1(-time * l2);
+  return soft(w * (1.0 + shrunk), -shrunk * (l1 / l2));
+}
 
 // v of a coordinate as if it had been written in every step.
 template <Lazy lazy, class T>
 inline double due(const Model<T>& m, std::size_t now, std::size_t j) {
-  const double v = m.weights[j];
+  const T* const at = place<lazy>(m, j);
+  const double v = at[0];
+  if constexpr (lazy == Lazy::adaptive_penalty)
+    return flow(v, (m.table[now] - m.table[m.last[j]]) / std::sqrt(m.damping + at[1]), m.l1,
+                m.l2);
   if constexpr (lazy == Lazy::l1) return soft(v, m.table[now] - m.table[m.last[j]]);
   if constexpr (lazy == Lazy::momentum)
     return v - static_cast<double>(m.velocity[j]) * m.table[m.last[j]];
@@ -64,25 +98,31 @@ inline void with_lazy(const Model<T>& m, Body body) {
       return body(std::integral_constant<Lazy, Lazy::none>{});
     case Lazy::l1:
       return body(std::integral_constant<Lazy, Lazy::l1>{});
-    default:
+    case Lazy::momentum:
       return body(std::integral_constant<Lazy, Lazy::momentum>{});
+    case Lazy::adaptive:
+      return body(std::integral_constant<Lazy, Lazy::adaptive>{});
+    default:
+      return body(std::integral_constant<Lazy, Lazy::adaptive_penalty>{});
   }
 }
 
 // Write what is due to all coordinates, and begin a new table.
 template <Lazy lazy, class T>
 void settle_all(const Model<T>& m) {
+  constexpr bool listed = lazy != Lazy::none && lazy != Lazy::adaptive;  // by last and table
   const std::size_t now = m.now();
   const double scale = m.scale();
-  for (std::size_t j = 0; j < m.features; ++j) {
-    m.weights[j] = static_cast<T>(scale * due<lazy>(m, now, j));
-    if constexpr (lazy == Lazy::momentum)
-      m.velocity[j] = static_cast<T>(m.velocity[j] * decay(m, now - m.last[j]));
-    if constexpr (lazy != Lazy::none) m.last[j] = 0;
-  }
   m.scale() = 1.0;
   m.clock() = 0.0;
-  if constexpr (lazy != Lazy::none) m.table[0] = 0.0;
+  if (!listed && scale == 1.0) return;
+  for (std::size_t j = 0; j < m.features; ++j) {
+    *place<lazy>(m, j) = static_cast<T>(scale * due<lazy>(m, now, j));
+    if constexpr (lazy == Lazy::momentum)
+      m.velocity[j] = static_cast<T>(m.velocity[j] * decay(m, now - m.last[j]));
+    if constexpr (listed) m.last[j] = 0;
+  }
+  if constexpr (listed) m.table[0] = 0.0;
 }
 
 constexpr double kSmallScale = 1e-6;  // before v, which is w / scale, loses its range
@@ -95,6 +135,13 @@ struct Step {
   std::size_t now;
 
   Step(const Model<T>& model, double given) : m(model), rate(given) {
+    if constexpr (is_adaptive(lazy))
+      begin_adaptive();
+    else
+      begin();
+  }
+
+  void begin() {
     if (!(rate * m.l2 < 1.0))
       throw std::invalid_argument(
           "a step of rate * l2 >= 1 would turn the weights around: lower one of them");
@@ -111,8 +158,27 @@ struct Step {
     }
   }
 
+  void begin_adaptive() {
+    m.clock() += 1.0;
+    now = m.now();
+    factor = rate;
+    if constexpr (lazy == Lazy::adaptive_penalty) m.table[now] = m.table[now - 1] + rate;
+  }
+
   void move(std::size_t j, double gradient) const {
-    if constexpr (lazy == Lazy::l1) {
+    if constexpr (lazy == Lazy::adaptive) {
+      T* const at = place<lazy>(m, j);
+      const T g = static_cast<T>(gradient);
+      at[1] += g * g;
+      at[0] -= static_cast<T>(rate) * g / std::sqrt(static_cast<T>(m.damping) + at[1]);
+    } else if constexpr (lazy == Lazy::adaptive_penalty) {
+      T* const at = place<lazy>(m, j);
+      const double v = due<lazy>(m, now - 1, j);
+      at[1] += static_cast<T>(gradient * gradient);
+      const double own = rate / std::sqrt(m.damping + at[1]);
+      at[0] = static_cast<T>(flow(v - own * gradient, own, m.l1, m.l2));
+      m.last[j] = static_cast<std::uint32_t>(now);
+    } else if constexpr (lazy == Lazy::l1) {
       const double v = due<lazy>(m, now - 1, j) - factor * gradient;
       m.weights[j] = static_cast<T>(soft(v, m.table[now] - m.table[now - 1]));
       m.last[j] = static_cast<std::uint32_t>(now);
@@ -126,6 +192,11 @@ struct Step {
   }
 
   void move_intercept(double gradient) const {
+    if constexpr (is_adaptive(lazy)) {
+      m.intercept_squares() += gradient * gradient;
+      m.intercept() -= rate * gradient / std::sqrt(m.damping + m.intercept_squares());
+      return;
+    }
     m.drift() = decay(m, 1) * m.drift() + gradient;
     m.intercept() -= rate * m.drift();
   }

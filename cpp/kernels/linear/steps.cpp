@@ -54,7 +54,7 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
     const std::size_t count = static_cast<std::size_t>(starts[i + 1] - from);
     if (count == 1) {
       if (from + 2 < end) fetch_row(rows, order[from + 2]);
-      if (from + 1 < end) fetch_weights<1>(rows, order[from + 1], model.weights);
+      if (from + 1 < end) fetch_weights<lazy, 1>(rows, order[from + 1], model);
       sum += step_on<lazy>(rows, order[from], rates[i], loss, intercept, model);
       continue;
     }

@@ -36,12 +36,26 @@ class Weights(NamedTuple):
     The weights are `numbers[0] * weights` where nothing is due, see `reference.linear`.
     """
 
-    weights: Floats
+    weights: Floats  # if adaptive, each followed by the sum of its squared gradients
     velocity: Floats
     last: NDArray[np.uint32]
     table: Doubles
     powers: Doubles
-    numbers: Doubles  # scale, clock, intercept, its velocity
+    numbers: Doubles  # scale, clock, intercept, its velocity; see `adaptive`
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether coordinates have rates of their own.
+
+        Then there are more numbers: the intercept's sum of squared gradients, what is added
+        to all such sums, l1 and l2.
+        """
+        return self.numbers.size > 4
+
+    @property
+    def plain(self) -> Floats:
+        """The weights alone, as they are stored."""
+        return self.weights[::2] if self.adaptive else self.weights
 
 
 class Gradient(NamedTuple):
@@ -61,13 +75,14 @@ def gradient(
     The arrays have room for one entry more, the intercept's.
     """
     entries = int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
-    room = min(entries, model.weights.size) + 1
+    features = model.plain.size
+    room = min(entries, features) + 1
     indices = memory.empty(room, np.uint32)
     values = memory.empty(room, rows.values.dtype)
     nnz, slope, total = _loops.linear_gradient(
         *rows, chosen, loss, share, *model, indices, values
     )
-    indices[nnz], values[nnz] = model.weights.size, slope
+    indices[nnz], values[nnz] = features, slope
     return Gradient(indices[: nnz + 1], values[: nnz + 1], slope, total)
 
 

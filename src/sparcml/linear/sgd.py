@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1 << 18  # rows between two looks at the outside world
 REPORTS = 20  # of a pass, by default
+LEAST = 1e-30  # to be added to sums of squares: above zero in float32, too
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,19 @@ class SGD:
     for all coordinates in every step, though only those in the batch are written (see
     `penalty`). The intercept is stepped along its own gradient and not penalised.
 
+    With `adaptive` (AdaGrad) each coordinate has a rate of its own, smaller the more it has
+    been moved already:
+
+        s = s + g^2, r = rate / sqrt(adaptive + s)
+        w = flow(w - r * g, r)
+
+    where s begins with zero, and flow(w, r) follows the penalty's own pull,
+    w' = -(l1 sign w + l2 w), for a time r: for a small r the same as soft((1 - r * l2) * w,
+    r * l1).
+
+    Reference: Duchi, Hazan, Singer: Adaptive Subgradient Methods for Online Learning and
+    Stochastic Optimization, 2011.
+
     Args:
         loss: logistic, hinge, squared_hinge (labels -1 and 1) or squared.
         penalty: On large weights.
@@ -60,6 +74,10 @@ class SGD:
         epochs: Passes over all rows.
         momentum: How much of the last step goes into the next; not together with l1, for
             then weights that are not in a batch would have to be followed step by step.
+        adaptive: As above; None for the same rate everywhere. With a number that is small
+            against squared gradients, rare features take steps as long as frequent ones;
+            with a large one all rates are about rate / sqrt(adaptive). Not together with
+            momentum.
         intercept: Whether there is one.
         seed: Of the order of rows, anew in each pass; None keeps them as they are.
         communication: "sparse", or "dense": the same with sums of dense vectors by the
@@ -77,6 +95,7 @@ class SGD:
     batch: int = 1
     epochs: int = 5
     momentum: float = 0.0
+    adaptive: float | None = None
     intercept: bool = True
     seed: int | None = 0
     communication: str = "sparse"
@@ -100,15 +119,30 @@ class SGD:
             raise ValueError(
                 "SGD: momentum and an l1 penalty do not go together; set one to 0"
             )
+        if self.adaptive is not None:
+            self._check_adaptive(self.adaptive)
         if self.communication not in COMMUNICATION:
             known = " or ".join(COMMUNICATION)
             raise ValueError(
                 f"SGD: communication must be {known}, got {self.communication!r}"
             )
 
+    def _check_adaptive(self, damping: float) -> None:
+        check_real(self, "adaptive")
+        if not LEAST <= damping < np.inf:
+            raise ValueError(
+                f"SGD: adaptive must be finite and >= {LEAST:g}, got {damping!r}"
+            )
+        if self.momentum:
+            raise ValueError(
+                "SGD: momentum and adaptive rates do not go together; leave one out"
+            )
+
     def init(self, rows: Rows) -> State:
         """The state before the first step: all weights zero, of the values' precision."""
-        state = State.begin(rows.features, rows.values.dtype, self.penalty, self.momentum)
+        state = State.begin(
+            rows.features, rows.values.dtype, self.penalty, self.momentum, self.adaptive
+        )
         if self.method is not None:
             state.method = self.method.init(rows.features + self.intercept)
         return state
@@ -158,11 +192,13 @@ class _Run:
         for each in (rows, held_out):
             if each is not None:
                 check_rows(each, self.loss)
-        if state.model.weights.size != rows.features:
+        features = state.model.plain.size
+        if features != rows.features:
             raise ValueError(
-                f"SGD: the rows have {rows.features} features, the state "
-                f"{state.model.weights.size}"
+                f"SGD: the rows have {rows.features} features, the state {features}"
             )
+        if state.model.adaptive != (solver.adaptive is not None):
+            raise ValueError("SGD: the state is of a solver with another kind of rates")
         check_shares(comm, rows)
         self.csr = opened(rows)
         self.steps = -(-rows.total // solver.batch)

@@ -51,18 +51,27 @@ class State:
 
     @classmethod
     def begin(
-        cls, features: int, dtype: DTypeLike, penalty: Penalty, momentum: float
+        cls,
+        features: int,
+        dtype: DTypeLike,
+        penalty: Penalty,
+        momentum: float = 0.0,
+        adaptive: float | None = None,
     ) -> State:
         """All weights zero."""
-        lazy = features if penalty.l1 or momentum else 0
+        owed = penalty.l1 or momentum or (adaptive is not None and penalty.l2)
+        lazy = features if owed else 0
         count = int(np.log(NEGLIGIBLE) / np.log(momentum)) + 2 if momentum else 0
+        numbers = [1.0, 0.0, 0.0, 0.0]
+        if adaptive is not None:
+            numbers += [0.0, adaptive, penalty.l1, penalty.l2]
         model = loops.Weights(
-            weights=np.zeros(features, dtype),
+            weights=np.zeros(features if adaptive is None else 2 * features, dtype),
             velocity=np.zeros(features if momentum else 0, dtype),
             last=np.zeros(lazy, np.uint32),
             table=np.zeros(1 if lazy else 0),
             powers=momentum ** np.arange(count, dtype=np.float64),
-            numbers=np.array([1.0, 0.0, 0.0, 0.0]),
+            numbers=np.array(numbers),
         )
         return cls(model)
 
@@ -79,11 +88,11 @@ class State:
     @property
     def weights(self) -> NDArray[Any]:
         """The weights without the intercept; in the middle of a pass, a copy."""
-        if self.settled:
-            return self.model.weights
-        copy = loops.Weights._make(array.copy() for array in self.model)
-        loops.settle(copy)
-        return copy.weights
+        model = self.model
+        if not self.settled:
+            model = loops.Weights._make(array.copy() for array in model)
+            loops.settle(model)
+        return model.plain
 
     def open_pass(self, steps: int) -> None:
         """Make room for the steps of a pass; without effect in the middle of one."""

@@ -40,6 +40,25 @@ def step(
     return np.sign(moved) * np.maximum(np.abs(moved) - rate * l1, 0.0), velocity
 
 
+def adaptive_step(
+    weights: Doubles,
+    squares: Doubles,
+    gradient: Doubles,
+    rate: float,
+    l1: float,
+    l2: float,
+) -> tuple[Doubles, Doubles]:
+    """All weights and their sums of squared gradients after a step by AdaGrad."""
+    squares = squares + gradient**2
+    rates = rate / np.sqrt(squares)
+    moved = weights - rates * gradient
+    pulled = l1 * rates
+    if l2:
+        moved = moved * np.exp(-l2 * rates)
+        pulled = l1 / l2 * -np.expm1(-l2 * rates)
+    return np.sign(moved) * np.maximum(np.abs(moved) - pulled, 0.0), squares
+
+
 def misplaced(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
     """The first row with columns out of order or beyond the features; how many if none."""
     for row in range(indptr.size - 1):
