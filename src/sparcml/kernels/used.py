@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from .coding import bitmap_decode
 
 UNUSED = 2**32 - 1
 
@@ -20,6 +21,7 @@ class Used:
     """
 
     def __init__(self, size: int) -> None:
+        self._size, self._count = size, 0
         self._plane = np.zeros(-(-size // 64), np.uint64)
         self._before = np.zeros(self._plane.size, np.uint32)
 
@@ -29,12 +31,12 @@ class Used:
 
     def close(self) -> int:
         """Count them."""
-        return _core.used_before(self._plane, self._before)
+        self._count = _core.used_before(self._plane, self._before)
+        return self._count
 
     def numbers(self) -> Numbers:
         """All that are in, ascending."""
-        bits = np.unpackbits(self._plane.view(np.uint8), bitorder="little")
-        return np.flatnonzero(bits).astype(np.uint32)
+        return bitmap_decode(self._plane.view(np.uint8), self._count, self._size)
 
     def places(self, numbers: Numbers) -> Numbers:
         """How many smaller ones are in; UNUSED for numbers that are not in themselves."""

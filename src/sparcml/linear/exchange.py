@@ -27,12 +27,13 @@ class Exchange:
 
     Attributes:
         comm: The ranks.
-        size: Of the gradients.
+        size: Of the gradients, at first with all columns.
         communication: "sparse", or "dense" for the engine's own sum of dense vectors.
         algorithm: Of sparse sums, as for `allreduce`.
         method: Instead, a method of `sparcml.aggregate`.
         seconds: Spent in sums.
-        dense_bytes: What a rank would have sent with a ring's sum of dense vectors.
+        dense_bytes: What a rank would have sent with a ring's sum of dense vectors, of all
+            columns.
     """
 
     comm: Communicator
@@ -42,7 +43,11 @@ class Exchange:
     method: Method | None = None
     seconds: float = 0.0
     dense_bytes: float = 0.0
+    _full: int = field(init=False)
     _buffer: NDArray[Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self._full = self.size
 
     @property
     def alone(self) -> bool:
@@ -63,7 +68,7 @@ class Exchange:
         else:
             total = self.comm.allreduce(gradient, algorithm=self.algorithm)
         self.seconds += self.comm.now() - start
-        self.dense_bytes += 2 * (ranks - 1) / ranks * self.size * gradient.dtype.itemsize
+        self.dense_bytes += 2 * (ranks - 1) / ranks * self._full * gradient.dtype.itemsize
         return total, state
 
     def _by_method(

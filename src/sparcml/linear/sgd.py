@@ -8,7 +8,7 @@ any number of ranks, with sparse and with dense communication.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ from .progress import Progress
 from .shares import check_shares
 from .state import State
 from .steps import Constant, Steps
+from .used import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +35,14 @@ if TYPE_CHECKING:
     from ..aggregate import Method
     from ..communicator import Communicator
     from .rows import Rows
+    from .used import UsedColumns
 
     Watch = Callable[[Progress, State], None]
 
 AT_ONCE = 1 << 18  # rows between two looks at the outside world
 REPORTS = 20  # of a pass, by default
+WIDE = 1 << 18  # columns whose weights are too many for a cache
+LONG = 8  # steps that make up for a search for the columns in use
 LEAST = 1e-30  # to be added to sums of squares: above zero in float32, too
 
 
@@ -192,23 +196,53 @@ class _Run:
         for each in (rows, held_out):
             if each is not None:
                 check_rows(each, self.loss)
-        features = state.model.plain.size
-        if features != rows.features:
+        if state.features != rows.features:
             raise ValueError(
-                f"SGD: the rows have {rows.features} features, the state {features}"
+                f"SGD: the rows have {rows.features} features, the state {state.features}"
             )
         if state.model.adaptive != (solver.adaptive is not None):
             raise ValueError("SGD: the state is of a solver with another kind of rates")
-        check_shares(comm, rows)
-        self.csr = opened(rows)
+        self.start, self.sent = comm.now(), comm.stats.bytes
         self.steps = -(-rows.total // solver.batch)
         self.every = max(1, every or self.steps // REPORTS) if watch else self.steps + 1
-        size = rows.features + solver.intercept
         self.exchange = Exchange(
-            comm, size, solver.communication, solver.algorithm, solver.method
+            comm,
+            rows.features + solver.intercept,
+            solver.communication,
+            solver.algorithm,
+            solver.method,
         )
-        self.start, self.sent = comm.now(), comm.stats.bytes
+        self._narrow()
+        self.csr = opened(self.rows)
         self.reported = (comm.now(), state.seen, state.pending)
+
+    def _narrow(self) -> None:
+        """Go on with the columns in use alone, if there are many others; collective.
+
+        Whether to look for them must not depend on how far the state has come: a run that
+        goes on from a checkpoint has to take the same steps.
+        """
+        solver, state, rows = self.solver, self.state, self.rows
+        known = check_shares(self.comm, rows, state.knows(rows))
+        wanted = (
+            rows.features >= WIDE
+            and solver.epochs * self.steps >= LONG
+            and solver.communication == "sparse"
+            and solver.method is None
+        )
+        if not (wanted and known):
+            state.widen()
+        if wanted and not known:
+            state.narrow(Search.among(self.comm, rows, state.model))
+        if state.search is not None and state.search.used is not None:
+            self._renumber(state.search.rows, state.search.used)
+
+    def _renumber(self, narrow: Rows, used: UsedColumns) -> None:
+        """Work on the columns in use."""
+        self.rows = replace(narrow, labels=self.rows.labels, weights=self.rows.weights)
+        if self.held_out is not None:
+            self.held_out = used.rows(self.held_out)
+        self.exchange.size = narrow.features + self.solver.intercept
 
     def go(self) -> State:
         state, solver = self.state, self.solver
@@ -313,8 +347,9 @@ class _Run:
 
     def _compare(self, held_out: Rows) -> None:
         """Whether this pass was worth it."""
-        state = self.state
-        found = mean_loss(self.comm, held_out, self.loss, state.weights, state.intercept)
+        state = self.state  # after a pass, so its weights are settled
+        weights = np.ascontiguousarray(state.model.plain)
+        found = mean_loss(self.comm, held_out, self.loss, weights, state.intercept)
         state.held_out.append(found)
         better = found < state.best * (1.0 - self.solver.tolerance)
         state.stale = 0 if better else state.stale + 1

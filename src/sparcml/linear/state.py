@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ..aggregate import State as MethodState
     from .penalty import Penalty
+    from .rows import Rows
+    from .used import Search
 
 SCALE, CLOCK, INTERCEPT, DRIFT = range(4)  # of Weights.numbers
 NEGLIGIBLE = 1e-18  # a share of a gradient that momentum no longer needs to hand on
@@ -36,6 +38,7 @@ class State:
         held_out: The mean loss on held-out rows after each pass.
         pending: Losses and weights of this rank's rows in the present pass.
         method: What a compression method remembers.
+        search: For unused columns; the model has numbers only for those that it found.
     """
 
     model: loops.Weights
@@ -48,6 +51,7 @@ class State:
     held_out: list[float] = field(default_factory=list)
     pending: float = 0.0
     method: MethodState = field(default_factory=dict)
+    search: Search | None = None
 
     @classmethod
     def begin(
@@ -76,6 +80,12 @@ class State:
         return cls(model)
 
     @property
+    def features(self) -> int:
+        """Columns that the model is for."""
+        used = None if self.search is None else self.search.used
+        return self.model.plain.size if used is None else used.features
+
+    @property
     def intercept(self) -> float:
         """The intercept."""
         return float(self.model.numbers[INTERCEPT])
@@ -92,7 +102,25 @@ class State:
         if not self.settled:
             model = loops.Weights._make(array.copy() for array in model)
             loops.settle(model)
-        return model.plain
+        return self._wide(model).plain
+
+    def knows(self, rows: Rows) -> bool:
+        """Whether the unused columns of these rows have been searched for."""
+        return self.search is not None and self.search.was_of(rows)
+
+    def narrow(self, search: Search) -> None:
+        """Have numbers only for the columns in use."""
+        self.search = search
+        if search.used is not None:
+            self.model = search.used.narrow(self.model)
+
+    def widen(self) -> None:
+        """Have numbers for all columns again, and forget the rows that were searched."""
+        self.model, self.search = self._wide(self.model), None
+
+    def _wide(self, model: loops.Weights) -> loops.Weights:
+        used = None if self.search is None else self.search.used
+        return model if used is None else used.widen(model)
 
     def open_pass(self, steps: int) -> None:
         """Make room for the steps of a pass; without effect in the middle of one."""
@@ -107,10 +135,10 @@ class State:
         self.epoch, self.step, self.pending = self.epoch + 1, 0, 0.0
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, for `np.savez`; the arrays are the state's own."""
+        """All of it, for `np.savez`; most arrays are the state's own."""
         counts = [self.epoch, self.step, self.seen, self.stale]
         return {
-            **self.model._asdict(),
+            **self._wide(self.model)._asdict(),
             "counts": np.array(counts, np.int64),
             "measures": np.array([self.best, self.pending]),
             "losses": np.array(self.losses),

@@ -116,6 +116,7 @@ def advance(
         )
     for state, y in zip(states, targets, strict=True):
         one_more(sgd, comm, replace(rows, labels=y), state)
+        state.widen()  # the next rows are others
     return states
 
 

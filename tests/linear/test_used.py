@@ -1,0 +1,135 @@
+"""Columns that no row has change nothing: not the steps, nor what can be kept of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.linear import SGD, Inverse, Penalty, Rows, State
+from sparcml.linear.sgd import WIDE
+
+from .problems import problem
+from .test_sgd import KINDS, close
+
+FEATURES, STRIDE = WIDE + 77, 800
+
+
+def spread(rows):
+    """The same rows with their columns far apart."""
+    return replace(rows, indices=rows.indices * np.uint32(STRIDE) + 5, features=FEATURES)
+
+
+def solver(kind="plain", **settings):
+    chosen = {"steps": Inverse(0.4), "epochs": 2, "batch": 16, **KINDS[kind], **settings}
+    return SGD(**chosen)
+
+
+def on_ranks(sgd, rows, ranks, state=None, **more):
+    def one(comm):
+        return sgd.run(comm, rows.part(comm.rank, comm.size), state, **more)
+
+    return sparcml.launch(one, ranks)[0]
+
+
+def expected(weights):
+    wide = np.zeros(FEATURES)
+    wide[5 : 5 + weights.size * STRIDE : STRIDE] = weights
+    return wide
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_the_same_steps_as_without_unused_columns(kind, ranks):
+    few, many = problem(), spread(problem())
+    state = on_ranks(solver(kind), many, ranks)
+    assert state.search.used.columns.size <= few.features
+    close(state.weights, expected(solver(kind).run(sparcml.world(), few).weights))
+    assert state.features == state.weights.size == FEATURES
+
+
+@pytest.mark.parametrize("kind", ["plain", "momentum", "adaptive elastic"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_kept_state_goes_on_bit_for_bit(kind, ranks):
+    rows, sgd = spread(problem()), solver(kind)
+
+    def interrupted(comm):
+        mine, kept = rows.part(comm.rank, comm.size), []
+
+        def keep(progress, state):
+            if progress.epoch == 1 and progress.step == 3:
+                kept.append({name: a.copy() for name, a in state.arrays().items()})
+
+        whole = sgd.run(comm, mine, watch=keep, every=3)
+        assert kept[0]["weights"].size in (FEATURES, 2 * FEATURES)
+        return whole, sgd.run(comm, mine, State.of(kept[0]))
+
+    for whole, resumed in sparcml.launch(interrupted, ranks):
+        for name, array in whole.arrays().items():
+            np.testing.assert_array_equal(resumed.arrays()[name], array, err_msg=name)
+
+
+def test_one_pass_a_call_is_the_same_as_all_in_one():
+    rows, sgd = spread(problem()), solver("l2", epochs=3)
+
+    def by_passes(comm):
+        mine, state = rows.part(comm.rank, comm.size), None
+        for epochs in (1, 2, 3):
+            state = replace(sgd, epochs=epochs).run(comm, mine, state)
+        return state
+
+    whole = on_ranks(sgd, rows, 2)
+    close(sparcml.launch(by_passes, 2)[0].weights, whole.weights)
+
+
+def test_weights_of_columns_that_other_rows_had_stay_and_shrink():
+    first, then = problem(), problem(seed=1)
+    moved = replace(then, indices=then.indices * np.uint32(STRIDE) + 9, features=FEATURES)
+    sgd, comm = solver("l2"), sparcml.world()
+    state = sgd.run(comm, spread(first))
+    before = state.weights.copy()
+    replace(sgd, epochs=4).run(comm, moved, state)
+    old = before != 0
+    factor = state.weights[old] / before[old]
+    assert 0 < factor.max() < 1
+    np.testing.assert_allclose(factor, factor[0], rtol=1e-9)
+    assert np.count_nonzero(state.weights) > np.count_nonzero(before)
+
+
+def test_held_out_rows_may_have_columns_that_no_other_has():
+    rows = problem(count=200)
+    train, test = spread(rows.take(0, 150)), spread(rows.take(150, 200))
+    train = replace(train, total=150)
+    strange = np.append(test.indices, np.uint32(3))
+    strange = replace(
+        test,
+        indptr=np.append(test.indptr, test.indptr[-1] + 1),
+        indices=strange,
+        values=np.append(test.values, 1.0),
+        labels=np.append(test.labels, 1.0),
+        first=0,
+        total=51,
+    )
+    state = solver(epochs=3).run(sparcml.world(), train, held_out=strange)
+    margins = strange.to_scipy() @ state.weights + state.intercept
+    want = np.log1p(np.exp(-strange.labels * margins)).mean()
+    assert state.held_out[-1] == pytest.approx(want, rel=1e-9)
+
+
+def test_where_all_columns_are_in_use_nothing_is_renumbered():
+    count, each = 8, WIDE // 8
+    indices = np.arange(WIDE, dtype=np.uint32)
+    labels = np.where(np.arange(count) % 2, 1.0, -1.0)
+    rows = Rows(np.arange(count + 1) * each, indices, np.ones(WIDE), labels, WIDE)
+    state = solver(batch=1).run(sparcml.world(), rows)
+    assert state.search.used is None
+    assert state.search.rows is rows
+
+
+def test_dense_communication_is_of_all_columns():
+    rows, told = spread(problem()), []
+    for communication in ("sparse", "dense"):
+        sgd = solver(communication=communication, penalty=Penalty())
+        on_ranks(sgd, rows, 2, watch=lambda progress, _: told.append(progress.dense_bytes))
+    steps, sums = 8, 2 * (2 - 1) / 2 * (FEATURES + 1) * 8
+    assert max(told) == pytest.approx(2 * steps * sums)
