@@ -57,9 +57,9 @@ class UsedColumns:
         """The same rows in new numbers; columns that are not in use are left out."""
         places = self._used.places(rows.indices)
         narrow = replace(rows, indices=places, features=self.columns.size)
-        known = places != UNUSED
-        if known.all():
+        if places.max(initial=0) != UNUSED:
             return narrow
+        known = places != UNUSED
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
         return replace(
             narrow,
@@ -126,5 +126,8 @@ def _each(model: Weights, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Wei
 def _moving(model: Weights) -> NDArray[np.uint32]:
     """Columns whose weight is not zero, or will not stay so."""
     width = 2 if model.adaptive else 1
-    places = np.flatnonzero(model.weights) // width
-    return np.concatenate([places, np.flatnonzero(model.velocity)]).astype(np.uint32)
+    weights, velocity = (
+        np.empty(0, np.uint32) if array.size == 0 else Stream.from_dense(array).indices
+        for array in (model.weights, model.velocity)
+    )
+    return np.concatenate([weights // np.uint32(width), velocity])
