@@ -55,6 +55,16 @@ def test_other_ranks(tmp_path, writers, readers):
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
+@pytest.mark.parametrize("zero_based", [None, False, True])
+@pytest.mark.parametrize("weights", [False, True])
+def test_where_indices_started_is_kept(tmp_path, zero_based, weights):
+    rows = replace(some(weights=weights), zero_based=zero_based)
+    save_rows(tmp_path / "a", rows)
+    back = load_rows(tmp_path / "a")
+    assert back.zero_based is zero_based
+    assert same(back, rows)
+
+
 def test_rows_of_a_part_are_saved_alone(tmp_path):
     part = some().take(2, 5)
     save_rows(tmp_path / "a", replace(part, first=0, total=3))
@@ -93,7 +103,7 @@ def test_what_is_no_such_file(tmp_path, ranks):
     said = sparcml.launch(refusals, ranks)[0]
     assert "no rows that were saved" in said["text"]
     assert "header is damaged" in said["header"]
-    assert "version 7 of the format, not 1" in said["version"]
+    assert "version 7 of the format, not 2" in said["version"]
     assert "bytes, but it should have" in said["short"]
     assert "rows do not follow each other" in said["ends"]
     assert all(f"{bad[name]}" in text for name, text in said.items())

@@ -111,10 +111,12 @@ def test_where_indices_start(tmp_path):
     assert read_svmlight(zero).indices.tolist() == [3] * 9 + [0]
     parts = sparcml.launch(lambda comm: read_svmlight(zero, comm), 4)
     assert parts[0].indices.tolist()[0] == 3  # what the last rank saw holds for all
-    assert {part.features for part in parts} == {4}
+    assert {(part.features, part.zero_based) for part in parts} == {(4, True)}
+    assert read_svmlight(one).zero_based is False
     assert read_svmlight(one).indices.tolist() == [0, 2]
     assert read_svmlight(one, zero_based=True).indices.tolist() == [1, 3]
     assert read_svmlight(one, zero_based=True).features == 4
+    assert read_svmlight(one, zero_based=True).zero_based is True
     assert read_svmlight(one, zero_based=False, features=8).features == 8
     huge = written(tmp_path / "huge", f"1 {2**32 - 1}:1\n")
     assert read_svmlight(huge).indices.tolist() == [2**32 - 2]

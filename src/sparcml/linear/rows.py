@@ -31,6 +31,8 @@ class Rows:
         first: The number of the first row here, counted over all ranks.
         total: Rows of all ranks together; by default these are all.
         weights: float64, one a row, or None for ones.
+        zero_based: Whether indices start at 0 in the text that the rows are from; None if
+            they are from no text. Here they always do.
     """
 
     indptr: NDArray[np.int64]
@@ -41,6 +43,7 @@ class Rows:
     first: int = 0
     total: int = ALL
     weights: NDArray[np.float64] | None = None
+    zero_based: bool | None = None
 
     def __post_init__(self) -> None:
         count = self.labels.size

@@ -2,8 +2,9 @@
 
 Little-endian: a header of 96 bytes, then indptr (int64), labels and weights (float64),
 indices (uint32) and values (float32 or float64), each starting at a multiple of 64 bytes. The
-header: magic, version, bytes of a value, whether there are weights, rows, entries, features, a
-fingerprint of what the rows were made of (32 bytes), zeros, and the CRC-32 of all before it.
+header: magic, version, bytes of a value, flags (1: there are weights; 2: indices started at 0 in
+the text; 4: at 1), rows, entries, features, a fingerprint of what the rows were made of (32
+bytes), zeros, and the CRC-32 of all before it.
 """
 
 from __future__ import annotations
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
     from ...communicator import Communicator
 
 MAGIC = b"SPARROWS"
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<8sIHHQQQ32s20x")  # and its checksum
 CHECKSUM = struct.Struct("<I")
 ALIGNED = 64
 NO_MARK = bytes(32)
+WEIGHTED = 1
+ZERO_BASED, ONE_BASED = 2, 4  # where indices started
+BASES = {None: 0, True: ZERO_BASED, False: ONE_BASED}
 
 
 @dataclass(frozen=True)
@@ -41,18 +45,24 @@ class Layout:
     """What is where."""
 
     value_bytes: int
-    weighted: bool
+    flags: int
     rows: int
     entries: int
     features: int
     mark: bytes
+
+    @property
+    def zero_based(self) -> bool | None:
+        """As `Rows` has it."""
+        known = self.flags & (ZERO_BASED | ONE_BASED)
+        return known == ZERO_BASED if known else None
 
     def sections(self) -> dict[str, tuple[int, int, np.dtype[Any]]]:
         """(offset, items, dtype) of each array, and of the end."""
         sizes = (
             ("indptr", self.rows + 1, np.dtype("<i8")),
             ("labels", self.rows, np.dtype("<f8")),
-            ("weights", self.rows if self.weighted else 0, np.dtype("<f8")),
+            ("weights", self.rows if self.flags & WEIGHTED else 0, np.dtype("<f8")),
             ("indices", self.entries, np.dtype("<u4")),
             ("values", self.entries, np.dtype(f"<f{self.value_bytes}")),
             ("end", 0, np.dtype("u1")),
@@ -71,9 +81,9 @@ class Layout:
 
     def header(self) -> bytes:
         """The first bytes of the file."""
-        flags = (self.value_bytes, int(self.weighted))
+        kind = (self.value_bytes, self.flags)
         sizes = (self.rows, self.entries, self.features)
-        head = HEADER.pack(MAGIC, VERSION, *flags, *sizes, self.mark)
+        head = HEADER.pack(MAGIC, VERSION, *kind, *sizes, self.mark)
         return head + CHECKSUM.pack(zlib.crc32(head))
 
 
@@ -100,7 +110,7 @@ def save_rows(
     before = int(told[:rank, 0].sum())
     layout = Layout(
         rows.values.itemsize,
-        rows.weights is not None,
+        (rows.weights is not None) * WEIGHTED | BASES[rows.zero_based],
         rows.total,
         int(told[:, 0].sum()),
         rows.features,
@@ -182,7 +192,8 @@ def _mapped(path: Path, mark: bytes | None) -> Rows:
         found["values"],
         found["labels"],
         layout.features,
-        weights=found["weights"] if layout.weighted else None,
+        weights=found["weights"] if layout.flags & WEIGHTED else None,
+        zero_based=layout.zero_based,
     )
 
 
@@ -196,5 +207,4 @@ def _layout(path: Path) -> Layout:
         raise DataError(f"{path}: version {version} of the format, not {VERSION}")
     if zlib.crc32(head[: HEADER.size]) != CHECKSUM.unpack_from(head, HEADER.size)[0]:
         raise DataError(f"{path}: its header is damaged; write it anew")
-    value_bytes, weighted, rows, entries, features = numbers
-    return Layout(value_bytes, bool(weighted), rows, entries, features, mark)
+    return Layout(*numbers, mark)

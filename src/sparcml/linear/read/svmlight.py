@@ -45,7 +45,8 @@ def read_svmlight(
         places: Paths of files and directories.
         comm: The ranks that share the rows; by default this one reads them all.
         features: Columns; by default as many as the largest index asks for.
-        zero_based: Whether indices start at 0; auto: they do if one of them is 0.
+        zero_based: Whether indices start at 0; auto: they do if one of them is 0. The rows
+            have what was found as their `zero_based`.
         dtype: Of the values: float32 or float64.
         cache: Keep the rows in a binary file, beside the text or in the user's cache, which
             later calls map instead of reading the text, until that changes.
@@ -91,7 +92,9 @@ def _read(
     if features is None:
         features = int(seen[:, 2].max()) + bool(zero_based)
     first, total = int(counts[: comm.rank].sum()) if comm else 0, int(counts.sum())
-    return Rows(indptr, indices, values, labels, features, first, total)
+    return Rows(
+        indptr, indices, values, labels, features, first, total, zero_based=zero_based
+    )
 
 
 def _check(features: int | None, zero_based: bool | str, cache: str | None) -> None:
