@@ -87,6 +87,22 @@ def test_a_kept_state_goes_on_bit_for_bit(ranks):
             np.testing.assert_array_equal(resumed.arrays()[name], array, err_msg=name)
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_nothing_is_done_where_it_stands_still(ranks):
+    rows = problem()
+    scd = SCD(penalty=Penalty(l2=0.1), tolerance=1e-3)
+
+    def again(comm):
+        mine = rows.part(comm.rank, comm.size)
+        state = scd.run(comm, mine)
+        kept = {name: array.copy() for name, array in state.arrays().items()}
+        more = replace(scd, tolerance=1e-6).run(comm, mine, Descended.of(kept)).epoch
+        return state.epoch, scd.run(comm, mine, state).epoch, more
+
+    for first, second, more in sparcml.launch(again, ranks):
+        assert first == second < min(more, 1000)
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_columns_are_the_matrix(ranks, monkeypatch):
     rows = replace(problem(count=50, features=17), weights=np.arange(50.0))

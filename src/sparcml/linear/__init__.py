@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError as DataError
 from .bundled import spam as spam
+from .descended import Descended as Descended
 from .generate import url_like as url_like
 from .generate import webspam_like as webspam_like
 from .hashing import Hashing as Hashing
@@ -16,7 +17,6 @@ from .read import read_svmlight as read_svmlight
 from .read import save_rows as save_rows
 from .rows import Rows as Rows
 from .scd import SCD as SCD
-from .scd import Descended as Descended
 from .sgd import SGD as SGD
 from .state import State as State
 from .steps import Constant as Constant

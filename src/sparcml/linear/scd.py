@@ -12,7 +12,7 @@ Reference: Wright: Coordinate Descent Algorithms, Mathematical Programming 151, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,79 +20,20 @@ from .. import kernels
 from ..checks import check_real, check_whole
 from ..kernels import linear as loops
 from ..stream import Stream
-from .columns import share_columns
+from .columns import Share, share_columns
+from .descended import Descended
 from .evaluate import check_rows
 from .losses import loss_of
 from .penalty import Penalty
 from .shares import check_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from ..communicator import Communicator
     from .rows import Rows
-
-    Doubles = NDArray[np.float64]
-
-
-@dataclass(eq=False)
-class Descended:
-    """Where a descent stands, on one rank.
-
-    Attributes:
-        coordinates: The weights of this rank's columns.
-        trust: How far each may go in its next step.
-        margins: w.x + b of all rows.
-        bias: The intercept, and how far it may go.
-        objectives: Before the first pass, and after each.
-    """
-
-    coordinates: Doubles
-    trust: Doubles
-    margins: Doubles
-    bias: Doubles
-    objectives: list[float] = field(default_factory=list)
-
-    @property
-    def intercept(self) -> float:
-        """The intercept."""
-        return float(self.bias[0])
-
-    @property
-    def epoch(self) -> int:
-        """Passes over all coordinates that are complete."""
-        return max(len(self.objectives) - 1, 0)
-
-    def weights(self, comm: Communicator, features: int) -> Doubles:
-        """All weights, on all ranks; a collective call."""
-        kept = np.flatnonzero(self.coordinates)
-        own = (kept * comm.size + comm.rank).astype(np.uint32)
-        mine = Stream.trusted(features, own, self.coordinates[kept])
-        whole = np.zeros(features)
-        for part in comm.allgather(mine):
-            whole[part.indices] = part.values
-        return whole
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, for `np.savez`; the arrays are its own."""
-        return {
-            "coordinates": self.coordinates,
-            "trust": self.trust,
-            "margins": self.margins,
-            "bias": self.bias,
-            "objectives": np.array(self.objectives),
-        }
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Descended:
-        """From what `arrays` gave."""
-        names = ("coordinates", "trust", "margins", "bias")
-        if missing := {*names, "objectives"} - arrays.keys():
-            raise ValueError(f"Descended.of: these arrays lack {', '.join(missing)}")
-        kept = {name: arrays[name].copy() for name in names}
-        return cls(**kept, objectives=arrays["objectives"].tolist())
 
 
 @dataclass(frozen=True)
@@ -140,6 +81,7 @@ class SCD:
         state: Descended | None = None,
         *,
         watch: Callable[[Descended], None] | None = None,
+        share: Share | None = None,
     ) -> Descended:
         """Go on until the objective stands still, or all passes are made; a collective call.
 
@@ -148,21 +90,34 @@ class SCD:
             rows: This rank's; all ranks' together are rows 0 to total.
             state: Where to go on, of the same number of ranks; it is changed.
             watch: Called after each pass, on all ranks.
+            share: Of `share_columns` for these rows; with other labels, for many classes.
         """
-        return _Run(self, comm, rows, state).go(watch)
+        return _Run(self, comm, rows, state, share).go(watch)
+
+    def stands(self, state: Descended) -> bool:
+        """Whether the last pass has brought so little that there is no need for another."""
+        if not state.epoch:
+            return False
+        before, after = state.objectives[-2:]
+        return before - after <= self.tolerance * abs(after)
 
 
 class _Run:
     """One call of `SCD.run`, with what is the same in all its rounds."""
 
     def __init__(
-        self, solver: SCD, comm: Communicator, rows: Rows, state: Descended | None
+        self,
+        solver: SCD,
+        comm: Communicator,
+        rows: Rows,
+        state: Descended | None,
+        share: Share | None,
     ) -> None:
         self.solver, self.comm = solver, comm
         self.loss = loss_of(solver.loss)
         check_rows(rows, self.loss)
         check_shares(comm, rows)
-        share = share_columns(comm, rows)
+        share = share or share_columns(comm, rows)
         self.columns = share.columns
         self.about = loops.Descent(
             share.labels,
@@ -194,15 +149,12 @@ class _Run:
         state, solver = self.state, self.solver
         if not state.objectives:
             state.objectives.append(self._objective())
-        while state.epoch < solver.epochs:
+        while state.epoch < solver.epochs and not solver.stands(state):
             key = [solver.seed, state.epoch, self.comm.rank]
             self._pass(np.random.default_rng(key).permutation(self.used))
             state.objectives.append(self._objective())
             if watch is not None:
                 watch(state)
-            before, after = state.objectives[-2:]
-            if before - after <= solver.tolerance * abs(after):
-                break
         return state
 
     def _pass(self, order: NDArray[np.int64]) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...communicator import Communicator
+    from ..columns import Share
     from ..penalty import Penalty
     from ..rows import Rows
     from ..scd import SCD
@@ -39,13 +40,12 @@ class Solution:
     settled: bool
 
 
-def descend(solver: SCD, comm: Communicator, rows: Rows) -> Solution:
-    """By coordinate descent."""
-    state = solver.run(comm, rows)
+def descend(solver: SCD, comm: Communicator, rows: Rows, share: Share) -> Solution:
+    """By coordinate descent, in columns that were shared with any labels."""
+    labels = np.concatenate(comm.allgather(rows.labels))
+    state = solver.run(comm, rows, share=replace(share, labels=labels))
     weights = state.weights(comm, rows.features)
-    before, after = state.objectives[-2:]
-    settled = before - after <= solver.tolerance * abs(after)
-    return Solution(weights, state.intercept, state.epoch, settled)
+    return Solution(weights, state.intercept, state.epoch, solver.stands(state))
 
 
 def step(

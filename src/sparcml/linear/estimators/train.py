@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
+from ..columns import share_columns
 from ..scd import SCD
 from ..sgd import SGD
 from ..state import INTERCEPT
@@ -67,7 +68,8 @@ def _descended(
         seed=seed,
         tolerance=model.tol,
     )
-    return [descend(scd, comm, replace(rows, labels=y)) for y in targets]
+    share = share_columns(comm, rows)
+    return [descend(scd, comm, replace(rows, labels=y), share) for y in targets]
 
 
 def _stepped(
