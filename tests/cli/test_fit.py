@@ -6,53 +6,23 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import sparcml
 from sparcml.cli.launcher import find_mpiexec
-from sparcml.cli.training.bar import Bar
 from sparcml.cli.training.methods import parse_method
-from sparcml.cli.training.settings import Settings
-from sparcml.cli.training.train import train
 from sparcml.errors import DataError
 from sparcml.linear import SGD, Constant, Penalty, Rows, write_svmlight
 from sparcml.linear.model import Model
 
 from ..linear.problems import problem
+from .fitting import settings, trained
 from .inside import called
 from .ranks import needs_mpi4py, needs_mpiexec
 
 FIT = [sys.executable, "-m", "sparcml", "fit"]
-USUAL = {
-    "loss": "logistic",
-    "solver": "sgd",
-    "batch": 16,
-    "epochs": 3,
-    "rate": 0.5,
-    "steps": "constant",
-    "decay": 1.0,
-    "warm_up": 0.0,
-    "momentum": 0.0,
-    "block": 100,
-    "l1": 0.0,
-    "l2": 0.0,
-    "intercept": True,
-    "seed": 3,
-    "communication": "sparse",
-    "algorithm": "auto",
-    "compress": None,
-    "held_out": 0.0,
-    "patience": 3,
-    "tolerance": None,
-    "features": 300,
-    "zero_based": None,
-    "cache": False,
-    "checkpoint": None,
-    "resume": False,
-}
 
 
 @pytest.fixture
@@ -60,18 +30,6 @@ def text(tmp_path) -> Path:
     """120 rows of 300 features."""
     write_svmlight(tmp_path / "train.svm", problem(dtype=np.float32))
     return tmp_path / "train.svm"
-
-
-def settings(text, **changes):
-    return Settings(
-        **{**USUAL, "files": (text,), "out": text.with_name("model"), **changes}
-    )
-
-
-def trained(wanted, ranks=3):
-    """The bytes of the model, and what each rank found."""
-    found = sparcml.launch(lambda comm: train(comm, wanted, Bar(False, False)), ranks)
-    return wanted.out.read_bytes(), found
 
 
 @pytest.mark.parametrize("options", [(), ("--communication", "dense"), ("--batch", "7")])
@@ -88,8 +46,8 @@ def test_the_model_is_what_the_solver_finds(text, options, monkeypatch, capfd):
     with sparcml.world() as comm:
         state = solver.run(comm, rows)
     model = Model.load("m")
-    np.testing.assert_array_equal(model.weights, state.weights)
-    assert model.intercept == state.intercept
+    np.testing.assert_array_equal(model.weights, state.weights[None])
+    assert model.intercepts.tolist() == [state.intercept]
     assert (model.classes, model.zero_based, model.loss) == ((-1, 1), False, "logistic")
     assert f"{state.losses[1]:.6f}" in out
     assert "120 x 300" in out
@@ -111,102 +69,6 @@ def test_any_number_of_ranks_and_either_communication(text, loss):
             )
 
 
-RESUMED: dict[str, dict[str, Any]] = {
-    "sgd": {},
-    "l1, held out": {"l1": 0.003, "held_out": 0.2, "steps": "inverse"},
-    "momentum, l2": {"momentum": 0.9, "l2": 0.01, "warm_up": 1.0, "steps": "exponential"},
-    "topk, 4 bits": {"compress": "topk:0.05,qsgd:4"},
-    "dense": {"communication": "dense"},
-    "scd": {"solver": "scd", "rate": None, "held_out": 0.2, "l2": 0.01},
-}
-
-
-@pytest.mark.parametrize("how", RESUMED)
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_a_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
-    wanted = settings(text, **RESUMED[how])
-    whole, results = trained(wanted, ranks)
-    place = tmp_path / "kept"
-    trained(replace(wanted, epochs=2, checkpoint=place), ranks)
-    assert [p.name for p in place.iterdir()] == ["pass-00002"]
-    wanted.out.unlink()
-    on = replace(wanted, checkpoint=place, resume=True)
-    again, resumed = trained(on, ranks)
-    assert again == whole
-    assert len(resumed[0].history.passes) == 3
-    for then, now in zip(results[0].history.passes, resumed[0].history.passes, strict=True):
-        assert then.loss == now.loss
-    assert trained(on, ranks)[0] == whole  # nothing is left to do
-
-
-def test_descent_that_stands_still_stays_so(text, tmp_path):
-    wanted = settings(text, solver="scd", rate=None, l2=0.1, epochs=None, tolerance=1e-3)
-    whole, (found,) = trained(replace(wanted, checkpoint=tmp_path / "kept"), 1)
-    assert found.stopped == "the objective stands still"
-    on = replace(wanted, checkpoint=tmp_path / "kept", resume=True)
-    assert trained(on, 1)[0] == whole
-
-
-def test_passes_that_do_not_help_are_the_last(text):
-    wanted = settings(text, held_out=0.5, epochs=50, rate=30.0, batch=1, patience=2)
-    _, found = trained(wanted, 2)
-    history = found[0].history.passes
-    best = int(np.argmin([each.held_out for each in history]))
-    assert len(history) < 50
-    assert len(history) >= best + 2
-    assert "2 passes" in found[1].stopped
-
-
-def test_a_checkpoint_wants_the_same_settings_and_data(text, tmp_path):
-    place = tmp_path / "kept"
-    wanted = settings(text, checkpoint=place, epochs=1)
-    trained(wanted, 2)
-    with pytest.raises(
-        DataError, match="there is a checkpoint already: go on with --resume"
-    ):
-        trained(wanted, 2)
-    on = replace(wanted, resume=True, epochs=2)
-    with pytest.raises(DataError, match="made with batch 16, which is now 8"):
-        trained(replace(on, batch=8), 2)
-    with pytest.raises(DataError, match="of 2 ranks; these are 3"):
-        trained(on, 3)
-    write_svmlight(text, problem(count=60, dtype=np.float32))
-    with pytest.raises(DataError, match="made with rows 120, which is now 60"):
-        trained(on, 2)
-
-
-KILLED = """
-import os, signal, sys
-from sparcml.cli import main
-fsync, left = os.fsync, [3]  # a file and a folder of the first, a file of the second
-def fatal(handle):
-    left[0] -= 1
-    if not left[0]:
-        os.kill(os.getpid(), signal.SIGKILL)
-    fsync(handle)
-os.fsync = fatal
-main()
-"""
-
-
-def test_killed_in_the_middle_of_a_checkpoint(text, tmp_path):
-    place = tmp_path / "kept"
-    common = ["--out", "m", "--rate", "0.5", "--epochs", "3", "--checkpoint", "kept"]
-    common += ["--features", "300"]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, "fit", "train.svm", *common],
-        cwd=tmp_path,
-        capture_output=True,
-    )
-    assert done.returncode == -9
-    assert not (tmp_path / "m").exists()
-    assert {p.name for p in place.iterdir()} == {"pass-00001", ".unfinished-pass-00002"}
-    wanted = settings(text, batch=32, seed=0)
-    again, _ = trained(replace(wanted, checkpoint=place, resume=True), 1)
-    assert again == trained(wanted, 1)[0]
-    assert [p.name for p in place.iterdir()] == ["pass-00003"]
-
-
 # What is wrong with the text or the options, and what is said about it.
 LINES = "1 1:1 2:1\n-1 2:1\n1 3:1\n"
 MISTAKES = {
@@ -214,7 +76,7 @@ MISTAKES = {
     "order": ("1 1:1\n-1 2:1 1:1\n", (), "train.svm, line 2, column "),
     "empty": ("", (), "train.svm: no rows in there"),
     "one class": ("1 1:1\n1 2:1\n", (), "labels of one class (1)"),
-    "three classes": ("1 1:1\n2 2:1\n3 1:1\n", (), "more than two classes (1, 2, 3)"),
+    "numbers": ("1 1:1\n2.5 2:1\n3 1:1\n", (), "no whole numbers (1, 2.5, 3)"),
     "beyond": (LINES, ("--features", "2"), "train.svm, line 3, column "),
     "nan": ("1 1:nan\n-1 2:1\n", (), "train.svm, line 1, column "),
     "nothing held out": (LINES, ("--held-out", "0.01"), "0 to hold out"),
@@ -255,6 +117,10 @@ REFUSED = {
     "method": (("--compress", "zip"), "compress must be topk:SHARE, "),
     "bits": (("--compress", "qsgd:many"), "qsgd takes a number"),
     "resume": (("--resume",), "--checkpoint DIR"),
+    "within": (("--checkpoint-every", "5"), "needs --checkpoint DIR, got 5"),
+    "classes": (("--class-weight", "1"), "class-weight must be balanced or LABEL:WEIGHT"),
+    "no classes": (("--class-weight", "1:2", "--loss", "squared"), "no classes to weigh"),
+    "no weights": (("--weights", "none"), "no file at 'none'"),
     "ranks": (("-n", "0"), "ranks must be at least 1, got 0"),
     "network": (("-n", "2", "--network", "fast"), "fast"),
     "alone": (("--network", "1gbit"), "one rank has no network"),

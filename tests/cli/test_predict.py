@@ -15,12 +15,16 @@ LABELS = [7, 3, 3, 3]
 WEIGHTS = np.array([1.0, -1.5, 0.25], np.float32)
 
 
+def model(intercept, loss, classes=None, **more):
+    return Model(WEIGHTS[None], np.array([intercept]), loss, classes, **more)
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     write_svmlight("data.svm", Rows.of(X, LABELS))
-    Model(WEIGHTS, -0.5, "logistic", (3.0, 7.0)).save("m")
+    model(-0.5, "logistic", (3.0, 7.0)).save("m")
     return tmp_path
 
 
@@ -53,8 +57,31 @@ def test_labels_it_does_not_know(folder, monkeypatch, capfd):
     )
 
 
+def test_many_classes(folder, monkeypatch, capfd):
+    """Labels as in the text; margins and chances of all, in the order of the labels."""
+    weights = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 1]], np.float32)
+    Model(weights, np.array([0.5, 0.0, 0.0]), "logistic", (3.0, 5.5, 7.0)).save("m")
+    expected = {
+        "labels": [[3.0], [7.0], [5.5], [3.0]],
+        "margins": (X @ weights.T + [0.5, 0, 0]).tolist(),
+    }
+    for what, rows in expected.items():
+        arguments = ("predict", "m", "data.svm", "--what", what)
+        code, out, err = called(monkeypatch, capfd, *arguments)
+        assert code == 0
+        assert [[float(x) for x in line.split()] for line in out.splitlines()] == rows
+        assert err.startswith("4 rows, 25.00% right, mean logistic loss ")
+        assert err.endswith(" a class (of 3)\n")
+    _, out, _ = called(
+        monkeypatch, capfd, "predict", "m", "data.svm", "--what", "probabilities"
+    )
+    chances = np.array([[float(x) for x in line.split()] for line in out.splitlines()])
+    single = 1 / (1 + np.exp(-np.array(expected["margins"])))
+    np.testing.assert_allclose(chances, single / single.sum(1, keepdims=True), rtol=1e-6)
+
+
 def test_numbers(folder, monkeypatch, capfd):
-    Model(WEIGHTS, 0.0, "squared").save("m")
+    model(0.0, "squared").save("m")
     code, out, err = called(monkeypatch, capfd, "predict", "m", "data.svm")
     assert (code, out) == (0, "2\n0.25\n-1.5\n0\n")
     mean = np.mean((X @ WEIGHTS - LABELS) ** 2 / 2)
@@ -64,9 +91,9 @@ def test_numbers(folder, monkeypatch, capfd):
 def test_indices_start_where_they_did(folder, monkeypatch, capfd):
     """Without a 0 among them, nothing in the text tells."""
     (folder / "data.svm").write_text("3 2:4\n")
-    Model(WEIGHTS, 0.0, "squared", zero_based=True).save("m")
+    model(0.0, "squared", zero_based=True).save("m")
     assert called(monkeypatch, capfd, "predict", "m", "data.svm")[1] == "1\n"
-    Model(WEIGHTS, 0.0, "squared", zero_based=False).save("m")
+    model(0.0, "squared", zero_based=False).save("m")
     assert called(monkeypatch, capfd, "predict", "m", "data.svm")[1] == "-6\n"
 
 
@@ -83,11 +110,11 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_one_line(folder, mistake, monkeypatch, capfd):
-    model, text, code, message = MISTAKES[mistake]
-    if isinstance(model, int):
-        Model(np.ones(model), 0.0, "hinge", (0.0, 1.0)).save("m")
+    known, text, code, message = MISTAKES[mistake]
+    if isinstance(known, int):
+        Model(np.ones((1, known)), np.zeros(1), "hinge", (0.0, 1.0)).save("m")
     else:
-        (folder / "m").write_text(model)
+        (folder / "m").write_text(known)
     (folder / "data.svm").unlink()
     if text is not None:
         (folder / "data.svm").write_text(text)

@@ -23,6 +23,7 @@ from sparcml.linear import (
     LOSSES,
     Constant,
     DataError,
+    Exponential,
     Lasso,
     LinearSVC,
     LogisticRegression,
@@ -178,6 +179,24 @@ def test_passes_one_by_one_are_a_fit():
     parts.partial_fit(X, y)
     np.testing.assert_allclose(resumed.coef_, parts.coef_, rtol=1e-12)
     assert resumed.n_iter_ == parts.n_iter_ == 5
+
+
+def test_early_stopping_keeps_the_best_model():
+    """Rates grow until each pass is worse than the one before."""
+    X, y = CLASSES["breast cancer"]
+    settings: dict[str, Any] = {
+        "early_stopping": True,
+        "C": np.inf,
+        "steps": Exponential(0.02, 20.0),
+        "random_state": 1,
+    }
+    found = LogisticRegression(n_iter_no_change=3, max_iter=9, **settings).fit(X, y)
+    best = found.n_iter_ - 3
+    assert 0 < best < 6
+    with pytest.warns(ConvergenceWarning):
+        short = LogisticRegression(n_iter_no_change=3, max_iter=best, **settings).fit(X, y)
+    np.testing.assert_array_equal(found.coef_, short.coef_)
+    np.testing.assert_array_equal(found.intercept_, short.intercept_)
 
 
 def test_sparse_weights_predict_the_same():

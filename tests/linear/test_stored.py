@@ -11,9 +11,9 @@ import pytest
 import sparcml
 from sparcml.linear import DataError, Rows
 from sparcml.linear.checkpoint import Checkpoint
+from sparcml.linear.classes import against, numbered
 from sparcml.linear.divide import divide
 from sparcml.linear.model import FORMAT, VERSION, Model
-from sparcml.linear.signs import signs
 from sparcml.linear.stored import store
 
 from .problems import dense, problem
@@ -30,21 +30,24 @@ def at_most(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def some(features=1000, used=5, dtype=np.float32):
-    weights = np.zeros(features, dtype)
-    weights[:used] = np.arange(1, used + 1) / 3
-    return Model(weights, 0.1, "logistic", (3.0, 7.0), True, {"passes": 2})
+def some(features=1000, used=5, dtype=np.float32, classes=(3.0, 7.0)):
+    weights = np.zeros((1 if len(classes) == 2 else len(classes), features), dtype)
+    weights[-1, :used] = np.arange(1, used + 1) / 3
+    intercepts = np.linspace(0.1, 0.3, len(weights))
+    return Model(weights, intercepts, "logistic", classes, True, {"passes": 2})
 
 
 @pytest.mark.parametrize("used", [5, 900])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_model_comes_back_to_the_bit(tmp_path, used, dtype):
-    model = some(used=used, dtype=dtype)
+@pytest.mark.parametrize("classes", [(3.0, 7.0), (-1.0, 0.5, 9.0)])
+def test_a_model_comes_back_to_the_bit(tmp_path, used, dtype, classes):
+    model = some(used=used, dtype=dtype, classes=classes)
     model.save(tmp_path / "m")
     found = Model.load(tmp_path / "m")
     assert found.weights.dtype == dtype
     np.testing.assert_array_equal(found.weights, model.weights)
-    kept = ("intercept", "loss", "classes", "zero_based", "about")
+    np.testing.assert_array_equal(found.intercepts, model.intercepts)
+    kept = ("loss", "classes", "zero_based", "about")
     assert [getattr(found, k) for k in kept] == [getattr(model, k) for k in kept]
     found.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
@@ -52,15 +55,29 @@ def test_a_model_comes_back_to_the_bit(tmp_path, used, dtype):
 
 def test_what_it_predicts():
     rows = Rows.of(np.array([[3.0, 0.0], [0.0, -1.0], [0.0, 0.0]]))
-    model = Model(np.array([1.0, 2.0]), 0.5, "logistic", (0.0, 4.0))
+    model = Model(np.array([[1.0, 2.0]]), np.array([0.5]), "logistic", (0.0, 4.0))
     margins = model.margins(rows)
-    assert margins.tolist() == [3.5, -1.5, 0.5]
+    assert margins.tolist() == [[3.5], [-1.5], [0.5]]
     assert model.labels(margins).tolist() == [4, 0, 4]
-    np.testing.assert_allclose(model.probabilities(margins), 1 / (1 + np.exp(-margins)))
+    second = 1 / (1 + np.exp(-margins))
+    chances = np.hstack([1 - second, second])
+    np.testing.assert_allclose(model.probabilities(margins), chances)
+    assert model.probabilities(np.array([[-1e5]])).tolist() == [[1, 0]]
     with pytest.raises(DataError, match="have 2 features, the model 3"):
-        Model(np.zeros(3), 0.0, "hinge").margins(rows)
+        Model(np.zeros((1, 3)), np.zeros(1), "hinge").margins(rows)
     with pytest.raises(ValueError, match="no probabilities"):
-        Model(np.zeros(2), 0.0, "hinge").probabilities(margins)
+        Model(np.zeros((1, 2)), np.zeros(1), "hinge").probabilities(margins)
+
+
+def test_weights_intercepts_and_classes_fit():
+    for weights, intercepts, classes in (
+        (np.zeros(3), np.zeros(1), None),
+        (np.zeros((1, 3)), np.zeros(2), None),
+        (np.zeros((2, 3)), np.zeros(2), (1.0, 2.0)),
+        (np.zeros((1, 3)), np.zeros(1), (1.0,)),
+    ):
+        with pytest.raises(ValueError, match="do not fit"):
+            Model(weights, intercepts, "logistic", classes)
 
 
 def damaged(path):
@@ -89,7 +106,7 @@ def other():
 
 GOOD = {
     "features": 4,
-    "intercept": "0x0p+0",
+    "intercepts": ["0x0p+0"],
     "loss": "hinge",
     "classes": [-1, 1],
     "zero_based": False,
@@ -100,16 +117,19 @@ FOREIGN = {
     "empty": (lambda p: p.touch(), "this is no sparcml model"),
     "numpy": (lambda p: p.write_bytes(other()), "some other file of NumPy's"),
     "other": (lambda p: store(p, "sparcml checkpoint", 1, {}, {}), "'sparcml checkpoint'"),
-    "later": (lambda p: store(p, FORMAT, VERSION + 1, {}, {}), "has version 2"),
+    "later": (
+        lambda p: store(p, FORMAT, VERSION + 1, {}, {}),
+        f"has version {VERSION + 1}",
+    ),
     "list": (lambda p: saved(p, [1]), "says to be None"),
     "pickle": (
-        lambda p: store(p, FORMAT, VERSION, GOOD, {"values": np.array([{}])}),
+        lambda p: store(p, FORMAT, VERSION, GOOD, {"values": np.array([[{}]])}),
         "damaged",
     ),
     "nothing in it": (lambda p: store(p, FORMAT, VERSION, {}, {}), "damaged"),
     "no weights": (lambda p: store(p, FORMAT, VERSION, GOOD, {}), "damaged"),
     "few weights": (
-        lambda p: store(p, FORMAT, VERSION, GOOD, {"values": np.zeros(3)}),
+        lambda p: store(p, FORMAT, VERSION, GOOD, {"values": np.zeros((1, 3))}),
         "4 weights",
     ),
     "beyond": (
@@ -118,7 +138,7 @@ FOREIGN = {
             FORMAT,
             VERSION,
             GOOD,
-            {"values": np.ones(1), "indices": np.array([4], np.uint32)},
+            {"values": np.ones((1, 1)), "indices": np.array([4], np.uint32)},
         ),
         "an index beyond 4",
     ),
@@ -147,21 +167,26 @@ def test_a_full_disk_leaves_the_model_that_was_there(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
 
 
+def respread(parts, rank, ranks):
+    return {"mine": sum(parts[k]["mine"] for k in range(rank, len(parts), ranks))}
+
+
 def test_a_checkpoint_of_all_ranks(tmp_path):
     place = Checkpoint(tmp_path / "new")
 
     def keep(comm):
         for passes in (9, 10):
             own = {"mine": np.array([comm.rank, passes])}
-            place.save(comm, passes, {"note": passes}, {"all": np.arange(passes)}, own)
-        header, arrays = place.load(comm)
+            common = {"all": np.arange(passes)}
+            place.save(comm, (passes, 0), {"note": passes}, common, own)
+        header, arrays = place.load(comm, respread)
         return header["note"], arrays["all"].size, arrays["mine"].tolist()
 
     found = sparcml.launch(keep, ranks=3)
     assert found == [(10, 10, [rank, 10]) for rank in range(3)]
     assert [p.name for p in place.folder.iterdir()] == ["pass-00010"]
-    with pytest.raises(DataError, match="of 3 ranks; these are 2"):
-        sparcml.launch(place.load, ranks=2)
+    again = sparcml.launch(lambda comm: place.load(comm, respread)[1]["mine"].tolist(), 2)
+    assert again == [[0 + 2, 20], [1, 10]]
 
 
 def test_a_rank_that_cannot_write_leaves_the_checkpoint_before(tmp_path):
@@ -169,7 +194,7 @@ def test_a_rank_that_cannot_write_leaves_the_checkpoint_before(tmp_path):
 
     def keep(comm, passes, size):
         own = {"mine": np.full(size if comm.rank == 1 else 1, comm.rank)}
-        place.save(comm, passes, {}, {"all": np.zeros(3)}, own)
+        place.save(comm, (passes, 0), {}, {"all": np.zeros(3)}, own)
 
     sparcml.launch(lambda comm: keep(comm, 1, 1), ranks=2)
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
@@ -182,7 +207,7 @@ def test_a_rank_that_cannot_write_leaves_the_checkpoint_before(tmp_path):
 
 def test_no_checkpoint(tmp_path):
     with sparcml.world() as comm, pytest.raises(DataError, match="no checkpoint"):
-        Checkpoint(tmp_path).load(comm)
+        Checkpoint(tmp_path).load(comm, respread)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
@@ -214,15 +239,24 @@ def test_nothing_or_all_is_not_held_out(share):
         divide(comm, problem(20, 5), share, seed=0)
 
 
-def test_two_labels_of_any_names():
+def test_labels_of_any_names():
     def work(comm, labels):
         mine = np.array(labels[comm.rank], float)
-        return signs(comm, Rows.of(np.zeros((mine.size, 1)), mine))
+        return numbered(comm, Rows.of(np.zeros((mine.size, 1)), mine))
 
     found = sparcml.launch(lambda comm: work(comm, [[2, 2], [2], [1]]), 3)
-    assert [rows.labels.tolist() for rows, _ in found] == [[1, 1], [1], [-1]]
+    assert [rows.labels.tolist() for rows, _ in found] == [[1, 1], [1], [0]]
     assert {classes for _, classes in found} == {(1.0, 2.0)}
+    found = sparcml.launch(lambda comm: work(comm, [[5, -3], [9, 5]]), 2)
+    assert [rows.labels.tolist() for rows, _ in found] == [[1, 0], [2, 1]]
+    assert {classes for _, classes in found} == {(-3.0, 5.0, 9.0)}
     with pytest.raises(DataError, match=r"labels of one class \(2\)"):
         sparcml.launch(lambda comm: work(comm, [[2, 2], [2]]), 2)
-    with pytest.raises(DataError, match=r"more than two classes \(1, 2, 3, 4, 5, \.\.\.\)"):
-        sparcml.launch(lambda comm: work(comm, [[1, 2, 3], [4, 5, 6, 7]]), 2)
+    with pytest.raises(DataError, match=r"no whole numbers \(1, 1\.5, 2, 3, 4, \.\.\.\)"):
+        sparcml.launch(lambda comm: work(comm, [[1, 2, 1.5], [4, 5, 3]]), 2)
+
+
+def test_a_class_against_all_others():
+    codes = np.array([0, 1, 2, 1])
+    assert against(codes, 3, 1).tolist() == [-1, 1, -1, 1]
+    assert against(codes[:2], 2, 0).tolist() == [-1, 1]

@@ -81,6 +81,13 @@ def fit(
         str | None,
         typer.Option(metavar="METHOD", help=f"Lossy, with error feedback: {KNOWN}."),
     ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="What rows count: balanced, or LABEL:WEIGHT,..."),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What each row counts, a line each.")
+    ] = None,
     held_out: Annotated[
         float, typer.Option(help="Share of the rows to judge by, and to stop early by.")
     ] = 0.0,
@@ -106,6 +113,10 @@ def fit(
         Path | None,
         typer.Option(metavar="DIR", help="Keep the state there after each pass."),
     ] = None,
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="sgd: and within a pass; 0: not so."),
+    ] = 0.0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint.")
     ] = False,
@@ -141,6 +152,8 @@ def fit(
         communication=communication,
         algorithm=algorithm,
         compress=compress,
+        class_weight=class_weight,
+        weights=weights,
         held_out=held_out,
         patience=patience,
         tolerance=tolerance,
@@ -148,6 +161,7 @@ def fit(
         zero_based=zero_based,
         cache=cache,
         checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
         resume=resume,
     )
     speed = _check(settings, plot, network)
@@ -178,7 +192,7 @@ def _check(settings: Settings, plot: Path | None, network: str | None) -> int | 
         raise typer.BadParameter(str(error)) from None
     except OSError as error:
         raise OSError(f"{COMMAND}: {error}") from None
-    for path in settings.files:
+    for path in (*settings.files, *([settings.weights] if settings.weights else [])):
         if not path.exists():
             raise typer.BadParameter(f"no file at {str(path)!r}")
     for place in [settings.out] if plot is None else [settings.out, plot]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparcml.errors import DataError
 from sparcml.linear import LOSSES, Rows, read_svmlight
+from sparcml.linear.classes import against
 from sparcml.linear.model import Model
 from sparcml.linear.write import replacing
 
@@ -19,6 +20,7 @@ Doubles = NDArray[np.float64]
 
 COMMAND = "sparcml predict"
 AT_ONCE = 1 << 16  # lines
+SHOWN = 5  # classes
 
 
 class What(StrEnum):
@@ -36,10 +38,17 @@ def predict(
         Path | None, typer.Option(metavar="FILE", help="Write there, not to the output.")
     ] = None,
     what: Annotated[
-        What, typer.Option(help="Of the second class, with a logistic loss: probabilities.")
+        What,
+        typer.Option(
+            help="Margins and probabilities: of the second of two classes, or of all."
+        ),
     ] = What.LABELS,
 ) -> None:
-    """Write a prediction a line, and say how many of the text's labels are met."""
+    """Write a prediction a line, and say how many of the text's labels are met.
+
+    Of more than two classes, a line of margins or probabilities has a number for each, in
+    ascending order of their labels.
+    """
     try:
         known = Model.load(model)
         rows = _read(known, model, files)
@@ -69,11 +78,12 @@ def _asked(known: Model, margins: Doubles, what: What) -> Doubles:
     if what is What.MARGINS:
         return margins
     if what is What.LABELS:
-        return known.labels(margins)
+        return known.labels(margins)[:, None]
     try:
-        return known.probabilities(margins)
+        found = known.probabilities(margins)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    return found[:, 1:] if found.shape[1] == 2 else found
 
 
 def _write(out: Path | None, numbers: Doubles) -> None:
@@ -90,9 +100,10 @@ def _write(out: Path | None, numbers: Doubles) -> None:
 
 
 def _lines(file: IO[bytes], numbers: Doubles) -> None:
-    for start in range(0, numbers.size, AT_ONCE):
+    for start in range(0, len(numbers), AT_ONCE):
         part = numbers[start : start + AT_ONCE].tolist()
-        file.write("".join(f"{number:.9g}\n" for number in part).encode())
+        lines = (" ".join(f"{number:.9g}" for number in row) for row in part)
+        file.write("".join(f"{line}\n" for line in lines).encode())
     file.flush()
 
 
@@ -100,17 +111,18 @@ def _score(known: Model, rows: Rows, margins: Doubles) -> str:
     """By the labels in the text, as far as the model knows them."""
     loss = LOSSES[known.loss]
     if known.classes is None:
-        mean = loss.value(margins, rows.labels).mean()
+        mean = loss.value(margins[:, 0], rows.labels).mean()
         return f"{len(rows):,} rows, mean {loss.name} loss {mean:.6f}"
-    low, high = known.classes
-    known_rows = np.isin(rows.labels, known.classes)
-    if not known_rows.any():
-        return f"{len(rows):,} rows, none labelled {low:g} or {high:g}"
-    signs = np.where(rows.labels[known_rows] == high, 1.0, -1.0)
-    margins = margins[known_rows]
-    right = np.mean((margins > 0) == (signs > 0))
-    mean = loss.value(margins, signs).mean()
-    count = (
-        f"{signs.size:,} of {len(rows):,}" if signs.size < len(rows) else f"{len(rows):,}"
-    )
-    return f"{count} rows, {right:.2%} right, mean {loss.name} loss {mean:.6f}"
+    classes = np.array(known.classes)
+    told = np.isin(rows.labels, classes)
+    if not told.any():
+        few = " or ".join(f"{label:g}" for label in classes[:SHOWN])
+        return f"{len(rows):,} rows, none labelled {few}{' ...' * (classes.size > SHOWN)}"
+    labels, margins = rows.labels[told], margins[told]
+    right = np.mean(known.labels(margins) == labels)
+    codes = np.searchsorted(classes, labels)
+    signs = [against(codes, classes.size, k) for k in range(margins.shape[1])]
+    mean = loss.value(margins, np.column_stack(signs)).mean()
+    count = f"{len(rows):,}" if told.all() else f"{labels.size:,} of {len(rows):,}"
+    more = f" a class (of {classes.size})" if classes.size > 2 else ""
+    return f"{count} rows, {right:.2%} right, mean {loss.name} loss {mean:.6f}{more}"

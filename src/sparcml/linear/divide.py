@@ -34,10 +34,11 @@ def divide(comm: Communicator, rows: Rows, share: float, seed: int) -> tuple[Row
         )
     numbers = np.arange(rows.first, rows.first + len(rows), dtype=np.int64)
     chosen = places(numbers, rows.total, seed, NO_PASS) < count
-    return _chosen(comm, rows, ~chosen), _chosen(comm, rows, chosen)
+    return subset(comm, rows, ~chosen), subset(comm, rows, chosen)
 
 
-def _chosen(comm: Communicator, rows: Rows, which: NDArray[np.bool_]) -> Rows:
+def subset(comm: Communicator, rows: Rows, which: NDArray[np.bool_]) -> Rows:
+    """Some of all ranks' rows, numbered anew; a collective call."""
     lengths = np.diff(rows.indptr)
     entries = np.repeat(which, lengths)
     indptr = np.zeros(int(which.sum()) + 1, np.int64)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sparcml.cli.training.history import Pass
-    from sparcml.linear import Progress, State
+    from sparcml.linear import Progress
 
 
 class Bar:
@@ -29,6 +29,7 @@ class Bar:
         self._bar: Any = None
         self._task: Any = None
         self._passes = 0.0
+        self._part = 0, 1
         self.last: Progress
 
     @contextmanager
@@ -55,9 +56,14 @@ class Bar:
             self._task = self._bar.add_task("", total=total, completed=done)
             yield
 
-    def watch(self, progress: Progress, state: State) -> None:
+    @contextmanager
+    def part(self, turn: int, parts: int) -> Iterator[None]:
+        """While one of several equal parts of a pass is made."""
+        self._part = turn, parts
+        yield
+
+    def watch(self, progress: Progress) -> None:
         """Called by the solver, on all ranks."""
-        del state
         self.last = progress
         if not self._here:
             return
@@ -67,7 +73,8 @@ class Bar:
             text += f"  {share:.0%} communicating"
         if progress.dense_bytes and self._counts:
             text += f"  {of_dense(progress.bytes, progress.dense_bytes)} of dense"
-        done = self._passes + progress.step / progress.steps
+        turn, parts = self._part
+        done = self._passes + (turn + progress.step / progress.steps) / parts
         self._bar.update(self._task, description=text, completed=round(done, 2))
 
     def passed(self, done: Pass) -> None:

@@ -1,39 +1,60 @@
-"""The rows that a model is made of: read, divided, and looked at."""
+"""The rows that a model is made of: read, weighed, divided, and looked at."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sparcml.cli.training.weights import weighed
 from sparcml.errors import DataError
 from sparcml.linear import LOSSES, Rows, read_svmlight
+from sparcml.linear.classes import against, numbered, targets
 from sparcml.linear.divide import divide
-from sparcml.linear.signs import signs
+from sparcml.linear.lengths import squared_lengths
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sparcml import Communicator
     from sparcml.cli.training.settings import Settings
+
+    Doubles = NDArray[np.float64]
 
 
 class Data(NamedTuple):
     """One rank's rows, and what is known about all.
 
     Attributes:
-        train: To learn from.
+        train: To learn from; labels are numbers of classes, if there are classes.
         held_out: To be judged by, if some are.
-        classes: The labels that -1 and 1 stand for.
-        zero_based: Whether indices in the text start at 0.
+        classes: The labels in the text, ascending.
         entries: Of all ranks' rows.
         square: The mean of rows' squared lengths.
     """
 
     train: Rows
     held_out: Rows | None
-    classes: tuple[float, float] | None
-    zero_based: bool
+    classes: tuple[float, ...] | None
     entries: int
     square: float
+
+    @property
+    def targets(self) -> int:
+        """Models to make."""
+        return 1 if self.classes is None else targets(len(self.classes))
+
+    def signs(self, labels: Doubles, k: int) -> Doubles:
+        """What a target's solver wants as labels."""
+        return labels if self.classes is None else against(labels, len(self.classes), k)
+
+    def target(self, k: int) -> tuple[Rows, Rows | None]:
+        """The rows with the labels of a target."""
+        train = replace(self.train, labels=self.signs(self.train.labels, k))
+        if self.held_out is None:
+            return train, None
+        return train, replace(self.held_out, labels=self.signs(self.held_out.labels, k))
 
     def about(self) -> dict[str, Any]:
         """By what data are known again."""
@@ -43,53 +64,38 @@ class Data(NamedTuple):
             "entries": self.entries,
             "features": self.train.features,
             "classes": None if self.classes is None else list(self.classes),
+            "weighted": self.train.weights is not None,
         }
 
 
 def load(comm: Communicator, settings: Settings) -> Data:
-    """Read and divide; a collective call.
+    """Read, weigh and divide; a collective call.
 
     Raises:
         DataError: On all ranks, if there is something that no solver can work with.
     """
-    rows, zero_based = _read(comm, settings)
+    rows = read_svmlight(
+        settings.files,
+        comm,
+        features=settings.features,
+        zero_based="auto" if settings.zero_based is None else settings.zero_based,
+        cache="user" if settings.cache else None,
+    )
+    classes = None
+    if LOSSES[settings.loss].signs:
+        rows, classes = numbered(comm, rows)
+    rows = weighed(comm, rows, classes, settings)
     if rows.total < comm.size:
         raise DataError(
             f"{settings.files[0]}: {rows.total} rows for {comm.size} ranks: start at most "
             f"{rows.total}"
         )
-    classes = None
-    if LOSSES[settings.loss].signs:
-        rows, classes = signs(comm, rows)
-    squares = np.vdot(rows.values, rows.values)
+    squares = squared_lengths(rows).sum()
     entries, square = comm.allreduce(np.array([rows.nnz, squares], np.float64))
     train, held_out = rows, None
     if settings.held_out:
         train, held_out = divide(comm, rows, settings.held_out, settings.seed)
-    return Data(
-        train, held_out, classes, zero_based, int(entries), float(square) / rows.total
-    )
-
-
-def _read(comm: Communicator, settings: Settings) -> tuple[Rows, bool]:
-    """The rows, and whether indices start at 0: so they do if one of them is 0."""
-    cache = "user" if settings.cache else None
-
-    def read(zero_based: Any) -> Rows:
-        return read_svmlight(
-            settings.files,
-            comm,
-            features=settings.features,
-            zero_based=zero_based,
-            cache=cache,  # type: ignore[arg-type]  # a literal
-        )
-
-    if settings.zero_based is not None:
-        return read(settings.zero_based), settings.zero_based
-    try:
-        return read(False), False
-    except DataError:
-        return read("auto"), True  # or what else is wrong
+    return Data(train, held_out, classes, int(entries), float(square) / rows.total)
 
 
 def usual_rate(loss: str, square: float) -> float:

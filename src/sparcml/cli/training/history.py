@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,18 +34,36 @@ class Pass:
     dense_bytes: float | None
 
     @classmethod
-    def of(
-        cls,
-        last: Progress,
-        communication: str,
-        loss: float,
-        held_out: float | None,
-        seconds: float,
-    ) -> Pass:
+    def of(cls, last: Progress, communication: str) -> Pass:
         """From what a solver has told last in it."""
         uncounted = round(last.dense_bytes) if communication == "dense" else 0
-        sent = last.bytes + uncounted
-        return cls(loss, held_out, seconds, last.communicating, sent, last.dense_bytes)
+        return cls(
+            last.loss,
+            None,
+            last.seconds,
+            last.communicating,
+            last.bytes + uncounted,
+            last.dense_bytes,
+        )
+
+    def after(self, before: Pass | None) -> Pass:
+        """With what was spent on it before."""
+        if before is None:
+            return self
+        dense = None
+        if self.dense_bytes is not None and before.dense_bytes is not None:
+            dense = self.dense_bytes + before.dense_bytes
+        return replace(
+            self,
+            seconds=self.seconds + before.seconds,
+            communicating=self.communicating + before.communicating,
+            bytes=self.bytes + before.bytes,
+            dense_bytes=dense,
+        )
+
+    def ended(self, loss: float, held_out: float | None) -> Pass:
+        """With what it has brought."""
+        return replace(self, loss=loss, held_out=held_out)
 
 
 @dataclass

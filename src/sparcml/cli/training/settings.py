@@ -7,7 +7,9 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from sparcml.cli.training.methods import parse_method
+from sparcml.cli.training.weights import parse_class_weight
 from sparcml.linear import SCD, SGD, Constant, Exponential, Inverse, Penalty, WarmUp
+from sparcml.linear.losses import loss_of
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -20,7 +22,18 @@ SCHEDULES = ("constant", "inverse", "exponential")
 # Passes, unless the user says otherwise; coordinate descent stops by itself.
 PASSES = {"sgd": 10, "scd": 1000}
 # What may differ between a run and the one that goes on from its checkpoint.
-FREE = ("files", "epochs", "patience", "tolerance", "cache", "out", "checkpoint", "resume")
+FREE = (
+    "files",
+    "weights",
+    "epochs",
+    "patience",
+    "tolerance",
+    "cache",
+    "out",
+    "checkpoint",
+    "checkpoint_every",
+    "resume",
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,8 @@ class Settings:
     communication: str
     algorithm: str
     compress: str | None
+    class_weight: str | None
+    weights: Path | None
     held_out: float
     patience: int
     tolerance: float | None
@@ -53,6 +68,7 @@ class Settings:
     zero_based: bool | None
     cache: bool
     checkpoint: Path | None
+    checkpoint_every: float
     resume: bool
 
     def check(self) -> None:
@@ -69,7 +85,22 @@ class Settings:
             raise ValueError("scd has no gradients to compress or to sum: use sgd for that")
         if self.resume and self.checkpoint is None:
             raise ValueError("resume needs the checkpoint to go on from: --checkpoint DIR")
+        self._check_more()
         self.made(1.0)
+
+    def _check_more(self) -> None:
+        every = self.checkpoint_every
+        if not 0 <= every < math.inf or (every and self.checkpoint is None):
+            raise ValueError(
+                f"checkpoint-every must be seconds >= 0, and needs --checkpoint DIR, got "
+                f"{every:g}"
+            )
+        if every and self.solver == "scd":
+            raise ValueError(
+                "scd keeps its state after passes only: checkpoint-every is sgd's"
+            )
+        if parse_class_weight(self.class_weight) and not loss_of(self.loss).signs:
+            raise ValueError(f"the loss {self.loss} has no classes to weigh: class-weight")
 
     def made(self, rate: float) -> SGD | SCD:
         """The solver, at a rate that was found for the data if the user gave none."""

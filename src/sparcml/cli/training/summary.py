@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from sparcml.cli.training.history import History, Pass
     from sparcml.cli.training.settings import Settings
     from sparcml.cli.training.train import Result
+    from sparcml.linear.model import Model
 
 FIRST, LAST = 3, 7  # passes that are shown of many
+SHOWN = 5  # classes
 
 
 def show(comm: Communicator, settings: Settings, result: Result) -> None:
@@ -65,21 +67,23 @@ def _cells(which: int, done: Pass) -> list[str]:
 def _facts(comm: Communicator, settings: Settings, result: Result) -> list[tuple[str, str]]:
     model, data, history = result.model, result.data, result.history
     about = model.about
+    size = f"{about['rows']:,} x {about['features']:,}, {about['entries']:,} entries"
     rows = [
-        (
-            "rows",
-            f"{about['rows']:,} x {about['features']:,}, {about['entries']:,} entries",
-        ),
+        ("rows", f"{size}; indices from {0 if model.zero_based else 1}"),
+        *_classes(model),
         ("ranks", f"{comm.size} ({comm.engine})" if comm.size > 1 else "1"),
         ("solver", str(about["solver"])),
         ("passes", f"{about['passes']}{result.stopped and ': ' + result.stopped}"),
     ]
+    if best := about.get("best"):
+        which = f"{min(best)}" if min(best) == max(best) else f"{min(best)} to {max(best)}"
+        rows.append(("kept", f"pass {which}, the best on held-out rows"))
     if result.accuracy is not None and data.held_out is not None:
         rows.append(
             ("held out", f"{data.held_out.total:,} rows, {result.accuracy:.2%} right")
         )
     used = np.count_nonzero(model.weights)
-    rows.append(("weights", f"{used:,} of {model.features:,} are not zero"))
+    rows.append(("weights", f"{used:,} of {model.weights.size:,} are not zero"))
     took = f"{history.seconds:.2f} s"
     if comm.size > 1:
         took += f", {history.communicating / max(history.seconds, 1e-9):.0%} communicating"
@@ -94,3 +98,11 @@ def _facts(comm: Communicator, settings: Settings, result: Result) -> list[tuple
         rows.append(("sent", sent))
     rows.append(("model", str(settings.out)))
     return rows
+
+
+def _classes(model: Model) -> list[tuple[str, str]]:
+    if model.classes is None or len(model.classes) == 2:
+        return []
+    some = ", ".join(f"{label:g}" for label in model.classes[:SHOWN])
+    more = ", ..." * (len(model.classes) > SHOWN)
+    return [("classes", f"{len(model.classes)} ({some}{more}), each against all others")]

@@ -50,7 +50,8 @@ class LinearModel(BaseEstimator):
         tol: Stop when a pass makes the objective smaller by less than this part; for sgd,
             when `n_iter_no_change` passes do so to the loss.
         random_state: Of the order of coordinates or rows; rank 0's counts.
-        early_stopping: Whether to look at the loss on rows that are held out (sgd).
+        early_stopping: Whether to end by the loss on rows that are held out (sgd); the model
+            is the best on them, not the last.
         validation_fraction: How many of the rows are held out, then.
         n_iter_no_change: Passes without progress after which sgd ends.
         batch_size: Rows of a step of sgd, over all ranks.

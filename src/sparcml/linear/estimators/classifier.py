@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ...errors import DataError
+from ..classes import against, balanced, targets
 from ..together import together
 from .agree import common_classes
 from .base import LinearModel
@@ -109,8 +110,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def _targets(self, codes: NDArray[np.int64]) -> Doubles:
         """Labels of -1 and 1, one row a model."""
         count = self.classes_.size
-        ones = [1] if count == 2 else range(count)
-        return np.array([np.where(codes == k, 1.0, -1.0) for k in ones])
+        return np.array([against(codes, count, k) for k in range(targets(count))])
 
     def _by_class(
         self, comm: Communicator, codes: NDArray[np.int64], weights: Doubles | None
@@ -118,12 +118,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """The weights of rows times those of their classes."""
         if self.class_weight is None:
             return weights
-        count = self.classes_.size
-        factors: Doubles
         if self.class_weight == "balanced":
-            mine = np.bincount(codes, weights, minlength=count).astype(np.float64)
-            masses = comm.allreduce(mine)
-            factors = masses.sum() / (count * np.where(masses, masses, 1.0))
+            factors = balanced(comm, codes, self.classes_.size, weights)
         else:
             factors = together(comm, self._factors)
         return factors[codes] if weights is None else factors[codes] * weights

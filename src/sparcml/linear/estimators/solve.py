@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..best import Best
+from ..lengths import squared_lengths
 from ..losses import loss_of
 from ..steps import Inverse
 
@@ -53,14 +55,19 @@ def step(
 ) -> Solution:
     """By stochastic steps, until passes no longer make the loss smaller.
 
-    That is the loss on held-out rows, or else on the rows of a pass, each before its step.
+    That is the loss on held-out rows, or else on the rows of a pass, each before its step. With
+    held-out rows the solution is the best on them, which takes memory for one more model.
     """
     state = solver.init(rows)
-    settled = False
+    settled, best = False, Best()
     while state.epoch < solver.epochs and not settled:
         one_more(solver, comm, rows, state, held_out)
         losses = state.losses if held_out is None else state.held_out
         settled = stalled(losses, solver.patience, solver.tolerance)
+        if held_out is not None:
+            best.look(state)
+    if best.weights is not None:
+        return Solution(best.weights, best.intercept, state.epoch, settled)
     return Solution(state.weights, state.intercept, state.epoch, settled)
 
 
@@ -92,7 +99,8 @@ def default_steps(
     Reference: Bottou: Stochastic Gradient Descent Tricks, 2012; Gower et al.: SGD: General
     Analysis and Improved Rates, 2019 (expected smoothness).
     """
-    lengths = _squared_lengths(rows)
+    ones = np.ones(len(rows)) if rows.weights is None else rows.weights
+    lengths = squared_lengths(rows) + ones  # a 1 in each row for the intercept
     total = comm.allreduce(np.array([lengths.sum()]))[0]
     longest = comm.allreduce(np.array([lengths.max(initial=0.0)]), op="max")[0]
     curvature = loss_of(loss).curvature or 1.0
@@ -100,14 +108,3 @@ def default_steps(
     if penalty.l2:
         return Inverse(rate, decay=rate * penalty.l2 * max(1.0, rows.total / batch))
     return Inverse(rate, power=0.5)
-
-
-def _squared_lengths(rows: Rows) -> NDArray[np.float64]:
-    """Of this rank's rows, with a 1 for the intercept, times their weights."""
-    lengths = np.ones(len(rows))
-    entries = np.diff(rows.indptr)
-    squares = np.square(rows.values, dtype=np.float64)
-    if squares.size:
-        full = entries > 0
-        lengths[full] += np.add.reduceat(squares, rows.indptr[:-1][full])
-    return lengths if rows.weights is None else lengths * rows.weights

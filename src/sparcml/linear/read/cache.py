@@ -207,4 +207,5 @@ def _layout(path: Path) -> Layout:
         raise DataError(f"{path}: version {version} of the format, not {VERSION}")
     if zlib.crc32(head[: HEADER.size]) != CHECKSUM.unpack_from(head, HEADER.size)[0]:
         raise DataError(f"{path}: its header is damaged; write it anew")
-    return Layout(*numbers, mark)
+    value_bytes, flags, rows, entries, features = numbers
+    return Layout(value_bytes, flags, rows, entries, features, mark)

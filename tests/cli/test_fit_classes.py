@@ -1,0 +1,154 @@
+"""`sparcml fit` with many classes and with weights: as the solvers do it, on any ranks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.cli.training.weights import parse_class_weight
+from sparcml.errors import DataError
+from sparcml.linear import SCD, SGD, Constant, Rows, read_svmlight, write_svmlight
+from sparcml.linear.model import Model
+
+from ..linear.problems import problem
+from .fitting import settings, trained
+from .inside import called
+
+CLASSES = (-4.0, 0.0, 7.0)
+
+
+@pytest.fixture
+def text(tmp_path):
+    """120 rows of 300 features in three classes, by their margins."""
+    rows = problem(signs=False, dtype=np.float32)
+    labels = np.array(CLASSES)[np.digitize(rows.labels, [-1.0, 1.0])]
+    write_svmlight(tmp_path / "train.svm", replace(rows, labels=labels))
+    return tmp_path / "train.svm"
+
+
+def against_others(text, label):
+    rows = read_svmlight(text, features=300)
+    return replace(rows, labels=np.where(rows.labels == label, 1.0, -1.0))
+
+
+def test_each_class_is_told_from_all_others(text):
+    trained(settings(text), 1)
+    model = Model.load(text.with_name("model"))
+    assert model.classes == CLASSES
+    solver = SGD(steps=Constant(0.5), batch=16, epochs=3, seed=3)
+    for k, label in enumerate(CLASSES):
+        with sparcml.world() as comm:
+            state = solver.run(comm, against_others(text, label))
+        np.testing.assert_array_equal(model.weights[k], state.weights)
+        assert model.intercepts[k] == state.intercept
+
+
+@pytest.mark.parametrize("how", [{}, {"solver": "scd", "rate": None, "l2": 0.01}])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_many_classes_go_on_with_the_same_bits(text, tmp_path, how, ranks):
+    wanted = settings(text, held_out=0.2, **how)
+    whole, results = trained(wanted, ranks)
+    place = tmp_path / "kept"
+    trained(replace(wanted, epochs=2, checkpoint=place), ranks)
+    again, found = trained(replace(wanted, checkpoint=place, resume=True), ranks)
+    assert again == whole
+    assert found[0].accuracy == results[0].accuracy > 0.4
+    assert len(found[0].history.passes) == 3
+
+
+def test_many_classes_by_coordinates(text):
+    trained(settings(text, solver="scd", rate=None, l2=0.05, epochs=None), 2)
+    model = Model.load(text.with_name("model"))
+    with sparcml.world() as comm:
+        for k, label in enumerate(CLASSES):
+            rows = against_others(text, label)
+            state = SCD(penalty=replace(SCD().penalty, l2=0.05), seed=3).run(comm, rows)
+            want = state.weights(comm, 300)
+            np.testing.assert_allclose(model.weights[k], want, atol=1e-3)
+
+
+def test_they_are_predicted_by_their_labels(text, monkeypatch, capfd):
+    monkeypatch.chdir(text.parent)
+    arguments = ("fit", "train.svm", "--out", "m", "--epochs", "20", "--held-out", "0.1")
+    code, out, err = called(monkeypatch, capfd, *arguments)
+    assert (code, err) == (0, "")
+    assert "3 (-4, 0, 7), each against all others" in out
+    assert "indices from 1" in out
+    assert "the best on held-out rows" in out
+    code, out, err = called(monkeypatch, capfd, "predict", "m", "train.svm")
+    assert code == 0
+    labels = np.array([float(line) for line in out.split()])
+    assert set(labels) <= set(CLASSES)
+    right = np.mean(labels == read_svmlight("train.svm").labels)
+    assert right > 0.8
+    assert f"{right:.2%} right" in err
+
+
+def test_weights_of_rows_and_classes(text):
+    """A row of weight 0 is none; all others count as the solver counts them."""
+    rng = np.random.default_rng(5)
+    weights = rng.integers(0, 4, 120).astype(float)
+    path = text.with_name("weights")
+    path.write_text("".join(f"{w:g}\n" for w in weights))
+    wanted = settings(text, weights=path, class_weight="7:3,0:0.5")
+    _, (alone,) = trained(wanted, 1)
+    _, found = trained(wanted, 3)
+    np.testing.assert_allclose(found[0].model.weights, alone.model.weights, atol=1e-5)
+    rows = against_others(text, 7.0)
+    labels = read_svmlight(text).labels
+    factors = np.select([labels == 7, labels == 0], [3.0, 0.5], 1.0) * weights
+    kept = factors > 0
+    X = rows.to_scipy()[kept]
+    mine = Rows.of(X, rows.labels[kept], weights=factors[kept] / factors[kept].mean())
+    with sparcml.world() as comm:
+        state = SGD(steps=Constant(0.5), batch=16, epochs=3, seed=3).run(comm, mine)
+    np.testing.assert_allclose(alone.model.weights[2], state.weights, atol=1e-6)
+
+
+def test_balanced_classes_weigh_the_same(text):
+    _, (found, _) = trained(settings(text, class_weight="balanced", held_out=0.1), 2)
+    _, (other,) = trained(settings(text, class_weight="balanced"), 1)
+    rows = other.data.train
+    assert rows.weights is not None
+    masses = [rows.weights[rows.labels == k].sum() for k in range(3)]
+    np.testing.assert_allclose(masses, 40.0)
+    assert found.data.train.total == 108
+
+
+MISTAKES = {
+    "short": ("1\n2\n", (), "weights: 2 weights for 120 rows"),
+    "no number": ("1\nx\n", (), "weights, line 2: a weight must be a finite number"),
+    "negative": ("1\n1\n-1\n", (), "weights, line 3: a weight must be"),
+    "nothing": ("0\n" * 120, (), "all rows weigh nothing"),
+    "few": ("0\n" * 119 + "1\n", ("--held-out", "0.5"), "1 rows"),
+    "label": ("1\n" * 120, ("--class-weight", "5:2"), "the label 5, which no row has"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_weights_that_do_not_fit_are_one_line(text, mistake, monkeypatch, capfd):
+    content, options, message = MISTAKES[mistake]
+    monkeypatch.chdir(text.parent)
+    text.with_name("weights").write_text(content)
+    arguments = ("fit", "train.svm", "--out", "m", "--weights", "weights", *options)
+    code, out, err = called(monkeypatch, capfd, *arguments)
+    assert (code, out, err.count("\n")) == (1, "", 1), err
+    assert message in err
+
+
+def test_class_weights_by_name():
+    assert parse_class_weight("1:5,-1:0.5") == {1.0: 5.0, -1.0: 0.5}
+    assert parse_class_weight("balanced") == "balanced"
+    for text in ("even", "1", "1:x", "1:2,3"):
+        with pytest.raises(ValueError, match="class-weight must be balanced or LABEL"):
+            parse_class_weight(text)
+    with pytest.raises(ValueError, match="finite and >= 0"):
+        parse_class_weight("1:-1")
+
+
+def test_three_ranks_hear_of_a_short_file(text):
+    path = text.with_name("weights")
+    path.write_text("1\n")
+    with pytest.raises(DataError, match="1 weights for 120 rows"):
+        trained(settings(text, weights=path), 3)

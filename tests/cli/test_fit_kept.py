@@ -1,0 +1,219 @@
+"""Checkpoints of `sparcml fit`: what is kept is gone on from, by any number of ranks."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml.cli.training.bar import Bar
+from sparcml.cli.training.train import train
+from sparcml.errors import DataError
+from sparcml.linear import write_svmlight
+from sparcml.linear.respread import descended, stepped
+
+from ..linear.problems import problem
+from .fitting import settings, trained
+
+
+@pytest.fixture
+def text(tmp_path) -> Path:
+    """120 rows of 300 features."""
+    write_svmlight(tmp_path / "train.svm", problem(dtype=np.float32))
+    return tmp_path / "train.svm"
+
+
+RESUMED: dict[str, dict[str, Any]] = {
+    "sgd": {},
+    "l1, held out": {"l1": 0.003, "held_out": 0.2, "steps": "inverse"},
+    "momentum, l2": {"momentum": 0.9, "l2": 0.01, "warm_up": 1.0, "steps": "exponential"},
+    "topk, 4 bits": {"compress": "topk:0.05,qsgd:4"},
+    "dense": {"communication": "dense"},
+    "scd": {"solver": "scd", "rate": None, "held_out": 0.2, "l2": 0.01},
+}
+
+
+@pytest.mark.parametrize("how", RESUMED)
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
+    wanted = settings(text, **RESUMED[how])
+    whole, results = trained(wanted, ranks)
+    place = tmp_path / "kept"
+    trained(replace(wanted, epochs=2, checkpoint=place), ranks)
+    assert [p.name for p in place.iterdir()] == ["pass-00002"]
+    wanted.out.unlink()
+    on = replace(wanted, checkpoint=place, resume=True)
+    again, resumed = trained(on, ranks)
+    assert again == whole
+    assert len(resumed[0].history.passes) == 3
+    for then, now in zip(results[0].history.passes, resumed[0].history.passes, strict=True):
+        assert then.loss == now.loss
+    assert trained(on, ranks)[0] == whole  # nothing is left to do
+
+
+@pytest.mark.parametrize("how", RESUMED)
+@pytest.mark.parametrize(("before", "after"), [(3, 2), (1, 3), (2, 5)])
+def test_another_number_of_ranks_goes_on(text, tmp_path, how, before, after):
+    wanted = settings(text, **RESUMED[how])
+    place = tmp_path / "kept"
+    _, whole = trained(replace(wanted, epochs=2, checkpoint=place), before)
+    _, resumed = trained(replace(wanted, checkpoint=place, resume=True), after)
+    first = [each.loss for each in whole[0].history.passes]
+    losses = [each.loss for each in resumed[0].history.passes]
+    assert losses[:2] == first
+    if how in ("topk, 4 bits", "scd"):  # steps depend on the number of ranks
+        assert losses[2] < losses[1]
+        return
+    _, (alone,) = trained(wanted, 1)
+    np.testing.assert_allclose(resumed[0].model.weights, alone.model.weights, atol=1e-5)
+    assert losses[2] == pytest.approx(alone.history.passes[2].loss, rel=1e-4)
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 2), (1, 3), (2, 5), (5, 2)])
+def test_what_is_owed_and_uncounted_keeps_its_sum(before, after):
+    rng = np.random.default_rng(0)
+    parts = [
+        {
+            "0/measures": np.array([0.25, rng.random()]),
+            "0/method/step": np.array(7),
+            "0/method/residual": rng.normal(size=20),
+            "0/method/momentum": rng.normal(size=20),
+        }
+        for _ in range(before)
+    ]
+    found = [stepped(parts, rank, after) for rank in range(after)]
+    for name in ("0/method/residual", "0/measures"):
+        sums = [np.sum([part[name] for part in each], axis=0) for each in (parts, found)]
+        np.testing.assert_allclose(sums[0][-1], sums[1][-1], rtol=1e-12)
+    assert {part["0/measures"][0] for part in found} == {0.25}
+    assert {int(part["0/method/step"]) for part in found} == {7}
+    mean = np.mean([p["0/method/momentum"] for p in parts[0::after]], axis=0)
+    np.testing.assert_allclose(found[0]["0/method/momentum"], mean)
+
+
+def test_columns_go_where_they_are_looked_for():
+    whole = np.arange(17.0)
+    parts = [{"0/coordinates": whole[k::3], "0/trust": -whole[k::3]} for k in range(3)]
+    for rank in range(5):
+        found = descended(parts, rank, 5)
+        np.testing.assert_array_equal(found["0/coordinates"], whole[rank::5])
+        np.testing.assert_array_equal(found["0/trust"], -whole[rank::5])
+
+
+class Halted(Bar):
+    """One that ends the run at its third report."""
+
+    left = 3
+
+    def watch(self, progress):
+        super().watch(progress)
+        self.left -= 1
+        if not self.left:
+            raise InterruptedError
+
+
+WITHIN: dict[str, dict[str, Any]] = {
+    "sgd": {},
+    "l1": {"l1": 0.003},
+    "momentum, l2": {"momentum": 0.9, "l2": 0.01, "steps": "inverse"},
+    "topk": {"compress": "topk:0.05"},
+}
+
+
+@pytest.mark.parametrize("how", WITHIN)
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 3), (3, 2)])
+def test_going_on_in_the_middle_of_a_pass(text, tmp_path, how, before, after):
+    wanted = settings(text, algorithm="ssar_ring", **WITHIN[how])
+    whole, (alone, *_) = trained(wanted, after)
+    place = tmp_path / "kept"
+    kept = replace(wanted, checkpoint=place, checkpoint_every=1e-9)
+    with pytest.raises(InterruptedError):
+        sparcml.launch(lambda comm: train(comm, kept, Halted(False, False)), before)
+    assert [p.name for p in place.iterdir()] == ["pass-00000-000000002"]
+    again, (found, *_) = trained(replace(kept, resume=True), after)
+    assert [p.name for p in place.iterdir()] == ["pass-00003"]
+    if before == after:
+        assert again == whole
+        dense = [each.history.passes[0].dense_bytes for each in (found, alone)]
+        assert dense[0] == pytest.approx(dense[1])
+    elif how == "topk":
+        losses = [each.loss for each in found.history.passes]
+        assert losses == sorted(losses, reverse=True)
+    else:
+        np.testing.assert_allclose(found.model.weights, alone.model.weights, atol=1e-5)
+
+
+def test_descent_that_stands_still_stays_so(text, tmp_path):
+    wanted = settings(text, solver="scd", rate=None, l2=0.1, epochs=None, tolerance=1e-3)
+    whole, (found,) = trained(replace(wanted, checkpoint=tmp_path / "kept"), 1)
+    assert found.stopped == "the objective stands still"
+    on = replace(wanted, checkpoint=tmp_path / "kept", resume=True)
+    assert trained(on, 1)[0] == whole
+
+
+def test_passes_that_do_not_help_are_the_last(text):
+    wanted = settings(text, held_out=0.5, epochs=50, rate=30.0, batch=1, patience=2)
+    _, found = trained(wanted, 2)
+    history = found[0].history.passes
+    best = int(np.argmin([each.held_out for each in history]))
+    assert len(history) < 50
+    assert len(history) >= best + 2
+    assert "2 passes" in found[1].stopped
+    assert best + 1 < len(history)
+    model = found[1].model
+    assert model.about["best"] == [best + 1]
+    _, (other, _) = trained(replace(wanted, epochs=best + 1, held_out=0.5), 2)
+    np.testing.assert_array_equal(model.weights, other.model.weights)
+    np.testing.assert_array_equal(model.intercepts, other.model.intercepts)
+
+
+def test_a_checkpoint_wants_the_same_settings_and_data(text, tmp_path):
+    place = tmp_path / "kept"
+    wanted = settings(text, checkpoint=place, epochs=1)
+    trained(wanted, 2)
+    with pytest.raises(
+        DataError, match="there is a checkpoint already: go on with --resume"
+    ):
+        trained(wanted, 2)
+    on = replace(wanted, resume=True, epochs=2)
+    with pytest.raises(DataError, match="made with batch 16, which is now 8"):
+        trained(replace(on, batch=8), 2)
+    write_svmlight(text, problem(count=60, dtype=np.float32))
+    with pytest.raises(DataError, match="made with rows 120, which is now 60"):
+        trained(on, 2)
+
+
+KILLED = """
+import os, signal, sys
+from sparcml.cli import main
+fsync, left = os.fsync, [5]  # two files and a folder of the first, two files of the second
+def fatal(handle):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    fsync(handle)
+os.fsync = fatal
+main()
+"""
+
+
+def test_killed_in_the_middle_of_a_checkpoint(text, tmp_path):
+    place = tmp_path / "kept"
+    common = ["--out", "m", "--rate", "0.5", "--epochs", "3", "--checkpoint", "kept"]
+    common += ["--features", "300"]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, "fit", "train.svm", *common],
+        cwd=tmp_path,
+        capture_output=True,
+    )
+    assert done.returncode == -9
+    assert not (tmp_path / "m").exists()
+    assert {p.name for p in place.iterdir()} == {"pass-00001", ".unfinished-pass-00002"}
+    wanted = settings(text, batch=32, seed=0)
+    again, _ = trained(replace(wanted, checkpoint=place, resume=True), 1)
+    assert again == trained(wanted, 1)[0]
+    assert [p.name for p in place.iterdir()] == ["pass-00003"]
