@@ -85,6 +85,7 @@ MISTAKES = {
         ("--loss", "squared", "--rate", "1e9"),
         "lower the rate of Constant(rate=1000000000.0)",
     ),
+    "no folder": (LINES, ("--checkpoint", "train.svm"), "File exists: 'train.svm'"),
     "no checkpoint": (LINES, ("--checkpoint", "c", "--resume"), "no checkpoint to go on"),
 }
 
@@ -117,6 +118,7 @@ REFUSED = {
     "method": (("--compress", "zip"), "compress must be topk:SHARE, "),
     "bits": (("--compress", "qsgd:many"), "qsgd takes a number"),
     "resume": (("--resume",), "--checkpoint DIR"),
+    "algorithm": (("--algorithm", "best"), "algorithm must be one of auto, "),
     "within": (("--checkpoint-every", "5"), "needs --checkpoint DIR, got 5"),
     "classes": (("--class-weight", "1"), "class-weight must be balanced or LABEL:WEIGHT"),
     "no classes": (("--class-weight", "1:2", "--loss", "squared"), "no classes to weigh"),

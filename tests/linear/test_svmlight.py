@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -317,3 +318,9 @@ def test_text_must_be_padded():
         parser.feed(np.zeros(10, np.uint8), 3, 3)
     assert parser.feed(np.frombuffer(b"1 2:1\n2 3" + bytes(8), np.uint8), 9, 9) == 6
     assert (parser.rows, parser.lines, parser.smallest, parser.largest) == (1, 1, 2, 2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no such file here")
+def test_a_disk_that_fails_is_named():
+    with pytest.raises(OSError, match="/proc/self/mem"):
+        read_svmlight("/proc/self/mem")

@@ -6,6 +6,7 @@ import math
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from sparcml.arguments import check_reduction
 from sparcml.cli.training.methods import parse_method
 from sparcml.cli.training.weights import parse_class_weight
 from sparcml.linear import SCD, SGD, Constant, Exponential, Inverse, Penalty, WarmUp
@@ -85,6 +86,7 @@ class Settings:
             raise ValueError("scd has no gradients to compress or to sum: use sgd for that")
         if self.resume and self.checkpoint is None:
             raise ValueError("resume needs the checkpoint to go on from: --checkpoint DIR")
+        check_reduction("sum", self.algorithm)
         self._check_more()
         self.made(1.0)
 

@@ -114,6 +114,12 @@ class Work:
                     f"{newest}: there is a checkpoint already: go on with --resume, or take "
                     f"another folder"
                 )
+            folder = self.checkpoint.folder  # a place that cannot be had shows now
+            first = self.comm.rank == 0
+            together(
+                self.comm,
+                lambda: folder.mkdir(parents=True, exist_ok=True) if first else None,
+            )
             return
         respread = stepped if self.by_gradients else descended
         header, arrays = self.checkpoint.load(self.comm, respread)

@@ -129,7 +129,10 @@ def save_rows(
 
 def _create(path: Path, layout: Layout) -> None:
     with path.open("xb") as file:
-        os.posix_fallocate(file.fileno(), 0, layout.nbytes)  # a full disk shows here
+        try:
+            os.posix_fallocate(file.fileno(), 0, layout.nbytes)  # a full disk shows here
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         file.write(layout.header())
 
 

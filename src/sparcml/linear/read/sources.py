@@ -31,6 +31,15 @@ MAGIC = {  # how files begin; no text begins so
 }
 
 
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the file of a read that fails; the system does so for opening only."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 @dataclass(frozen=True)
 class Source:
     """One file. `size` is in bytes, as it lies on the disk."""
@@ -42,7 +51,7 @@ class Source:
     @classmethod
     def of(cls, path: Path) -> Source:
         """Look at a file."""
-        with path.open("rb") as file:
+        with path.open("rb") as file, _named(path):
             start = file.read(8)
             size = os.fstat(file.fileno()).st_size
         found = [coding for magic, coding in MAGIC.items() if start.startswith(magic)]
@@ -58,7 +67,8 @@ class Source:
         if self.coding == PLAIN:
             with self.path.open("rb") as file:
                 file.seek(offset)
-                yield file
+                with _named(self.path):
+                    yield file
             return
         opened, damage = _library(self.coding)
         try:
