@@ -1,0 +1,130 @@
+"""One row of the table: the same training with one kind of sums, on all ranks of a job."""
+
+from __future__ import annotations
+
+import statistics
+import zlib
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sparcml.linear import SGD, Constant, Progress, State
+from sparcml.network.bounds import least_values
+
+from .paper import dense_bytes
+from .timed import Summary, Timed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sparcml import Communicator
+    from sparcml.linear import Rows
+
+    from .baselines import Plain
+    from .data import Data
+
+SUMS = ("sparse", "dense", "single master")
+CLOSE = 1e-4  # of the largest weight: float32 sums in another order
+
+
+class Runner:
+    """All rows of one kind of data.
+
+    Args:
+        comm: The ranks.
+        data: What they learn from; it is made here, before anything is timed.
+        link: Bytes a second that a rank can send.
+        plain: For dense vectors by a single master.
+    """
+
+    def __init__(self, comm: Communicator, data: Data, link: float, plain: Plain) -> None:
+        self.comm, self.data, self.link, self.plain = comm, data, link, plain
+        self.rows: Rows = data.rows(comm)
+        self.weights: dict[str, NDArray[Any]] = {}  # of sparse sums after a pass, by loss
+
+    def measure(self, loss: str, sums: str, passes: int) -> dict[str, Any]:
+        """Medians over passes, after one that warms up; the same on all ranks."""
+        comm, size = self.comm, self.rows.features + 1
+        timed = Timed(comm, size, self.plain if sums == "single master" else None)
+        solver = SGD(
+            loss,
+            steps=Constant(self.data.rate),
+            batch=self.data.batch(comm.size),
+            epochs=1 + passes,
+            communication="sparse" if sums == "sparse" else "dense",
+        )
+        laps = _Laps(comm, timed)
+        comm.stats.reset()
+        solver.run(
+            cast("Communicator", timed), self.rows, watch=laps.end, every=self.rows.total
+        )
+        apart, same = self._compare(loss, laps.weights)
+        row = self._row(laps, sums) | {"loss": loss, "sums": sums, "passes": passes}
+        return row | {"apart": apart, "wrong": int(not same or not apart <= CLOSE)}
+
+    def _compare(self, loss: str, found: NDArray[Any]) -> tuple[float, bool]:
+        """How far from the weights by sparse sums, and whether all ranks have the same."""
+        marks = self.comm.allgather(np.array([zlib.crc32(found.data)], np.float64))
+        known = self.weights.setdefault(loss, found)
+        apart = float(np.abs(found - known).max() / np.abs(known).max())
+        return apart, len(np.unique(marks)) == 1
+
+    def _row(self, laps: _Laps, sums: str) -> dict[str, Any]:
+        ranks, features = self.comm.size, self.rows.features
+        steps = laps.sums[0].calls
+
+        def median(values: list[float]) -> float:
+            return statistics.median(values) / steps
+
+        counted = median([s.nbytes for s in laps.sums])
+        nbytes = {
+            "sparse": counted,
+            "dense": dense_bytes(features, ranks),
+            "single master": 4.0 * features * (ranks - 1),
+        }[sums]
+        chosen = max(self.comm.stats.allreduces.items(), key=lambda kind: kind[1].measured)
+        given, result = (
+            statistics.median(getattr(s, name) for s in laps.sums)
+            for name in ("given", "result")
+        )
+        return {
+            "data": self.data.name,
+            "ranks": ranks,
+            "features": features,
+            "batch": self.data.batch(ranks),
+            "steps": steps,
+            "full_pass": self.data.full_pass(ranks),
+            "algorithm": chosen[0] if sums == "sparse" else None,
+            "step": median(laps.seconds),
+            "communicating": median([s.communicating for s in laps.sums]),
+            "processors": median([s.processors for s in laps.sums]),
+            "bytes": nbytes,
+            "bound": nbytes / self.link,
+            "given": given,
+            "result": result,
+            "least": 4 * least_values(ranks, given, result) / self.link,
+        }
+
+
+class _Laps:
+    """What each pass after the first took."""
+
+    def __init__(self, comm: Communicator, timed: Timed) -> None:
+        self.comm, self.timed = comm, timed
+        self.seconds: list[float] = []
+        self.sums: list[Summary] = []
+        self.weights: NDArray[Any] = np.empty(0)
+        self.start: float | None = None
+
+    def end(self, _: Progress, state: State) -> None:
+        """Called by the solver at the end of a pass."""
+        end, found = self.comm.now(), self.timed.summary()
+        if self.start is None:
+            self.weights = state.weights.copy()
+        else:
+            # The clock is that of the machine, the same for all ranks.
+            both = np.max(self.comm.allgather(np.array([self.start, end])), axis=0)
+            self.seconds.append(float(both[1] - both[0]))
+            self.sums.append(found)
+        self.comm.barrier()
+        self.start = self.comm.now()

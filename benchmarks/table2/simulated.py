@@ -1,0 +1,130 @@
+"""A step of the paper's other systems: real gradients on simulated links.
+
+Gradients are those of generated rows, 1000 a rank, at weights that a pass over other rows has
+made. Their sums pass on a virtual clock, which messages and declared work move on. What a
+rank computes by itself is measured here, on one core.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import sparcml
+from sparcml.kernels import linear as loops
+from sparcml.linear import LOSSES, SGD, Constant
+from sparcml.linear.evaluate import opened
+
+from .data import DATA
+from .paper import BATCH, TABLE, Published
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sparcml.linear import Rows
+
+    Row = dict[str, Any]
+
+RUNS = 5
+SIMULATED = tuple(row for row in TABLE if row.network != "gige")
+DENSE = "native"  # halving and doubling, by its declared cost
+
+
+class Steps:
+    """The first step of all ranks with one loss.
+
+    Args:
+        rows: Some to make weights from.
+        loss: Its name.
+        rate: Of the steps that make them.
+    """
+
+    def __init__(self, rows: Rows, loss: str, rate: float) -> None:
+        self.loss = LOSSES[loss]
+        solver = SGD(loss, steps=Constant(rate), batch=BATCH // 10, epochs=1)
+        with sparcml.world() as alone:
+            self.model = solver.run(alone, rows).model
+        self.gradients: list[sparcml.Stream] = []
+        self.seconds = 0.0  # of a rank's gradient
+
+    def add(self, rows: Rows) -> None:
+        """The gradient of the next rank."""
+        csr, chosen = opened(rows), np.arange(len(rows))
+
+        def gradient() -> loops.Gradient:
+            return loops.gradient(csr, chosen, self.loss.code, 1e-3, self.model)
+
+        found = gradient()
+        size = self.model.weights.size + 1
+        self.gradients.append(sparcml.Stream.trusted(size, found.indices, found.values))
+        if len(self.gradients) == 1:
+            self.seconds = _median(gradient)
+
+    def applied(self, total: sparcml.Stream) -> float:
+        """Seconds of changing weights along a sum."""
+        return _median(
+            lambda: loops.apply(
+                self.model, 0.0, 0.0, 1e-9, total.raw_indices, total.raw_values
+            )
+        )
+
+
+def measure(name: str, ranks: int = 32) -> list[Row]:
+    """Rows of the systems that cannot be emulated, of at most so many ranks."""
+    data = DATA[name]
+    assert data.recipe is not None
+    wanted = [p for p in SIMULATED if p.data == data.of and p.ranks <= ranks]
+    some = data.recipe.rows(BATCH)
+    steps = {p.loss: Steps(some, p.loss, data.rate) for p in wanted}
+    for rank in range(max(p.ranks for p in wanted)):
+        rows = data.recipe.rows(BATCH, seed=1 + rank)
+        for each in steps.values():
+            each.add(rows)
+    return [row for p in wanted for row in simulate(p, steps[p.loss])]
+
+
+def simulate(published: Published, steps: Steps) -> list[Row]:
+    """One row a way to sum: dense, sparse as in the paper, and by `auto`."""
+    kinds = {"dense": DENSE, "sparse": published.algorithm, "auto": "auto"}
+    return [_row(published, steps, *kind) for kind in kinds.items()]
+
+
+def _row(published: Published, steps: Steps, sums: str, algorithm: str) -> Row:
+    def body(comm: sparcml.Communicator) -> tuple[float, str, sparcml.Stream | None]:
+        total = comm.allreduce(steps.gradients[comm.rank], algorithm=algorithm)
+        (taken,) = comm.stats.allreduces
+        return comm.now(), taken, None if comm.rank else total
+
+    found = sparcml.simulate(body, published.ranks, published.network, trace=0, timeout=1e6)
+    _, taken, total = found.results[0]
+    assert total is not None
+    communicating = max(seconds for seconds, *_ in found.results)
+    computing = steps.seconds + steps.applied(total)
+    return {
+        "kind": "simulated",
+        "system": published.system,
+        "network": published.network,
+        "ranks": published.ranks,
+        "data": published.data,
+        "loss": published.loss,
+        "sums": sums,
+        "algorithm": taken,
+        "given": steps.gradients[0].nnz,
+        "result": total.nnz,
+        "bytes": max(found.rank_bytes),
+        "step": computing + communicating,
+        "communicating": communicating,
+    }
+
+
+def _median(job: Callable[[], object]) -> float:
+    job()
+    taken = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        job()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
