@@ -149,6 +149,17 @@ def test_watching():
     assert seen[-1].bytes > seen[0].bytes > 0
 
 
+def test_dense_sums_count_as_those_of_a_ring():
+    rows, seen = problem(), []
+    on_rank = lambda c: solver(epochs=1, communication="dense").run(  # noqa: E731
+        c,
+        rows.part(c.rank, c.size),
+        watch=lambda p, _: seen.append(p) if c.rank == 0 else None,
+    )
+    sparcml.launch(on_rank, 2)
+    assert seen[-1].bytes >= seen[-1].dense_bytes > 0
+
+
 def test_held_out_rows_end_it_early():
     rows = problem(count=60, features=2000, each=4)
     sgd = solver(steps=Inverse(5.0), epochs=50, patience=2, batch=1)

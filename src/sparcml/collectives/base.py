@@ -304,6 +304,7 @@ class Call:
 
     def native(self, array: Values) -> Values:
         """The engine's own dense allreduce."""
+        self._link.stats.count_engine(2 * (self.size - 1) * array.nbytes // self.size)
         with self._link.stats.phase("wait"):
             return self._link.transport.native_allreduce(array, self.op)
 

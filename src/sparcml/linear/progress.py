@@ -18,7 +18,7 @@ class Progress:
         rows_per_second: Of all ranks together, since the last report.
         seconds: Since this run began.
         communicating: Of these, in sums over ranks.
-        bytes: That this rank has sent since this run began.
+        bytes: That this rank has sent since this run began; of engines' own sums, a ring's.
         dense_bytes: That it would have sent for sums of dense vectors, in a ring.
     """
 

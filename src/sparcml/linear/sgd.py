@@ -202,7 +202,7 @@ class _Run:
             )
         if state.model.adaptive != (solver.adaptive is not None):
             raise ValueError("SGD: the state is of a solver with another kind of rates")
-        self.start, self.sent = comm.now(), comm.stats.bytes
+        self.start, self.sent = comm.now(), self._sent()
         self.steps = -(-rows.total // solver.batch)
         self.every = max(1, every or self.steps // REPORTS) if watch else self.steps + 1
         self.exchange = Exchange(
@@ -339,11 +339,15 @@ class _Run:
             rows_per_second=rows / max(now - then, 1e-9),
             seconds=now - self.start,
             communicating=self.exchange.seconds,
-            bytes=self.comm.stats.bytes - self.sent,
+            bytes=self._sent() - self.sent,
             dense_bytes=self.exchange.dense_bytes,
         )
         watch(progress, state)
         self.reported = (self.comm.now(), state.seen, state.pending)
+
+    def _sent(self) -> int:
+        stats = self.comm.stats
+        return stats.bytes + stats.engine_bytes
 
     def _compare(self, held_out: Rows) -> None:
         """Whether this pass was worth it."""

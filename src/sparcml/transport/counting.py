@@ -36,6 +36,7 @@ class Stats:
     bytes: int = 0
     received_messages: int = 0
     received_bytes: int = 0
+    engine_bytes: int = 0  # of engines' own sums, which count none: what a ring sends
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     selected: int = 0  # entries that sparsifiers have chosen
     squares_sent: float = 0.0  # of these entries
@@ -59,6 +60,11 @@ class Stats:
         with self._lock:
             self.received_messages += 1
             self.received_bytes += nbytes
+
+    def count_engine(self, nbytes: int) -> None:
+        """The engine has summed something by itself."""
+        with self._lock:
+            self.engine_bytes += nbytes
 
     def count_selected(self, entries: int, sent: float, owed: float) -> None:
         """So many entries were chosen, and their squares of all squares."""
@@ -91,6 +97,7 @@ class Stats:
         """Count from zero again."""
         self.selected, self.squares_sent, self.squares_owed = 0, 0.0, 0.0
         self.messages = self.bytes = self.received_messages = self.received_bytes = 0
+        self.engine_bytes = 0
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.allreduces = {}
         if self.sent is not None:

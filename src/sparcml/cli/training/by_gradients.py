@@ -52,7 +52,7 @@ def _pass(work: Work, solver: SGD, k: int) -> None:
         work.bar.watch(progress)
         within = progress.step < progress.steps
         if within and work.due():
-            spent = Pass.of(progress, solver.communication).after(work.spent)
+            spent = Pass.of(progress).after(work.spent)
             passes = len(work.history.passes)
             through = sum(other.epoch > passes for other in work.states)
             work.keep(passes, through * progress.steps + state.step, spent)
@@ -62,6 +62,6 @@ def _pass(work: Work, solver: SGD, k: int) -> None:
         replace(solver, epochs=state.epoch + 1).run(
             comm, train, state, held_out=held_out, watch=watch, every=every
         )
-    work.spend(Pass.of(work.bar.last, solver.communication))
+    work.spend(Pass.of(work.bar.last))
     if work.best:
         work.best[k].look(state)

@@ -34,17 +34,10 @@ class Pass:
     dense_bytes: float | None
 
     @classmethod
-    def of(cls, last: Progress, communication: str) -> Pass:
+    def of(cls, last: Progress) -> Pass:
         """From what a solver has told last in it."""
-        uncounted = round(last.dense_bytes) if communication == "dense" else 0
-        return cls(
-            last.loss,
-            None,
-            last.seconds,
-            last.communicating,
-            last.bytes + uncounted,
-            last.dense_bytes,
-        )
+        spent = last.seconds, last.communicating, last.bytes, last.dense_bytes
+        return cls(last.loss, None, *spent)
 
     def after(self, before: Pass | None) -> Pass:
         """With what was spent on it before."""

@@ -101,5 +101,5 @@ def _pass(comm: Communicator, data: Split, solver: SGD, state: State) -> Pass:
     seconds = comm.now() - start
     loss = LOSSES[solver.loss]
     held_out = mean_loss(comm, data.held_out, loss, state.weights, state.intercept)
-    done = Pass.of(last[-1], solver.communication).ended(state.losses[-1], held_out)
+    done = Pass.of(last[-1]).ended(state.losses[-1], held_out)
     return replace(done, seconds=seconds)
