@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
-.PHONY: demo test lint format unit stub bench bench-cluster bench-micro claims docs clean
+.PHONY: demo test lint format unit stub bench bench-cluster bench-micro bench-linear claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
@@ -65,6 +65,15 @@ bench-micro: $(VENV)/.dev
 	$(ON_CLUSTER) -n 8 $(MICRO) $(ALSO_DENSE) --density 0.0001,0.001,4/512,0.03,0.1
 	$(ON_CLUSTER) -n 8 $(MICRO) --density 0.3 --algorithms ssar_split_allgather,dsar_split_allgather
 	for n in 2 4 16; do $(ON_CLUSTER) -n $$n $(MICRO) $(ALSO_DENSE) --density 4/512 || exit 1; done
+
+# Linear models on the same links, as in the paper's Table 2, and coordinate descent: some ten
+# minutes. Then claims 15 and 16 judge them; `make docs` shows them in docs/linear.md.
+bench-linear: $(VENV)/.dev
+	$(ON_CLUSTER) -n 8 benchmarks/run_table2.py --link $(LINK) --json $(RESULTS)-table2.json
+	$(BIN)/sparcml run -n 8 --network 100mbit benchmarks/run_table2.py --link 100mbit \
+	  --sums sparse --json $(RESULTS)-table2-100mbit.json
+	$(ON_CLUSTER) -n 8 benchmarks/run_scd.py --link $(LINK) --json $(RESULTS)-scd.json
+	$(BIN)/python benchmarks/run_claims.py 15 16
 
 # Run the experiments behind docs/claims.md and docs/methods.md and keep their rows: some half
 # an hour, most of it for claims 7, which trains with every method (data: ../shared/data), 13 and

@@ -37,11 +37,11 @@ def newest(name: str, results: Path = RESULTS) -> Any:
 def measured(name: str) -> Any:
     """The same, for a table that must be there."""
     if (found := newest(name)) is None:
-        target = (
-            "bench-cluster"
-            if name.startswith(("cluster", "overlap", "predict"))
-            else "bench"
-        )
+        target = "bench"
+        if name.startswith(("cluster", "overlap", "predict")):
+            target = "bench-cluster"
+        elif name.startswith(("table2", "scd")):
+            target = "bench-linear"
         raise SystemExit(f"tables: no file called DATE-{name}.json; run: make {target}")
     return found
 
@@ -83,6 +83,9 @@ COMMANDS = {
     "simulate": "python benchmarks/run_simulate.py",
     "predict-1gbit": "sparcml run -n 8 --network 1gbit benchmarks/run_predict.py",
     "predict-100mbit": "sparcml run -n 8 --network 100mbit benchmarks/run_predict.py",
+    "table2": "sparcml run -n 8 --network 1gbit benchmarks/run_table2.py",
+    "table2-100mbit": "sparcml run -n 8 --network 100mbit benchmarks/run_table2.py",
+    "scd": "sparcml run -n 8 --network 1gbit benchmarks/run_scd.py",
 }
 
 
@@ -90,6 +93,8 @@ def section(name: str) -> str:
     """The table and where its numbers come from."""
     if name == "readme":
         return readme()
+    from table2 import pages as linear  # which needs `markdown`
+
     found = measured(name)
     facts, rows = found["environment"], found["rows"]
     wrong = sum(bool(row["wrong"]) for row in rows)
@@ -103,6 +108,9 @@ def section(name: str) -> str:
         "simulate": simulate,
         "predict-1gbit": predict,
         "predict-100mbit": predict,
+        "table2": linear.run,
+        "table2-100mbit": linear.run,
+        "scd": linear.descent,
     }
     make = special.get(name, allreduce)
     keys = ("date", "commit", "cpu", "isa", "numpy", "mpi", "torch")

@@ -53,7 +53,7 @@ class Data:
 
 # Rates that suit the squared length of rows, 115.6 and 1 on average.
 DATA = {
-    "url": Data("URL-like", "URL", URL, 10, 0.03),
+    "url": Data("URL-like", "URL", URL, 6, 0.03),
     "webspam": Data("Webspam-like", "Webspam", WEBSPAM, 1, 2.0),
     "spam": Data("spam", None, None, 1, 2.0),
 }
