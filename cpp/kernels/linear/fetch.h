@@ -16,11 +16,10 @@ inline void fetch_row(const Rows<T>& rows, std::int64_t row) {
     __builtin_prefetch(rows.values + k);
 }
 
-// For reading, or for writing too.
-template <Lazy lazy, int writing, class T>
+template <Lazy lazy, class T>
 inline void fetch_weights(const Rows<T>& rows, std::int64_t row, const Model<T>& model) {
   for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k)
-    __builtin_prefetch(place<lazy>(model, rows.indices[k]), writing);
+    __builtin_prefetch(place<lazy>(model, rows.indices[k]));
 }
 
 }  // namespace sparcml::linear

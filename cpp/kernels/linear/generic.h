@@ -96,7 +96,7 @@ void products_by_row(const Rows<T>& rows, const std::int64_t* chosen, std::size_
   const std::size_t now = m.now();
   for (std::size_t i = 0; i < count; ++i) {
     if (i + 2 < count) fetch_row(rows, chosen[i + 2]);
-    if (i + 1 < count) fetch_weights<lazy, 0>(rows, chosen[i + 1], m);
+    if (i + 1 < count) fetch_weights<lazy>(rows, chosen[i + 1], m);
     std::size_t all;
     out[i] = product<Isa, lazy>(m, now, cursor(rows, chosen[i], i), 0, m.features, all);
   }

@@ -165,16 +165,15 @@ struct Step {
     if constexpr (lazy == Lazy::adaptive_penalty) m.table[now] = m.table[now - 1] + rate;
   }
 
-  void move(std::size_t j, double gradient) const {
+  void move(std::size_t j, T gradient) const {
     if constexpr (lazy == Lazy::adaptive) {
       T* const at = place<lazy>(m, j);
-      const T g = static_cast<T>(gradient);
-      at[1] += g * g;
-      at[0] -= static_cast<T>(rate) * g / std::sqrt(static_cast<T>(m.damping) + at[1]);
+      at[1] += gradient * gradient;
+      at[0] -= static_cast<T>(rate) * gradient / std::sqrt(static_cast<T>(m.damping) + at[1]);
     } else if constexpr (lazy == Lazy::adaptive_penalty) {
       T* const at = place<lazy>(m, j);
       const double v = due<lazy>(m, now - 1, j);
-      at[1] += static_cast<T>(gradient * gradient);
+      at[1] += gradient * gradient;
       const double own = rate / std::sqrt(m.damping + at[1]);
       at[0] = static_cast<T>(flow(v - own * gradient, own, m.l1, m.l2));
       m.last[j] = static_cast<std::uint32_t>(now);
@@ -187,7 +186,7 @@ struct Step {
       m.velocity[j] = static_cast<T>(m.velocity[j] * decay(m, now - m.last[j]) + gradient);
       m.last[j] = static_cast<std::uint32_t>(now);
     } else {
-      m.weights[j] = static_cast<T>(m.weights[j] - factor * gradient);
+      m.weights[j] -= static_cast<T>(factor) * gradient;
     }
   }
 

@@ -7,15 +7,36 @@
 namespace sparcml::linear {
 namespace {
 
+// The weights of the next row come from memory while this row is worked on: all at once, they
+// would have to wait for each other.
 template <Lazy lazy, class T>
-double margin(const Rows<T>& rows, std::int64_t row, const Model<T>& m) {
+struct Ahead {
+  const Model<T>& model;
+  const std::uint32_t *column, *end;
+
+  void fetch(std::ptrdiff_t count) {
+    const std::uint32_t* const stop = end - column < count ? end : column + count;
+    for (; column < stop; ++column) __builtin_prefetch(place<lazy>(model, *column), 1);
+  }
+};
+
+template <Lazy lazy, class T>
+Ahead<lazy, T> ahead(const Rows<T>& rows, const std::int64_t* row, const Model<T>& model) {
+  if (!row) return {model, nullptr, nullptr};
+  return {model, rows.indices + rows.indptr[*row], rows.indices + rows.indptr[*row + 1]};
+}
+
+template <Lazy lazy, class T>
+double margin(const Rows<T>& rows, std::int64_t row, const Model<T>& m, Ahead<lazy, T>& next) {
   double sums[4] = {};
   const std::size_t now = m.now();
   const std::int64_t end = rows.indptr[row + 1];
   std::int64_t k = rows.indptr[row];
-  for (; k + 4 <= end; k += 4)
+  for (; k + 4 <= end; k += 4) {
+    next.fetch(2);  // the other half when weights are written
     for (int lane = 0; lane < 4; ++lane)
       sums[lane] += rows.values[k + lane] * due<lazy>(m, now, rows.indices[k + lane]);
+  }
   for (; k < end; ++k) sums[0] += rows.values[k] * due<lazy>(m, now, rows.indices[k]);
   return m.scale() * ((sums[0] + sums[2]) + (sums[1] + sums[3])) + m.intercept();
 }
@@ -23,14 +44,18 @@ double margin(const Rows<T>& rows, std::int64_t row, const Model<T>& m) {
 // A batch of one row needs no sums by column.
 template <Lazy lazy, class T>
 double step_on(const Rows<T>& rows, std::int64_t row, double rate, Loss loss, bool intercept,
-               const Model<T>& model) {
-  const double z = margin<lazy>(rows, row, model), weight = rows.weight(row);
-  const Slope found = slope(loss, rows.labels[row], z);
+               const Model<T>& model, Ahead<lazy, T> next) {
+  const double z = margin<lazy>(rows, row, model, next), weight = rows.weight(row);
+  const Slope found = linear::slope(loss, rows.labels[row], z);
   const double gradient = weight * found.derivative;
   const Step<lazy, T> step(model, rate);
+  const T slope = static_cast<T>(gradient);
   if (gradient != 0.0)
-    for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k)
-      step.move(rows.indices[k], gradient * rows.values[k]);
+    for (std::int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) {
+      next.fetch(1);
+      step.move(rows.indices[k], slope * rows.values[k]);
+    }
+  next.fetch(next.end - next.column);
   if (intercept) step.move_intercept(gradient);
   return weight * found.value;
 }
@@ -54,8 +79,8 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
     const std::size_t count = static_cast<std::size_t>(starts[i + 1] - from);
     if (count == 1) {
       if (from + 2 < end) fetch_row(rows, order[from + 2]);
-      if (from + 1 < end) fetch_weights<lazy, 1>(rows, order[from + 1], model);
-      sum += step_on<lazy>(rows, order[from], rates[i], loss, intercept, model);
+      const auto next = ahead<lazy>(rows, from + 1 < end ? order + from + 1 : nullptr, model);
+      sum += step_on<lazy>(rows, order[from], rates[i], loss, intercept, model, next);
       continue;
     }
     const std::size_t room = entries(rows, order + from, count);
