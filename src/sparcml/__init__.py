@@ -54,6 +54,7 @@ _LATER = {
     "linear": (),
     "network": ("Simulation", "simulate"),
     "sparsify": ("Blocks", "RandomK", "Sparsifier", "Taken", "Threshold", "TopK"),
+    "torch": (),
 }
 _ROOM_OF = {name: room for room, names in _LATER.items() for name in names}
 

@@ -21,7 +21,10 @@ HERE = Path(__file__).parent
 TORCHRUN = Path(sys.executable).with_name("torchrun")
 
 _fork = multiprocessing.get_context("forkserver")
-_fork.set_forkserver_preload(["numpy", "sparcml.transport.meeting"])
+# torch._dynamo is what optimizers import when they are first used.
+_fork.set_forkserver_preload(
+    ["numpy", "sparcml.transport.meeting", "sparcml.torch", "torch._dynamo"]
+)
 
 
 # Below what the system gives away by itself, and each process of tests begins elsewhere.

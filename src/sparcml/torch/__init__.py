@@ -1,0 +1,11 @@
+"""Compressed training with PyTorch: two lines in a DDP script, or around an optimizer."""
+
+from importlib.util import find_spec
+
+if find_spec("torch") is None:
+    raise ImportError(
+        "sparcml.torch needs PyTorch; install it with: pip install sparcml[torch]"
+    )
+
+from .ddp import compress as compress
+from .handle import Handle as Handle

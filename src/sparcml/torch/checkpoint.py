@@ -1,0 +1,132 @@
+"""What is kept between runs: plain tensors, numbers and names, for `torch.save`.
+
+A rank's own state fits that rank of a job of the same size, which then goes on as if it had
+not stopped. A consolidated one holds the mean over ranks of everything and fits any job:
+every rank of P then owes the mean, together P times as much, divided by P in the next mean:
+as much as was owed before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..aggregate.state import STEP, name_of, of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ..aggregate import Method, State
+    from ..communicator import Communicator
+    from .ledger import Ledger
+
+VERSION = 1
+Shapes = dict[str, tuple[int, ...]]
+
+
+def saved(ledger: Ledger, layout: Any) -> dict[str, Any]:
+    """This rank's state."""
+    return {
+        "version": VERSION,
+        "rank": ledger.comm.rank,
+        "ranks": ledger.comm.size,
+        "method": repr(ledger.method),
+        "step": ledger.step,
+        "norm": ledger.norm,
+        "layout": [list(names) for names in layout],
+        "state": {k: _tensor(v) for k, v in ledger.state.items() if k != STEP},
+    }
+
+
+def consolidated(ledger: Ledger, layout: Any) -> dict[str, Any]:
+    """The same for any number of ranks: a collective call."""
+    mine = saved(ledger, layout)
+    comm = ledger.comm
+    everyone = sorted(_union(comm, [k for k in ledger.state if k != STEP]))
+    sizes = {k: ledger.state[k].shape for k in everyone if k in ledger.state}
+    return {
+        **mine,
+        "rank": None,
+        "state": {
+            k: _tensor(_mean(comm, ledger.state[k])).reshape(sizes[k]) for k in everyone
+        },
+    }
+
+
+def _union(comm: Communicator, keys: list[str]) -> list[str]:
+    """All ranks have the same keys, or one has lost its state."""
+    text = np.frombuffer("\n".join(sorted(keys)).encode(), np.uint8).astype(np.float32)
+    others = comm.allgather(text)
+    if any(not np.array_equal(other, text) for other in others):
+        raise ValueError(
+            f"rank {comm.rank}: ranks owe for different parameters; consolidate between "
+            f"steps, on all ranks"
+        )
+    return keys
+
+
+def _mean(comm: Communicator, array: NDArray[Any]) -> NDArray[Any]:
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return np.array(comm.allreduce(flat, op="mean"))
+
+
+def _tensor(array: NDArray[Any]) -> Any:
+    """The same memory: a state's arrays are replaced, never changed."""
+    return torch.from_numpy(np.asarray(array))
+
+
+def restored(
+    found: Mapping[str, Any], comm: Communicator, method: Method, shapes: Shapes
+) -> State:
+    """A state to go on from, if it is this rank's and this model's."""
+    missing = {"version", "rank", "ranks", "step", "method", "state"} - set(found)
+    if missing or found["version"] != VERSION:
+        raise ValueError(
+            f"load_state_dict: this is no state of sparcml.torch, version {VERSION} (of a "
+            f"model or an optimizer?): {', '.join(sorted(missing)) or found['version']}"
+        )
+    _check_place(found, comm)
+    state: State = {k: np.array(v) for k, v in found["state"].items()}
+    _check_model(state, shapes)
+    state[STEP] = np.array(found["step"], np.int64)
+    if found["method"] == repr(method):
+        return state
+    known = sorted({n for k in state if (n := name_of(k)) is not None})
+    return method.init({n: shapes[n] for n in known}, state)
+
+
+def _check_place(found: Mapping[str, Any], comm: Communicator) -> None:
+    if found["rank"] is None:
+        return
+    if found["ranks"] != comm.size:
+        raise ValueError(
+            f"load_state_dict: this state is of a job of {found['ranks']} ranks, here are "
+            f"{comm.size}; save with state_dict(consolidate=True) for another number of ranks"
+        )
+    if found["rank"] != comm.rank:
+        raise ValueError(
+            f"load_state_dict: rank {comm.rank} was given the state of rank {found['rank']}; "
+            f"every rank saves and loads a file of its own, or all load one from "
+            f"state_dict(consolidate=True)"
+        )
+
+
+def _check_model(state: State, shapes: Shapes) -> None:
+    for where, array in state.items():
+        name = name_of(where) or ""
+        if name not in shapes:
+            raise ValueError(
+                f"load_state_dict: the state has {where!r}, but the model has no such "
+                f"parameter: it is of another model"
+            )
+        size = int(np.prod(shapes[name], dtype=np.int64))
+        whole = where in of_kind({where: 0}, "residual") or where.startswith("momentum/")
+        if whole and array.size != size:
+            raise ValueError(
+                f"load_state_dict: {where!r} has {array.size} values, the parameter {size}: "
+                f"it is of another model"
+            )

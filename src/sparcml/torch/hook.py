@@ -1,0 +1,187 @@
+"""DDP's communication hook: buckets become their means while the backward pass goes on.
+
+DDP calls it for each bucket, in the same order on all ranks; one thread works them off in
+that order. At the end of the backward pass DDP waits for all of them.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..aggregate import Dense
+from .buckets import Arrivals, Bucket
+from .tensors import is_sparse, values_of, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
+
+    from torch import Tensor
+
+    from .buckets import Layout
+    from .ledger import Ledger
+    from .native import Native
+
+
+class Hook:
+    """What is registered with DDP.
+
+    Args:
+        names: Of all parameters, by the parameter.
+        ledger: Makes means of gradients; only the thread touches it during a step.
+        native: Sums dense buckets if the method is `Dense`.
+        scaler: A torch.amp.GradScaler, or None.
+
+    Attributes:
+        layout: Which gradients are summed together; DDP's buckets if None.
+        seen: DDP's buckets in the last step.
+        exposed: Seconds that backward passes have waited for us at their end.
+        busy: Seconds that the thread has worked.
+        elements: Values that have come, and their bytes.
+    """
+
+    def __init__(
+        self, names: Mapping[Tensor, str], ledger: Ledger, native: Native, scaler: Any
+    ) -> None:
+        self._names, self._ledger, self._native = names, ledger, native
+        self._parameters = {name: p for p, name in names.items()}
+        self._scaler = scaler
+        self._thread = ThreadPoolExecutor(1, "sparcml")
+        self._error: BaseException | None = None
+        self._buckets: list[Bucket] = []
+        self._end: Future[None] | None = None
+        self._arrivals = Arrivals(None)
+        self._whole = False  # whether buckets go to `native`
+        self.layout: Layout | None = None
+        self.seen: Layout = []
+        self.exposed = self.busy = 0.0
+        self.bytes = self.steps = self.skipped = 0
+
+    def __call__(self, bucket: Any) -> Any:
+        """Called by DDP for each bucket that is complete; gives a future of its mean."""
+        if self._error is not None:
+            raise self._error
+        if bucket.index() == 0:
+            self._begin()
+        mine = self._opened(bucket)
+        self._buckets.append(mine)
+        self.bytes += _bytes_of(mine.buffer)
+        last = bucket.is_last()
+        if self._whole and not is_sparse(mine.buffer):
+            self._arrivals.seen.append(tuple(mine.gradients))
+            self._submit(partial(self._wait, self._native.start(mine.buffer), mine))
+        else:
+            for place, group in self._arrivals.arrived(mine, last=last):
+                self._submit(partial(self._average, place, group))
+        if last:
+            self._finish()
+        return mine.future
+
+    def run(self, work: Callable[[], Any]) -> Any:
+        """Have the thread do something between two steps, and wait for it."""
+        if self._error is not None:
+            raise self._error
+        return self._thread.submit(work).result()
+
+    def close(self) -> None:
+        """End the thread when it has done its work."""
+        self._thread.shutdown()
+
+    def _begin(self) -> None:
+        scale = None
+        if self._scaler is not None and self._scaler.is_enabled():
+            scale = float(self._scaler.get_scale())
+        ledger = self._ledger
+        self._whole = (
+            isinstance(ledger.method, Dense)
+            and not ledger.owes
+            and not ledger.changes_gradients
+        )
+        self._arrivals = Arrivals(self.layout)
+        self._buckets = []
+        self._submit(partial(ledger.begin, scale))
+
+    def _opened(self, bucket: Any) -> Bucket:
+        buffer = bucket.buffer()
+        names = [self._names[p] for p in bucket.parameters()]
+        views = [buffer] if is_sparse(buffer) else bucket.gradients()
+        if buffer.device.type == "cuda":  # what fills it may still be under way
+            torch.cuda.current_stream(buffer.device).synchronize()
+        return Bucket(buffer, dict(zip(names, views, strict=True)))
+
+    def _submit(self, work: Callable[[], None]) -> Future[None]:
+        return self._thread.submit(self._guarded, work)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Nothing more is sent after an error, and whoever waits hears of it."""
+        start = time.perf_counter()
+        try:
+            if self._error is None:
+                work()
+        except BaseException as error:
+            self._error = error
+        self.busy += time.perf_counter() - start
+
+    def _wait(self, work: Any, bucket: Bucket) -> None:
+        check = self._scaler is None and self._ledger.method.nonfinite == "raise"
+        own = {name: self._parameters[name].grad for name in bucket.gradients}
+        self._native.finish(work, bucket.gradients, own, check=check)
+        self._done(bucket)
+
+    def _average(self, place: int, group: Mapping[str, Bucket]) -> None:
+        given = {name: bucket.gradients[name] for name, bucket in group.items()}
+        means = self._ledger.average(given, place)
+        for name, bucket in group.items():
+            if is_sparse(bucket.buffer):
+                bucket.result = means[name]
+            else:
+                write(bucket.gradients[name], means[name])
+            if bucket.got(name):
+                self._done(bucket)
+
+    def _done(self, bucket: Bucket) -> None:
+        if bucket.buffer.device.type == "cuda":
+            torch.cuda.current_stream(bucket.buffer.device).synchronize()
+        if self._scaler is None:  # else it is not known yet whether the step is made
+            bucket.complete()
+
+    def _finish(self) -> None:
+        buckets = self._buckets
+        self._end = self._thread.submit(self._complete, buckets)
+        if torch._C._current_graph_task_id() == -1:  # in DDP.join, not in a backward pass
+            return
+        # Runs before DDP waits, and raises what went wrong as it is.
+        torch.autograd.Variable._execution_engine.queue_callback(self._joined)
+
+    def _complete(self, buckets: list[Bucket]) -> None:
+        """The last work of a step: settle it, and let DDP go on."""
+        self._guarded(partial(self._settle, buckets))
+        for bucket in buckets:
+            bucket.error = self._error
+            bucket.complete()
+
+    def _settle(self, buckets: list[Bucket]) -> None:
+        if self._ledger.end():
+            self.steps += 1
+        else:
+            self.skipped += 1
+            for bucket in buckets:  # so that every optimizer skips it, on every rank
+                values_of(bucket.result).fill_(torch.nan)
+        self.seen = self._arrivals.seen
+
+    def _joined(self) -> None:
+        assert self._end is not None
+        start = time.perf_counter()
+        self._end.result()
+        self.exposed += time.perf_counter() - start
+        if self._error is not None:
+            raise self._error
+
+
+def _bytes_of(buffer: Tensor) -> int:
+    return int(buffer.numel()) * int(buffer.element_size())

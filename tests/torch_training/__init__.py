@@ -1,0 +1,1 @@
+"""Training with torch: DDP and optimizers."""

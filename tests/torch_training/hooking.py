@@ -1,0 +1,227 @@
+"""What each rank does in test_hook.py."""
+
+import contextlib
+import os
+import signal
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import distributed as dist
+
+import sparcml
+from sparcml import DGC, Compressed, Dense, PowerSGD, TopK
+from tests.aggregate import methods
+
+from .models import (
+    STEPS,
+    Known,
+    compressed,
+    ddp,
+    group,
+    loss_of,
+    mlp,
+    same,
+    train,
+    weights,
+)
+
+TOPK = Compressed(TopK(0.05))
+
+
+def dense_is_plain_ddp():
+    with group() as (rank, _):
+        plain = train(ddp(), rank)
+        for view in (False, True):
+            model, _ = compressed(Dense(), options={"gradient_as_bucket_view": view})
+            same(train(model, rank), plain)
+        model, handle = compressed(Compressed(TopK(1.0)))
+        same(train(model, rank), plain, rtol=1e-5, atol=1e-7)
+        handle.close()
+
+
+def every_method_conserves():
+    """Law 4, and the same weights on all ranks, for all methods there are."""
+    with group() as (rank, ranks):
+        for name, method in methods.EVERY.items():
+            model, handle = compressed(method, Known())
+            train(model, rank, lr=1.0)
+            applied = {n: -p for n, p in weights(model).items()}
+            for n, p in applied.items():
+                everyones = [torch.empty_like(p) for _ in range(ranks)]
+                dist.all_gather(everyones, p)
+                assert all(torch.equal(p, other) for other in everyones), (name, n)
+            if name in methods.CONSERVING:
+                rest = handle.state_dict(consolidate=True)["state"]
+                check_nothing_is_lost(applied, rest, ranks, STEPS)
+            handle.close()
+
+
+def check_nothing_is_lost(applied, rest, ranks, steps):
+    for n, due in methods.means(ranks, steps).items():
+        owed = rest.get(f"residual/{n}", torch.zeros(1)).expand(due.size).reshape(due.shape)
+        np.testing.assert_allclose(applied[n] + owed, due, atol=2e-4, rtol=0)
+
+
+def other_kinds_of_models():
+    with group() as (rank, ranks):
+        accumulating(rank)
+        shared_and_unused(rank)
+        static(rank)
+        half_precision(rank, ranks)
+        compiled(rank)
+        uneven(rank)
+
+
+def accumulating(rank):
+    """Gradients of steps under no_sync are in the one that is sent."""
+    results = []
+    for method in (None, Compressed(TopK(1.0))):
+        model = ddp()
+        if method is not None:
+            sparcml.torch.compress(model, method)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(4):
+            even = step % 2 == 0
+            with model.no_sync() if even else contextlib.nullcontext():
+                loss_of(model, rank, step).backward()
+            if not even:
+                optimizer.step()
+                optimizer.zero_grad()
+        results.append(weights(model))
+    same(*results, rtol=1e-5, atol=1e-7)
+
+
+class Odd(torch.nn.Module):  # type: ignore[misc]
+    """One weight used twice, one in odd steps only, one never."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(20, 120)
+        self.b = torch.nn.Linear(120, 120)
+        self.c = self.b
+        self.sometimes = torch.nn.Linear(120, 120)
+        self.never = torch.nn.Linear(120, 120)
+        self.out = torch.nn.Linear(120, 5)
+        self.steps = 0
+
+    def forward(self, x):
+        self.steps += 1
+        x = self.c(self.b(self.a(x)))
+        return self.out(self.sometimes(x) if self.steps % 2 else x)
+
+
+def shared_and_unused(rank):
+    results = []
+    for method in (None, Compressed(TopK(1.0))):
+        torch.manual_seed(1)
+        model = ddp(Odd(), find_unused_parameters=True)
+        if method is not None:
+            sparcml.torch.compress(model, method)
+        train(model, rank, lr=0.01)
+        assert model.module.never.weight.grad is None
+        results.append(weights(model))
+    same(*results, rtol=1e-4, atol=1e-6)
+
+
+def static(rank):
+    plain = train(ddp(), rank)
+    model, _ = compressed(Compressed(TopK(1.0)), options={"static_graph": True})
+    same(train(model, rank), plain, rtol=1e-5, atol=1e-7)
+
+
+def half_precision(rank, ranks):
+    """Sent as float32, and rounded once."""
+    for method in (Dense(), TOPK):
+        model, handle = compressed(method, Known(torch.bfloat16))
+        train(model, rank, lr=1.0)
+        assert model.module.weight.grad.dtype is torch.bfloat16
+        for array in handle.state_dict()["state"].values():
+            assert array.dtype is torch.float32
+
+
+def compiled(rank):
+    plain = train(ddp(), rank)
+    model = torch.nn.parallel.DistributedDataParallel(mlp())  # dynamo wants it so
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fast = torch.compile(model, backend="aot_eager")
+        sparcml.torch.compress(fast, Compressed(TopK(1.0)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss_of(fast, rank, step).backward()
+            optimizer.step()
+    same(weights(model), plain, rtol=1e-4, atol=1e-6)
+
+
+def uneven(rank):
+    """Ranks with fewer batches join in with zeros."""
+    model, _ = compressed(TOPK)
+    with model.join():
+        train(model, rank, range(2 + rank))
+    everyones = [None] * dist.get_world_size()
+    dist.all_gather_object(everyones, float(model.module[0].weight.sum()))
+    assert len(set(everyones)) == 1
+
+
+def rules():
+    """What is left alone is exact, and what is clipped is small."""
+    with group() as (rank, ranks):
+        for method in (TOPK, DGC(0.01, momentum=0.0), PowerSGD(), sparcml.MajorityVote()):
+            model, handle = compressed(method, Known(), leave="wei*")
+            train(model, rank, range(1), lr=1.0)
+            due = methods.means(ranks, 1)["weight"]
+            np.testing.assert_allclose(-weights(model)["weight"], due, atol=1e-5)
+            assert "residual/weight" not in handle.state_dict()["state"]
+        model, handle = compressed(TOPK, Known(), clip_each=0.5)
+        train(model, rank, range(1), lr=1.0)
+        assert all(p.norm() <= 0.5 + 1e-5 for p in weights(model).values())
+        model, handle = compressed(Compressed(), Known(), clip=1.0)
+        first = torch.cat([p.reshape(-1) for p in train(model, rank, range(1)).values()])
+        assert handle.state_dict()["norm"] > 10
+        before = weights(model)
+        after = train(model, rank, range(1, 2), lr=0.1)
+        moved = torch.cat([(after[n] - before[n]).reshape(-1) for n in after])
+        assert moved.norm() < 0.2 * first.norm()
+
+
+def refusals():
+    with group():
+        model, _ = compressed(Dense())
+        raises("has a communication hook already", sparcml.torch.compress, model, TOPK)
+        raises("expected a torch.nn.parallel.Dist", sparcml.torch.compress, mlp(), TOPK)
+        raises("expected a method", sparcml.torch.compress, ddp(), TopK(0.1))
+        raises(r"no parameter is called 'head\.\*'", compressed, TOPK, leave=["head.*"])
+        raises("clip must be positive", compressed, TOPK, clip=0.0)
+        elsewhere = ddp()
+        elsewhere.module[0].to("meta")
+        raises("on device 'meta'", sparcml.torch.compress, elsewhere, TOPK)
+
+
+def raises(words, call, *arguments, **options):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=words):
+        call(*arguments, **options)
+
+
+def nan_on_rank_1(method):
+    with group() as (rank, _):
+        model, _ = compressed(method)
+        train(model, rank)
+        if rank == 1:
+            model.module[2].weight.register_hook(
+                lambda g: g.index_fill(0, torch.tensor(0), torch.nan)
+            )
+        train(model, rank)
+
+
+def dies_in_mid_step(method):
+    with group() as (rank, _):
+        model, _ = compressed(method)
+        train(model, rank)
+        if rank == 1:
+            model.module[0].weight.register_hook(
+                lambda g: os.kill(os.getpid(), signal.SIGKILL)
+            )
+        train(model, rank)

@@ -1,0 +1,45 @@
+"""The DDP hook with real processes."""
+
+import re
+
+import pytest
+
+from sparcml import Compressed, Dense, TopK
+from tests.torch_engine.jobs import outcomes
+
+from . import hooking
+
+pytestmark = pytest.mark.torch
+TOPK = Compressed(TopK(0.05))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_dense_is_plain_ddp(ranks):
+    assert outcomes(ranks, hooking.dense_is_plain_ddp) == ["finished"] * ranks
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        hooking.every_method_conserves,
+        hooking.other_kinds_of_models,
+        hooking.rules,
+        hooking.refusals,
+    ],
+)
+def test_on_two_ranks(body):
+    assert outcomes(2, body, patience=90) == ["finished"] * 2
+
+
+@pytest.mark.parametrize("method", [Dense(), TOPK])
+def test_a_gradient_that_is_not_finite_is_named_on_all_ranks(method):
+    said = outcomes(3, hooking.nan_on_rank_1, method)
+    for word in said:
+        assert re.search("rank 1: the gradient of '2.weight' has .*NaN", word or ""), said
+
+
+@pytest.mark.parametrize("method", [Dense(), TOPK])
+def test_a_rank_that_dies_in_mid_step_ends_the_others(method):
+    said = outcomes(3, hooking.dies_in_mid_step, method, bad=1, SPARCML_TIMEOUT="3")
+    for word in (said[0], said[2]):
+        assert re.match("TransportError: .*rank", word or ""), said
