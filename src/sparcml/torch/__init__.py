@@ -9,3 +9,4 @@ if find_spec("torch") is None:
 
 from .ddp import compress as compress
 from .handle import Handle as Handle
+from .optimizer import wrap as wrap

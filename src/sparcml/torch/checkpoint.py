@@ -83,7 +83,16 @@ def restored(
     found: Mapping[str, Any], comm: Communicator, method: Method, shapes: Shapes
 ) -> State:
     """A state to go on from, if it is this rank's and this model's."""
-    missing = {"version", "rank", "ranks", "step", "method", "state"} - set(found)
+    missing = {
+        "version",
+        "rank",
+        "ranks",
+        "method",
+        "step",
+        "norm",
+        "layout",
+        "state",
+    } - set(found)
     if missing or found["version"] != VERSION:
         raise ValueError(
             f"load_state_dict: this is no state of sparcml.torch, version {VERSION} (of a "

@@ -18,9 +18,12 @@ from .rules import left_alone
 from .tensors import check_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     import torch
+    from torch import Tensor
+
+    from .buckets import Layout
 
 
 def compress(
@@ -68,7 +71,7 @@ def compress(
     native = Native(comm, ddp.process_group, seconds)
     hook = Hook(names, ledger, native, scaler)
     ddp.register_comm_hook(None, lambda state, bucket: hook(bucket))  # noqa: ARG005
-    return Handle(comm, ledger, hook, names)
+    return Hooked(ledger, hook, names)
 
 
 def _check_model(ddp: torch.nn.Module) -> None:
@@ -83,3 +86,25 @@ def _check_model(ddp: torch.nn.Module) -> None:
             "compress: this model has a communication hook already, and DDP takes only one; "
             "to go on with another method use handle.change(method)"
         )
+
+
+class Hooked(Handle):
+    """The compression of a DDP model."""
+
+    def __init__(self, ledger: Ledger, hook: Hook, names: Mapping[Tensor, str]) -> None:
+        super().__init__(ledger, names)
+        self._hook = hook
+
+    def close(self) -> None:
+        """End the thread and the connections; there is no step after it."""
+        self._hook.close()
+        super().close()
+
+    def _between_steps(self, work: Callable[[], Any]) -> Any:
+        return self._hook.run(work)
+
+    def _get_layout(self) -> Layout:
+        return self._hook.layout or self._hook.seen
+
+    def _set_layout(self, layout: Layout) -> None:
+        self._hook.layout = layout or None

@@ -1,29 +1,32 @@
-"""What compress gives back: state, statistics, and a change of method."""
+"""What compress and wrap give back: state, statistics, and a change of method."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import consolidated, restored, saved
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from torch import Tensor
 
     from ..aggregate import Method
-    from ..communicator import Communicator
-    from .hook import Hook
+    from .buckets import Layout
     from .ledger import Ledger
 
 
-class Handle:
-    """A model's compression."""
+class Handle(ABC):
+    """A model's compression.
 
-    def __init__(
-        self, comm: Communicator, ledger: Ledger, hook: Hook, names: Mapping[Tensor, str]
-    ) -> None:
-        self._comm, self._ledger, self._hook = comm, ledger, hook
+    Args:
+        ledger: What averages its gradients.
+        names: Of its parameters.
+    """
+
+    def __init__(self, ledger: Ledger, names: Mapping[Tensor, str]) -> None:
+        self._ledger = ledger
         self._shapes = {n: tuple(p.shape) for p, n in names.items()}
 
     @property
@@ -31,26 +34,30 @@ class Handle:
         """What averages the gradients now."""
         return self._ledger.method
 
+    @property
+    def steps(self) -> int:
+        """How many steps were made."""
+        return self._ledger.step
+
     def change(self, method: Method) -> None:
         """Go on with another method from the next step on; all ranks do the same.
 
         What the old one owes, the new one does.
         """
-        self._hook.run(lambda: self._ledger.change(method, self._shapes))
+        self._between_steps(lambda: self._ledger.change(method, self._shapes))
 
     def state_dict(self, *, consolidate: bool = False) -> dict[str, Any]:
-        """What this rank must remember, to be saved with `torch.save`.
+        """What this rank must remember, to be saved with `torch.save` after a step.
 
-        It loads with `weights_only=True`. Take it between steps, and save it before the next
-        one, or copy it.
+        It consists of tensors, numbers and names, so it loads with `weights_only=True`.
+        Later steps do not change it.
 
         Args:
             consolidate: One state for any number of ranks, the same on all of them:
                 a collective call.
         """
-        layout = self._hook.layout or self._hook.seen
-        make = consolidated if consolidate else saved
-        found: dict[str, Any] = self._hook.run(lambda: make(self._ledger, layout))
+        make, layout = consolidated if consolidate else saved, self._get_layout()
+        found: dict[str, Any] = self._between_steps(lambda: make(self._ledger, layout))
         return found
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -62,20 +69,31 @@ class Handle:
         Raises:
             ValueError: If it is another rank's, another number of ranks', or of another model.
         """
-        comm, ledger = self._comm, self._ledger
-        found = restored(state, comm, ledger.method, self._shapes)
-        layout = [tuple(names) for names in state.get("layout", ())]
+        ledger = self._ledger
+        found = restored(state, ledger.comm, ledger.method, self._shapes)
 
         def take_over() -> None:
-            ledger.state, ledger.norm = found, float(state.get("norm", 0.0))
+            ledger.state, ledger.norm = found, float(state["norm"])
 
-        self._hook.run(take_over)
-        self._hook.layout = layout or None
+        self._between_steps(take_over)
+        self._set_layout([tuple(names) for names in state["layout"]])
 
     def close(self) -> None:
-        """End the thread and the connections; the model cannot be trained on after it."""
-        self._hook.close()
-        self._comm.close()
+        """End what works for it, and the connections; there is no step after it."""
+        self._ledger.comm.close()
 
     def __repr__(self) -> str:
-        return f"Handle({self.method}, step={self._ledger.step}, ranks={self._comm.size})"
+        ledger = self._ledger
+        return f"Handle({self.method}, step={ledger.step}, ranks={ledger.comm.size})"
+
+    @abstractmethod
+    def _between_steps(self, work: Callable[[], Any]) -> Any:
+        """Do it where the communicator is free."""
+
+    @abstractmethod
+    def _get_layout(self) -> Layout:
+        """Which gradients are summed together."""
+
+    @abstractmethod
+    def _set_layout(self, layout: Layout) -> None:
+        """Sum these together from here on."""

@@ -63,14 +63,19 @@ def scaled(tensor: Tensor, factor: float) -> Tensor:
     return wide if factor == 1 else wide * factor
 
 
-def nothing_like(tensor: Tensor) -> Tensor:
+def nothing_like(gradient: Tensor) -> Tensor:
     """The same kind of gradient, of zeros or without rows."""
-    if not is_sparse(tensor):
-        return torch.zeros_like(tensor)
+    return no_rows(gradient) if is_sparse(gradient) else torch.zeros_like(gradient)
+
+
+def no_rows(parameter: Tensor) -> Tensor:
+    """The gradient of a table of which no row was used."""
     return torch.sparse_coo_tensor(
-        torch.empty((tensor.sparse_dim(), 0), dtype=torch.int64, device=tensor.device),
-        tensor._values()[:0],
-        tensor.shape,
+        torch.empty((1, 0), dtype=torch.int64, device=parameter.device),
+        torch.empty(
+            (0, *parameter.shape[1:]), dtype=parameter.dtype, device=parameter.device
+        ),
+        parameter.shape,
         is_coalesced=True,
         check_invariants=False,
     )

@@ -1,0 +1,139 @@
+"""What each rank does in test_checkpoint.py."""
+
+import io
+
+import numpy as np
+import torch
+from torch import distributed as dist
+
+from sparcml import DGC, NUQSGD, QSGD, Compressed, Dense, PowerSGD, RandomK, Threshold, TopK
+from tests.aggregate import methods
+
+from .hooking import check_nothing_is_lost, raises
+from .models import Known, compressed, group, loss_of, same, train, weights
+
+RESUMED = [
+    Compressed(TopK(0.05), QSGD(bits=4), dense_below=100),
+    Compressed(quantize=NUQSGD(bits=4), error_feedback=False, dense_below=100),
+    Compressed(RandomK(0.05), dense_below=100),
+    Compressed(Threshold(ratio=0.05), dense_below=100),
+    DGC(0.05, warm_up=6, dense_below=100),
+    PowerSGD(rank=2),
+]
+
+
+def through_a_file(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+def resume_bit_for_bit():
+    """The second half in another model, from a checkpoint, and in one go."""
+    with group() as (rank, _):
+        for method in RESUMED:
+            model, handle = compressed(method)
+            train(model, rank, range(3), lr=0.01)
+            kept = through_a_file([model.state_dict(), handle.state_dict()])
+            whole = train(model, rank, range(3, 6), lr=0.01)
+            model, handle = compressed(method)
+            model.load_state_dict(kept[0])
+            handle.load_state_dict(kept[1])
+            same(train(model, rank, range(3, 6), lr=0.01), whole)
+
+
+def save(folder):
+    """A job of some ranks, which ends."""
+    with group() as (rank, _):
+        model, handle = compressed(methods.CONSERVING["topk"], Known())
+        train(model, rank, range(3), lr=1.0)
+        torch.save(handle.state_dict(), f"{folder}/{rank}.pt")
+        state = [model.module.state_dict(), handle.state_dict(consolidate=True)]
+        if rank == 0:
+            torch.save(state, f"{folder}/all.pt")
+
+
+def load_elsewhere(folder, saved_by):
+    """Another number of ranks: nothing is lost."""
+    with group() as (rank, ranks):
+        module, state = torch.load(f"{folder}/all.pt", weights_only=True)
+        model, handle = compressed(methods.CONSERVING["sparcml"], Known())
+        model.module.load_state_dict(module)
+        handle.load_state_dict(state)
+        assert handle.state_dict()["step"] == 3
+        handle.change(Dense())  # pays all that is owed
+        train(model, rank, range(3, 4), lr=1.0)
+        assert not handle.state_dict()["state"]
+        new = methods.gradient
+        for n, p in weights(model).items():
+            due = methods.means(saved_by, 3)[n] + np.mean(
+                [new(r, 3)[n] for r in range(ranks)], 0
+            )
+            np.testing.assert_allclose(-p, due, atol=2e-4)
+        own = torch.load(f"{folder}/{rank % saved_by}.pt", weights_only=True)
+        raises(
+            rf"a job of {saved_by} ranks, here are {ranks}.*consolid",
+            handle.load_state_dict,
+            own,
+        )
+
+
+def changed_in_mid_run():
+    """One step with each of many methods, and what is owed goes from one to the next."""
+    with group() as (rank, ranks):
+        order = ["topk", "qsgd", "powersgd", "onebit", "dense", "dgc_plain", "gtopk"]
+        model, handle = compressed(methods.CONSERVING[order[0]], Known())
+        for step, name in enumerate(order):
+            handle.change(methods.CONSERVING[name])
+            train(model, rank, range(step, step + 1), lr=1.0)
+        rest = handle.state_dict(consolidate=True)["state"]
+        applied = {n: -p for n, p in weights(model).items()}
+        check_nothing_is_lost(applied, rest, ranks, len(order))
+        raises("make one step with Dense", handle.change, methods.FORGETTING["vote"])
+
+
+def refusals():
+    with group() as (rank, ranks):
+        method = methods.CONSERVING["topk"]
+        model, handle = compressed(method, Known())
+        train(model, rank, range(1))
+        mine = handle.state_dict()
+        everyones = [None] * ranks
+        dist.all_gather_object(everyones, mine)
+        other = everyones[1 - rank]
+        raises(f"rank {rank} was given the state of rank", handle.load_state_dict, other)
+        raises("no state of sparcml.torch", handle.load_state_dict, model.state_dict())
+        _, elsewhere = compressed(method)
+        raises("of another model", elsewhere.load_state_dict, mine)
+        small = {**mine, "state": {"residual/weight": torch.zeros(3)}}
+        raises("has 3 values, the parameter 1260", handle.load_state_dict, small)
+        train(model, rank, range(1, 2))  # none of them has done any harm
+
+
+def scaled():
+    """With a GradScaler: the same as without, and a step that overflows leaves no trace."""
+    with group() as (rank, _ranks):
+        method = Compressed(TopK(0.05), dense_below=100)
+        plain, theirs = compressed(method)
+        train(plain, rank, lr=0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+        model, ours = compressed(method, scaler=scaler)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(4):
+            for spoiled in (True, False):
+                before = ours.state_dict(), weights(model)
+                optimizer.zero_grad()
+                loss = loss_of(model, rank, step)
+                if spoiled and rank == 1:
+                    loss = loss * torch.inf
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+                scaler.update()
+                if spoiled:
+                    same(weights(model), before[1])
+                    same(ours.state_dict()["state"], before[0]["state"])
+                    assert ours.state_dict()["step"] == step
+        assert scaler.get_scale() == 2.0**6
+        same(weights(model), weights(plain), rtol=1e-5, atol=1e-7)
+        same(ours.state_dict()["state"], theirs.state_dict()["state"], rtol=1e-4, atol=1e-7)
