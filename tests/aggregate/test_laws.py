@@ -76,6 +76,29 @@ def test_all_ranks_get_the_same_bits_twice(name, ranks):
             np.testing.assert_array_equal(one[k], two[k])
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("name", EVERY)
+def test_gradients_that_are_overwritten_give_the_same(name, ranks):
+    def work(comm, overwrite):
+        method, mean = EVERY[name], {}
+        state = method.init(SHAPES)
+        for step in range(3):
+            mine = gradient(comm.rank, step)
+            found, state = method.aggregate(comm, mine, state, overwrite=overwrite)
+            mean = {n: m.copy() for n, m in found.items()}
+            for values in mine.values():
+                values.fill(np.nan)  # nobody needs it any more
+        return mean, state
+
+    kept = sparcml.launch(lambda comm: work(comm, False), ranks)
+    for got, want in zip(
+        sparcml.launch(lambda comm: work(comm, True), ranks), kept, strict=True
+    ):
+        for mine, theirs in zip(got, want, strict=True):
+            for k in theirs:
+                np.testing.assert_array_equal(mine[k], theirs[k])
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_a_step_leaves_the_old_state_alone(name):
     def work(comm):

@@ -63,7 +63,7 @@ class Method(ABC):
         return begun
 
     def aggregate(
-        self, comm: Communicator, gradient: Any, state: State
+        self, comm: Communicator, gradient: Any, state: State, *, overwrite: bool = False
     ) -> tuple[Any, State]:
         """One step: the mean over all ranks of what they owe, and the state after it.
 
@@ -74,13 +74,15 @@ class Method(ABC):
             comm: The ranks.
             gradient: This rank's: an array or tensor, or many by name.
             state: From `init`, or from the step before.
+            overwrite: Whether dense gradients by name may be overwritten: where that saves
+                memory, their means are then found in their place.
 
         Returns:
             The mean, as the same kind of thing as the gradient and rounded to its dtype, and the
             new state. What the state holds of parameters that have no gradient now stays.
         """
         try:
-            parameters, back = opened(gradient)
+            parameters, back = opened(gradient, overwrite=overwrite)
             self._check_debts(state)
             _same_everywhere(comm, self, parameters, state)
             means, new = self._step(comm, parameters, state)

@@ -141,7 +141,7 @@ class Compressed(Method):
         taken = [self._take(comm, i, p, state, new) for i, p in enumerate(large)]
         pairs = self._exchange(comm, [t.stream for t in taken], int(state[STEP]))
         for parameter, part, (total, seen) in zip(large, taken, pairs, strict=True):
-            means[parameter.name] = mean(total, comm.size)
+            means[parameter.name] = mean(total, comm.size, parameter.out)
             if self.error_feedback:
                 put_back(part.rest, part.stream, seen)
                 new[key(RESIDUAL, parameter.name)] = part.rest

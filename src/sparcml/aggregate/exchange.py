@@ -104,13 +104,16 @@ def dense_sums(comm: Communicator, arrays: Sequence[Values]) -> list[Values]:
     return [total.raw_values if total.is_dense else total.to_dense() for total, _ in pairs]
 
 
-def mean(total: Stream, ranks: int) -> Values:
-    """A sum over ranks, divided and dense: a new array."""
+def mean(total: Stream, ranks: int, out: Values | None = None) -> Values:
+    """A sum over ranks, divided and dense: in `out`, or a new array."""
+    if total.raw_indices is None:
+        values = memory.empty(total.size, total.dtype) if out is None else out
+        np.divide(total.raw_values, total.dtype.type(ranks), out=values)
+        return values
     values = memory.empty(len(total.raw_values), total.dtype)
     np.divide(total.raw_values, total.dtype.type(ranks), out=values)
-    if total.raw_indices is None:
-        return values
-    dense = memory.full(total.size, 0.0, total.dtype)
+    dense = memory.empty(total.size, total.dtype) if out is None else out
+    dense.fill(0)
     kernels.place(dense, total.raw_indices, values, total.block)
     return dense
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class Parameter:
         shape: As the caller holds it.
         values: The same, flat, float32 or float64; shared with the caller where it can be.
         stream: Instead of values, if the gradient is sparse already.
+        out: Where its mean may go, if not into new memory: the values themselves.
         back: Makes of a flat array what the caller gave.
     """
 
@@ -40,6 +41,7 @@ class Parameter:
     values: Values
     stream: Stream | None
     back: Callable[[Any], Any]
+    out: Values | None = None
 
     @property
     def size(self) -> int:
@@ -68,11 +70,15 @@ def _shape(shape: Any) -> Shape:
     return tuple(int(n) for n in lengths)
 
 
-def opened(gradient: Any) -> tuple[list[Parameter], Callable[[dict[str, Any]], Any]]:
+def opened(
+    gradient: Any, *, overwrite: bool = False
+) -> tuple[list[Parameter], Callable[[dict[str, Any]], Any]]:
     """The parameters in the order of their names, and how to give their means back."""
     if isinstance(gradient, Mapping):
         names = sorted(_name(name) for name in gradient)
         found = [_parameter(name, gradient[name]) for name in names]
+        if overwrite:
+            found = [p if p.stream else replace(p, out=p.values) for p in found]
         by_name = {p.name: p for p in found}
         order = list(gradient)
         return found, lambda means: {n: by_name[n].back(means[n]) for n in order}

@@ -28,8 +28,10 @@ def plain_means(
     owed = [_owed(method, comm, parameter, state) for parameter in parameters]
     means: dict[str, Any] = {}
     for parameter, (total, _) in zip(parameters, exchange(comm, owed), strict=True):
-        divided = mean if parameter.stream is None else _sparse
-        means[parameter.name] = divided(total, comm.size)
+        if parameter.stream is None:
+            means[parameter.name] = mean(total, comm.size, parameter.out)
+        else:
+            means[parameter.name] = _sparse(total, comm.size)
     return means
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .buckets import Layout
     from .ledger import Ledger
-    from .native import Native
+    from .native import Native, Summing
 
 
 class Hook:
@@ -49,7 +49,6 @@ class Hook:
         self, names: Mapping[Tensor, str], ledger: Ledger, native: Native, scaler: Any
     ) -> None:
         self._names, self._ledger, self._native = names, ledger, native
-        self._parameters = {name: p for p, name in names.items()}
         self._scaler = scaler
         self._thread = ThreadPoolExecutor(1, "sparcml")
         self._error: BaseException | None = None
@@ -74,7 +73,9 @@ class Hook:
         last = bucket.is_last()
         if self._whole and not is_sparse(mine.buffer):
             self._arrivals.seen.append(tuple(mine.gradients))
-            self._submit(partial(self._wait, self._native.start(mine.buffer), mine))
+            check = self._scaler is None and self._ledger.method.nonfinite == "raise"
+            summing = self._native.start(mine.buffer, mine.gradients, check=check)
+            self._submit(partial(self._wait, mine, summing, check))
         else:
             for place, group in self._arrivals.arrived(mine, last=last):
                 self._submit(partial(self._average, place, group))
@@ -127,10 +128,8 @@ class Hook:
             self._error = error
         self.busy += time.perf_counter() - start
 
-    def _wait(self, work: Any, bucket: Bucket) -> None:
-        check = self._scaler is None and self._ledger.method.nonfinite == "raise"
-        own = {name: self._parameters[name].grad for name in bucket.gradients}
-        self._native.finish(work, bucket.gradients, own, check=check)
+    def _wait(self, bucket: Bucket, summing: Summing, check: bool) -> None:
+        self._native.finish(summing, check=check)
         self._done(bucket)
 
     def _average(self, place: int, group: Mapping[str, Bucket]) -> None:

@@ -85,6 +85,8 @@ class Ledger:
     def average(self, gradients: Mapping[str, Tensor], place: int = 0) -> dict[str, Tensor]:
         """The means over all ranks: a collective call.
 
+        Gradients are overwritten: means may be in their place.
+
         Args:
             gradients: By name; dense ones by the method, sparse ones without loss.
             place: Which of the step's calls it is: it decides, among others, what is
@@ -147,7 +149,9 @@ class Ledger:
         # A vector is never compressed.
         flat = {n: g.reshape(-1) if n in self._left else g for n, g in given.items()}
         before = {k: v for k, v in self.state.items() if name_of(k) in given}
-        means, after = method.aggregate(self.comm, flat, {**before, STEP: self.state[STEP]})
+        means, after = method.aggregate(
+            self.comm, flat, {**before, STEP: self.state[STEP]}, overwrite=True
+        )
         self._changes |= dict.fromkeys(before.keys() - after.keys())
         self._changes |= {k: v for k, v in after.items() if k != STEP}
         if self._scale is None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch import distributed as dist
 
 from ..errors import TransportError
-from .tensors import is_finite
+from .tensors import is_finite, squares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +20,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..communicator import Communicator
+
+CHUNK = 1 << 17  # values that stay in the cache from one loop to the next
+
+
+@dataclass
+class Summing:
+    """A bucket under way, and what of this rank's gradients was not finite."""
+
+    work: Any
+    buffer: Tensor
+    bad: str | None = None
 
 
 class Native:
@@ -35,47 +49,53 @@ class Native:
         self._group = dist.new_group(ranks, limit, "gloo", use_local_synchronization=True)
         self.bytes = 0  # sent by this rank
 
-    def start(self, buffer: Tensor) -> Any:
-        """Begin to turn a bucket into its mean; divided first, as DDP does."""
-        ranks = self._comm.size
-        self.bytes += 2 * (ranks - 1) * buffer.numel() * buffer.element_size() // ranks
-        buffer.mul_(1.0 / ranks)
-        return dist.all_reduce(buffer, group=self._group, async_op=True)
-
-    def finish(
-        self,
-        work: Any,
-        means: Mapping[str, Tensor],
-        own: Mapping[str, Tensor | None],
-        *,
-        check: bool,
-    ) -> None:
-        """Wait for it; of NaN and infinity, which all ranks have now, say where they are.
+    def start(
+        self, buffer: Tensor, gradients: Mapping[str, Tensor], *, check: bool
+    ) -> Summing:
+        """Begin to turn a bucket into its mean; divided first, as DDP does.
 
         Args:
-            work: From `start`.
-            means: What the bucket consists of, by name.
-            own: This rank's gradients, where they are still there.
-            check: Whether to look.
+            buffer: The bucket.
+            gradients: What it consists of, by name.
+            check: Whether NaN and infinity are errors. Whoever has some puts a NaN at the
+                beginning, so that all ranks find it there.
         """
+        ranks = self._comm.size
+        self.bytes += 2 * (ranks - 1) * buffer.numel() * buffer.element_size() // ranks
+        total = 0.0
+        for chunk in buffer.split(CHUNK):
+            chunk.mul_(1.0 / ranks)
+            total += squares(chunk) if check else 0.0
+        bad = None
+        if not math.isfinite(total):
+            bad = next((n for n, g in gradients.items() if not is_finite(g)), None)
+            if bad is not None:
+                buffer[0] = torch.nan
+        work = dist.all_reduce(buffer, group=self._group, async_op=True)
+        return Summing(work, buffer, bad)
+
+    def finish(self, summing: Summing, *, check: bool) -> None:
+        """Wait for it, and raise if a rank's gradients were not finite."""
         try:
-            work.wait()
+            summing.work.wait()
         except RuntimeError as error:
             why = str(error).splitlines()[0]
             raise TransportError(
                 f"rank {self._comm.rank}: a rank is gone or late in the dense sum ({why})"
             ) from None
-        bad = [n for n, g in means.items() if not is_finite(g)] if check else []
-        if bad:
-            raise ValueError(self._said(bad[0], own[bad[0]]))
+        if check and summing.buffer[:1].isnan().any():
+            raise ValueError(self._whose(summing.bad or ""))
 
-    def _said(self, name: str, own: Tensor | None) -> str:
-        """All ranks have the same mean, so all come here and say whose fault it is."""
-        mine = np.array([own is not None and not is_finite(own)], np.float32)
-        ranks = [r for r, guilty in enumerate(self._comm.allgather(mine)) if guilty[0]]
-        who = " and ".join(f"rank {r}" for r in ranks) or "some rank"
+    def _whose(self, bad: str) -> str:
+        """All ranks have the same NaN, so all come here and say whose it is."""
+        mine = np.frombuffer(bad.encode(), np.uint8).astype(np.float32)
+        names = [bytes(a.astype(np.uint8)).decode() for a in self._comm.allgather(mine)]
+        said = [
+            f"rank {rank}: the gradient of {name!r} has values that are NaN or infinite"
+            for rank, name in enumerate(names)
+            if name
+        ]
         return (
-            f"{who}: the gradient of {name!r} has values that are NaN or infinite; mend the "
-            f"loss or the learning rate, or hand them on with "
+            f"{'; '.join(said)}; mend the loss or the learning rate, or hand them on with "
             f'sparcml.Dense(nonfinite="pass")'
         )

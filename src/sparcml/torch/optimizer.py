@@ -212,7 +212,9 @@ class Wrapped(Handle):
             if name not in means:
                 continue
             mean = means[name] if factor == 1 else scaled(means[name], factor)
-            if parameter.grad is None or is_sparse(mean):
+            if parameter.grad is None and not is_sparse(mean):
+                parameter.grad = torch.zeros_like(parameter)  # the mean may be the state's
+            if is_sparse(mean):
                 parameter.grad = mean.to(parameter.dtype)
             else:
                 write(parameter.grad, mean)
