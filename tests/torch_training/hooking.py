@@ -20,6 +20,7 @@ from .models import (
     compressed,
     ddp,
     group,
+    known,
     loss_of,
     mlp,
     same,
@@ -28,6 +29,7 @@ from .models import (
 )
 
 TOPK = Compressed(TopK(0.05))
+TOPK_SMALL = Compressed(TopK(0.05), dense_below=100)
 
 
 def dense_is_plain_ddp():
@@ -68,6 +70,7 @@ def other_kinds_of_models():
     with group() as (rank, ranks):
         accumulating(rank)
         shared_and_unused(rank)
+        unused_by_all(rank, ranks)
         static(rank)
         half_precision(rank, ranks)
         compiled(rank)
@@ -123,6 +126,36 @@ def shared_and_unused(rank):
         assert model.module.never.weight.grad is None
         results.append(weights(model))
     same(*results, rtol=1e-4, atol=1e-6)
+
+
+class Sometimes(Known):
+    """No rank uses its largest weight in odd steps."""
+
+    def forward(self, gradients):
+        step = gradients.pop("step")
+        used = [
+            (n, p) for n, p in self.named_parameters() if n != "weight" or step % 2 == 0
+        ]
+        return sum((p * gradients[n]).sum() for n, p in used)
+
+
+def unused_by_all(rank, ranks):
+    """What DDP does not hand out stays owed."""
+    model, handle = compressed(
+        TOPK_SMALL, Sometimes(), options={"find_unused_parameters": True}
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        model({**known(rank, step), "step": step}).backward()
+        assert (model.module.weight.grad is None) == (step % 2 == 1)
+        optimizer.step()
+    rest = handle.state_dict(consolidate=True)["state"]["residual/weight"]
+    due = (
+        sum(methods.gradient(r, s)["weight"] for r in range(ranks) for s in (0, 2)) / ranks
+    )
+    applied = -weights(model)["weight"] + rest.reshape(due.shape)
+    np.testing.assert_allclose(applied, due, atol=2e-4)
 
 
 def static(rank):

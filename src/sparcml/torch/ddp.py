@@ -6,29 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 from torch.nn.parallel import DistributedDataParallel
 
-from ..aggregate import Method
+from ..aggregate import Dense, Method
 from ..arguments import seconds_to_wait
 from ..ranks import from_group
 from .clipping import Clip
-from .handle import Handle
 from .hook import Hook
+from .hooked import Automatic, Hooked, register
 from .ledger import Ledger
 from .native import Native
 from .rules import left_alone
 from .tensors import check_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
     import torch
-    from torch import Tensor
 
-    from .buckets import Layout
+    from .handle import Handle
+
+AUTO = "auto"
 
 
 def compress(
     model: torch.nn.Module,
-    method: Method,
+    method: Method | str,
     *,
     leave: str | Iterable[str] = (),
     clip: float | None = None,
@@ -44,7 +45,9 @@ def compress(
 
     Args:
         model: A `DistributedDataParallel`, or one that was compiled.
-        method: Such as `sparcml.Compressed(sparcml.TopK(0.005), sparcml.QSGD(8))`.
+        method: Such as `sparcml.Compressed(sparcml.TopK(0.005), sparcml.QSGD(8))`, or
+            "auto": the first steps are plain DDP's, and are measured; then a method is
+            chosen, or none, which leaves DDP as it is. `handle.explain()` says why.
         leave: Names or patterns of parameters ("head.*") not to compress.
         clip: Limit to the norm of the whole gradient, enforced by the norm of the step
             before.
@@ -56,10 +59,10 @@ def compress(
     """
     ddp = getattr(model, "_orig_mod", model)
     _check_model(ddp)
-    if not isinstance(method, Method):
+    if not isinstance(method, Method) and method != AUTO:
         raise TypeError(
-            f"compress: expected a method such as sparcml.Compressed(sparcml.TopK(0.01)), "
-            f"got {method!r}"
+            f"compress: expected a method such as sparcml.Compressed(sparcml.TopK(0.01)), or "
+            f"{AUTO!r}, got {method!r}"
         )
     names = {p: n for n, p in ddp.module.named_parameters() if p.requires_grad}
     for parameter, name in names.items():
@@ -67,10 +70,13 @@ def compress(
     left = left_alone(list(names.values()), leave)
     seconds = seconds_to_wait(timeout)
     comm = from_group(ddp.process_group, timeout=seconds)
-    ledger = Ledger(comm, method, left, Clip(clip, clip_each))
+    begun = method if isinstance(method, Method) else Dense()
+    ledger = Ledger(comm, begun, left, Clip(clip, clip_each))
     native = Native(comm, ddp.process_group, seconds)
-    hook = Hook(names, ledger, native, scaler)
-    ddp.register_comm_hook(None, lambda state, bucket: hook(bucket))  # noqa: ARG005
+    hook = Hook(names, ledger, native, scaler, unused=ddp.find_unused_parameters)
+    if method == AUTO:
+        return Automatic(ledger, hook, names, model)
+    register(ddp, hook)
     return Hooked(ledger, hook, names)
 
 
@@ -86,25 +92,3 @@ def _check_model(ddp: torch.nn.Module) -> None:
             "compress: this model has a communication hook already, and DDP takes only one; "
             "to go on with another method use handle.change(method)"
         )
-
-
-class Hooked(Handle):
-    """The compression of a DDP model."""
-
-    def __init__(self, ledger: Ledger, hook: Hook, names: Mapping[Tensor, str]) -> None:
-        super().__init__(ledger, names)
-        self._hook = hook
-
-    def close(self) -> None:
-        """End the thread and the connections; there is no step after it."""
-        self._hook.close()
-        super().close()
-
-    def _between_steps(self, work: Callable[[], Any]) -> Any:
-        return self._hook.run(work)
-
-    def _get_layout(self) -> Layout:
-        return self._hook.layout or self._hook.seen
-
-    def _set_layout(self, layout: Layout) -> None:
-        self._hook.layout = layout or None

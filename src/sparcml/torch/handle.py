@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..aggregate import Method
     from .buckets import Layout
     from .ledger import Ledger
+    from .stats import Stats
 
 
 class Handle(ABC):
@@ -27,6 +28,7 @@ class Handle(ABC):
 
     def __init__(self, ledger: Ledger, names: Mapping[Tensor, str]) -> None:
         self._ledger = ledger
+        self._logged: Stats | None = None
         self._shapes = {n: tuple(p.shape) for p, n in names.items()}
 
     @property
@@ -77,6 +79,29 @@ class Handle(ABC):
 
         self._between_steps(take_over)
         self._set_layout([tuple(names) for names in state["layout"]])
+
+    @property
+    @abstractmethod
+    def stats(self) -> Stats:
+        """Bytes, seconds and norms of this rank since the start."""
+
+    def log(self, writer: Any, step: int | None = None) -> None:
+        """Add what the steps since the last call have cost, as scalars.
+
+        Args:
+            writer: A torch.utils.tensorboard.SummaryWriter, or anything with `add_scalar`.
+            step: The number to log them at; that of steps made by default.
+        """
+        now = self.stats
+        for name, value in now.since(self._logged).scalars().items():
+            writer.add_scalar(
+                f"sparcml/{name}", value, self.steps if step is None else step
+            )
+        self._logged = now
+
+    @abstractmethod
+    def explain(self) -> str:
+        """What is done with the gradients, and what might be better."""
 
     def close(self) -> None:
         """End what works for it, and the connections; there is no step after it."""

@@ -33,6 +33,7 @@ class Hook:
 
     Args:
         names: Of all parameters, by the parameter.
+        unused: Whether DDP looks for parameters that no rank has used.
         ledger: Makes means of gradients; only the thread touches it during a step.
         native: Sums dense buckets if the method is `Dense`.
         scaler: A torch.amp.GradScaler, or None.
@@ -42,13 +43,20 @@ class Hook:
         seen: DDP's buckets in the last step.
         exposed: Seconds that backward passes have waited for us at their end.
         busy: Seconds that the thread has worked.
-        elements: Values that have come, and their bytes.
+        sizes: Bytes of DDP's buckets in the last step.
     """
 
     def __init__(
-        self, names: Mapping[Tensor, str], ledger: Ledger, native: Native, scaler: Any
+        self,
+        names: Mapping[Tensor, str],
+        ledger: Ledger,
+        native: Native,
+        scaler: Any,
+        *,
+        unused: bool,
     ) -> None:
         self._names, self._ledger, self._native = names, ledger, native
+        self._unused = unused
         self._scaler = scaler
         self._thread = ThreadPoolExecutor(1, "sparcml")
         self._error: BaseException | None = None
@@ -59,7 +67,7 @@ class Hook:
         self.layout: Layout | None = None
         self.seen: Layout = []
         self.exposed = self.busy = 0.0
-        self.bytes = self.steps = self.skipped = 0
+        self.sizes: tuple[int, ...] = ()
 
     def __call__(self, bucket: Any) -> Any:
         """Called by DDP for each bucket that is complete; gives a future of its mean."""
@@ -69,7 +77,7 @@ class Hook:
             self._begin()
         mine = self._opened(bucket)
         self._buckets.append(mine)
-        self.bytes += _bytes_of(mine.buffer)
+        self._ledger.count([mine.buffer])
         last = bucket.is_last()
         if self._whole and not is_sparse(mine.buffer):
             self._arrivals.seen.append(tuple(mine.gradients))
@@ -82,6 +90,11 @@ class Hook:
         if last:
             self._finish()
         return mine.future
+
+    @property
+    def native_bytes(self) -> int:
+        """Sent by gloo's own sums."""
+        return self._native.bytes
 
     def run(self, work: Callable[[], Any]) -> Any:
         """Have the thread do something between two steps, and wait for it."""
@@ -165,13 +178,11 @@ class Hook:
             bucket.complete()
 
     def _settle(self, buckets: list[Bucket]) -> None:
-        if self._ledger.end():
-            self.steps += 1
-        else:
-            self.skipped += 1
+        if not self._ledger.end():
             for bucket in buckets:  # so that every optimizer skips it, on every rank
                 values_of(bucket.result).fill_(torch.nan)
         self.seen = self._arrivals.seen
+        self.sizes = tuple(_bytes_of(bucket.buffer) for bucket in buckets)
 
     def _joined(self) -> None:
         assert self._end is not None
@@ -180,7 +191,19 @@ class Hook:
         self.exposed += time.perf_counter() - start
         if self._error is not None:
             raise self._error
+        if self._unused and not self._whole:  # runs when DDP is done
+            torch.autograd.Variable._execution_engine.queue_callback(self._take_back)
+
+    def _take_back(self) -> None:
+        """DDP leaves gradients of parameters that no rank has used as they were."""
+        parameters = {name: p for p, name in self._names.items()}
+        for bucket in self._buckets:
+            for name, mean in bucket.gradients.items():
+                got = parameters[name].grad
+                if not is_sparse(mean) and (got is None or not torch.equal(got, mean)):
+                    self._ledger.owe(name, mean)
 
 
 def _bytes_of(buffer: Tensor) -> int:
-    return int(buffer.numel()) * int(buffer.element_size())
+    stored = values_of(buffer)
+    return int(stored.numel()) * int(stored.element_size())

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..aggregate import Dense, MajorityVote
-from ..aggregate.state import RESIDUAL, STEP, name_of, of_kind
+from ..aggregate.state import RESIDUAL, STEP, key, name_of, of_kind
 from ..collectives.base import mixed
 from .clipping import Clip
-from .tensors import is_finite, is_sparse, nothing_like, scaled, squares
+from .tensors import is_finite, is_sparse, nothing_like, scaled, squares, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -37,8 +37,12 @@ class Ledger:
     parameter, so it does not matter who comes together with whom.
 
     Attributes:
+        left: Names of those that are not compressed.
         state: As the method has it, by name.
         norm: Of the mean gradient of the last step.
+        made: Steps since the start, or the last time a state was loaded, and
+        skipped: those that were not made.
+        given_bytes: Of all gradients so far.
     """
 
     def __init__(
@@ -49,9 +53,10 @@ class Ledger:
         clip: Clip = NOTHING_CLIPPED,
     ) -> None:
         self.comm, self.method = comm, method
-        self._left, self._clip = left, clip
+        self.left, self._clip = left, clip
         self.state: State = method.init({})
         self.norm = 0.0
+        self.made = self.skipped = self.given_bytes = 0
         self._squares = 0.0
         self._scale: float | None = None
         self._finite = True
@@ -82,6 +87,11 @@ class Ledger:
         self._scale, self._squares, self._finite = scale, 0.0, True
         self._changes = {}
 
+    def count(self, gradients: Iterable[Tensor]) -> None:
+        """These have come; some go another way than by `average`."""
+        stored = map(values_of, gradients)
+        self.given_bytes += sum(v.numel() * v.element_size() for v in stored)
+
     def average(self, gradients: Mapping[str, Tensor], place: int = 0) -> dict[str, Tensor]:
         """The means over all ranks: a collective call.
 
@@ -95,7 +105,7 @@ class Ledger:
         ready = {name: self._prepared(g) for name, g in gradients.items()}
         rows = {name: g for name, g in ready.items() if is_sparse(g)}
         votes = isinstance(self.method, MajorityVote)
-        exact = {n: g for n, g in ready.items() if n in self._left and n not in rows}
+        exact = {n: g for n, g in ready.items() if n in self.left and n not in rows}
         exact = exact if votes else {}
         rest = {n: g for n, g in ready.items() if n not in rows and n not in exact}
         lossless = Dense(nonfinite=self.method.nonfinite)
@@ -120,9 +130,19 @@ class Ledger:
         if self._finite:
             self._settle()
             self.state[STEP] = self.state[STEP] + 1
+            self.made += 1
             self.norm = math.sqrt(self._squares)
+        else:
+            self.skipped += 1
         self._changes = {}
         return self._finite
+
+    def owe(self, name: str, mean: Tensor) -> None:
+        """A mean of the last step was not applied: all ranks owe it again."""
+        where = key(RESIDUAL, name)
+        if where in self.state:  # else it is no debt that was paid
+            again = scaled(mean.detach(), 1.0 / (self._scale or 1.0)).cpu().reshape(-1)
+            self.state[where] = self.state[where] + again.numpy()
 
     def change(self, method: Method, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Go on with another method, which owes what this one does."""
@@ -147,7 +167,7 @@ class Ledger:
         if not given:
             return {}
         # A vector is never compressed.
-        flat = {n: g.reshape(-1) if n in self._left else g for n, g in given.items()}
+        flat = {n: g.reshape(-1) if n in self.left else g for n, g in given.items()}
         before = {k: v for k, v in self.state.items() if name_of(k) in given}
         means, after = method.aggregate(
             self.comm, flat, {**before, STEP: self.state[STEP]}, overwrite=True
@@ -157,7 +177,7 @@ class Ledger:
         if self._scale is None:
             self._settle()
         return {
-            n: mean.reshape(given[n].shape) if n in self._left else mean
+            n: mean.reshape(given[n].shape) if n in self.left else mean
             for n, mean in means.items()
         }
 

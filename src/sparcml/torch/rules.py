@@ -1,9 +1,11 @@
-"""Which gradients a method sees in full: names and patterns that are left alone."""
+"""Which parameters are not compressed: by name, by pattern, or by what they are."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+import torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,3 +28,13 @@ def left_alone(names: Sequence[str], leave: str | Iterable[str]) -> frozenset[st
             )
         found |= matching
     return frozenset(found)
+
+
+def sparse_tables(module: torch.nn.Module) -> frozenset[str]:
+    """The parameters whose gradients have only the rows that were used."""
+    kinds = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+    return frozenset(
+        f"{name}.weight" if name else "weight"
+        for name, part in module.named_modules()
+        if isinstance(part, kinds) and part.sparse
+    )

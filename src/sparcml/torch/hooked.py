@@ -1,0 +1,114 @@
+"""The handles of DDP models: with a hook, or measured first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .auto import Watch, decide, watching
+from .handle import Handle
+from .rules import sparse_tables
+from .stats import advice, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torch import Tensor
+    from torch.nn.parallel import DistributedDataParallel
+
+    from .auto import Verdict
+    from .buckets import Layout
+    from .hook import Hook
+    from .ledger import Ledger
+    from .stats import Stats
+
+
+def register(ddp: DistributedDataParallel, hook: Hook) -> None:
+    """From here on DDP hands its buckets over."""
+    ddp.register_comm_hook(None, lambda state, bucket: hook(bucket))  # noqa: ARG005
+
+
+class Hooked(Handle):
+    """The compression of a DDP model."""
+
+    def __init__(self, ledger: Ledger, hook: Hook, names: Mapping[Tensor, str]) -> None:
+        super().__init__(ledger, names)
+        self._hook = hook
+
+    def close(self) -> None:
+        """End the thread and the connections; there is no step after it."""
+        self._hook.close()
+        super().close()
+
+    @property
+    def stats(self) -> Stats:
+        """Bytes, seconds and norms of this rank since the start."""
+        hook = self._hook
+        return counted(
+            self._ledger,
+            native_bytes=hook.native_bytes,
+            exposed=hook.exposed,
+            busy=hook.busy,
+            buckets=hook.sizes,
+        )
+
+    def explain(self) -> str:
+        """What is done with the gradients, and what might be better."""
+        ledger = self._ledger
+        return (
+            f"{self.method} on {ledger.comm.size} ranks\n"
+            f"network: {ledger.comm.network.origin}\nbuckets: {advice(self.stats)}"
+        )
+
+    def _between_steps(self, work: Callable[[], Any]) -> Any:
+        return self._hook.run(work)
+
+    def _get_layout(self) -> Layout:
+        return self._hook.layout or self._hook.seen
+
+    def _set_layout(self, layout: Layout) -> None:
+        self._hook.layout = layout or None
+
+
+class Automatic(Hooked):
+    """The compression of a DDP model that is measured before anything is registered."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        hook: Hook,
+        names: Mapping[Tensor, str],
+        model: torch.nn.Module,
+    ) -> None:
+        super().__init__(ledger, hook, names)
+        self.verdict: Verdict | None = None
+        self._watch = Watch()
+        self._ddp = getattr(model, "_orig_mod", model)
+        tick = self._tick if self._ddp is model else torch.compiler.disable(self._tick)
+        self._ticking = self._ddp.register_forward_pre_hook(tick)
+
+    def explain(self) -> str:
+        """What was measured and decided, and why."""
+        if self.verdict is None:
+            return "auto: still measuring the first steps of plain DDP"
+        text = f"auto: {self.verdict}"
+        return text if self.verdict.method is None else f"{text}\n{super().explain()}"
+
+    def _tick(self, ddp: Any, args: Any) -> None:
+        del args
+        if watching(ddp) and self._watch.tick(ddp):
+            self._ticking.remove()
+            self._hook.run(self._decide)
+            if self.verdict is not None and (self.verdict.method or self._ledger.owes):
+                register(ddp, self._hook)
+
+    def _decide(self) -> None:
+        ledger = self._ledger
+        comm, left = ledger.comm, ledger.left
+        tables = sparse_tables(self._ddp.module)
+        shapes = {n: s for n, s in self._shapes.items() if n not in left | tables}
+        self.verdict = decide(comm, shapes, self._watch.measured(comm))
+        if self.verdict.method is not None:
+            ledger.change(self.verdict.method, self._shapes)
+        comm.stats.reset()

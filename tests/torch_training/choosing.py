@@ -1,0 +1,121 @@
+"""What each rank does in test_auto.py."""
+
+from sparcml import Compressed, Dense, TopK
+from sparcml.torch.auto import Measured, Watch
+
+from .models import compressed, ddp, group, same, train
+
+STEPS = range(12)
+
+
+class SlowNetwork(Watch):
+    """Measures what a link of some Mbit/s would have given."""
+
+    def measured(self, comm):
+        return Measured(step=2.0, communication=1.9, exposed=1.8, backward=0.1)
+
+
+class FastNetwork(Watch):
+    """Measures what a link of 100 Gbit/s would have given."""
+
+    def measured(self, comm):
+        return Measured(step=2.0, communication=1e-5, exposed=0.0, backward=1.0)
+
+
+def as_it_is_measured():
+    """Whatever is found, all ranks do the same, and say it."""
+    with group() as (rank, _):
+        model, handle = compressed("auto")
+        assert "still measuring" in handle.explain()
+        train(model, rank, STEPS)
+        assert handle.verdict.measured.step > handle.verdict.measured.exposed > 0
+        assert bool(model._comm_hooks) == (handle.verdict.method is not None)
+        assert handle.explain().startswith("auto: ")
+        on_a_fast_network(rank)
+
+
+def on_a_fast_network(rank):
+    """Plain DDP stays as it is."""
+    plain = train(ddp(), rank, STEPS)
+    model, handle = compressed("auto")
+    handle._watch = FastNetwork()
+    same(train(model, rank, STEPS), plain)
+    assert not model._comm_hooks
+    assert not model._forward_pre_hooks
+    assert handle.explain().startswith("auto: no hook: dense")
+    assert handle.state_dict()["state"] == {}
+
+
+def on_a_slow_network():
+    with group() as (rank, _):
+        model, handle = compressed("auto")
+        handle._watch = SlowNetwork()
+        train(model, rank, range(8))
+        assert not model._comm_hooks
+        train(model, rank, range(8, 12))
+        assert model._comm_hooks
+        assert handle.method != Dense()
+        assert str(handle.method) in handle.explain()
+        assert handle.stats.steps == 4
+        assert handle.stats.ratio > 1
+        paying_what_is_owed(rank)
+
+
+def paying_what_is_owed(rank):
+    """A state that owes something is paid, even if no method is chosen."""
+    model, handle = compressed(Compressed(TopK(0.01), dense_below=100))
+    train(model, rank, range(2))
+    owing = handle.state_dict()
+    assert owing["state"]
+    model, handle = compressed("auto")
+    handle.load_state_dict(owing)
+    handle._watch = FastNetwork()
+    train(model, rank, STEPS)
+    assert handle.verdict.method is None
+    assert model._comm_hooks
+    assert not handle.state_dict()["state"]
+
+
+def figures():
+    with group() as (rank, ranks):
+        method = Compressed(TopK(0.05), dense_below=100)
+        model, handle = compressed(method)
+        assert "no step" in handle.explain()
+        train(model, rank)
+        stats = handle.stats
+        values = sum(p.numel() for p in model.parameters())
+        assert stats.steps == 4
+        assert stats.dense_bytes == 4 * 2 * (ranks - 1) * 4 * values // ranks
+        assert 2 < stats.ratio < 40
+        assert 0 < stats.share < 1
+        assert stats.residual_norm > 0
+        assert sum(stats.buckets) == 4 * values
+        assert stats.busy > 0
+        assert "MB" in handle.explain()
+        later = train(model, rank) and handle.stats.since(stats)
+        assert later.steps == 4
+        assert later.bytes == handle.stats.bytes - stats.bytes
+        logging(handle)
+        dense, handle = compressed(Dense())
+        train(dense, rank)
+        assert handle.stats.bytes == handle.stats.dense_bytes
+
+
+class Notebook:
+    """As a SummaryWriter of TensorBoard, which is not needed for it."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def add_scalar(self, tag, value, step):
+        self.rows[tag] = value, step
+
+
+def logging(handle):
+    first, second = Notebook(), Notebook()
+    handle.log(first)
+    handle.log(second, step=100)  # nothing was done in between
+    names = {"bytes", "ratio", "residual_norm", "share_of_norm_sent", "seconds/wait"}
+    assert {f"sparcml/{name}" for name in names} <= first.rows.keys()
+    assert first.rows["sparcml/bytes"] == (handle.stats.bytes / 8, 8)
+    assert second.rows["sparcml/bytes"] == (0, 100)

@@ -1,0 +1,56 @@
+"""auto: measured first, and what it decides; statistics."""
+
+import pytest
+
+import sparcml
+from sparcml import Compressed, PowerSGD
+from sparcml.network.candidates import candidates
+from sparcml.torch.auto import Measured, decide, method_of
+from tests.torch_engine.jobs import outcomes
+
+from . import choosing
+
+pytestmark = pytest.mark.torch
+SHAPES = {"weight": (200, 300), "bias": (300,)}
+
+
+@pytest.mark.parametrize(
+    "body", [choosing.as_it_is_measured, choosing.on_a_slow_network, choosing.figures]
+)
+def test_on_two_ranks(body):
+    assert outcomes(2, body) == ["finished"] * 2
+
+
+def decided(ranks, **seconds):
+    found = sparcml.launch(lambda comm: decide(comm, SHAPES, Measured(**seconds)), ranks)
+    assert len({str(verdict.method) for verdict in found}) == 1
+    return found[0]
+
+
+def test_nothing_is_gained_where_nothing_is_waited_for():
+    verdict = decided(3, step=1.0, communication=1e-5, exposed=0.0, backward=0.5)
+    assert verdict.method is None
+    assert verdict.why.startswith("no hook: dense")
+
+
+def test_a_method_where_sums_take_most_of_the_step():
+    verdict = decided(3, step=10.0, communication=9.5, exposed=9.0, backward=0.5)
+    assert verdict.method is not None
+    assert "in place of 1e+04 ms" in verdict.why
+    assert "QSGD" in str(verdict)
+
+
+def test_one_rank_needs_nothing():
+    verdict = decided(1, step=1.0, communication=0.0, exposed=0.0, backward=0.5)
+    assert verdict.method is None
+
+
+def test_the_planners_methods():
+    for candidate in candidates((0.01,)):
+        method = method_of(candidate)
+        if candidate.rank:
+            assert method == PowerSGD(rank=candidate.rank)
+        elif not candidate.dense:
+            assert isinstance(method, Compressed)
+            assert (method.sparsify is None) == (candidate.ratio == 1)
+            assert (method.quantize is None) == (candidate.each == 4)
