@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sparcml.linear import SGD, Constant, Progress, State
+from sparcml.linear import SGD, Constant, Penalty, Progress, State
+from sparcml.linear.used import UsedColumns
 from sparcml.network.bounds import least_values
 
 from .paper import dense_bytes
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .baselines import Plain
     from .data import Data
 
-SUMS = ("sparse", "dense", "single master")
+SUMS = ("sparse", "dense", "dense of used columns", "single master")
 CLOSE = 1e-4  # of the largest weight: float32 sums in another order
 
 
@@ -44,7 +45,11 @@ class Runner:
 
     def measure(self, loss: str, sums: str, passes: int) -> dict[str, Any]:
         """Medians over passes, after one that warms up; the same on all ranks."""
-        comm, size = self.comm, self.rows.features + 1
+        comm, rows = self.comm, self.rows
+        used = self._used() if sums == "dense of used columns" else None
+        if used is not None:
+            rows = used.rows(rows)
+        size = rows.features + 1
         timed = Timed(comm, size, self.plain if sums == "single master" else None)
         solver = SGD(
             loss,
@@ -55,11 +60,10 @@ class Runner:
         )
         laps = _Laps(comm, timed)
         comm.stats.reset()
-        solver.run(
-            cast("Communicator", timed), self.rows, watch=laps.end, every=self.rows.total
-        )
-        apart, same = self._compare(loss, laps.weights)
-        row = self._row(laps, sums) | {"loss": loss, "sums": sums, "passes": passes}
+        solver.run(cast("Communicator", timed), rows, watch=laps.end, every=rows.total)
+        apart, same = self._compare(loss, _wide(laps.weights, used))
+        row = self._row(laps, sums, rows.features)
+        row |= {"loss": loss, "sums": sums, "passes": passes}
         return row | {"apart": apart, "wrong": int(not same or not apart <= CLOSE)}
 
     def _compare(self, loss: str, found: NDArray[Any]) -> tuple[float, bool]:
@@ -69,8 +73,13 @@ class Runner:
         apart = float(np.abs(found - known).max() / np.abs(known).max())
         return apart, len(np.unique(marks)) == 1
 
-    def _row(self, laps: _Laps, sums: str) -> dict[str, Any]:
-        ranks, features = self.comm.size, self.rows.features
+    def _used(self) -> UsedColumns:
+        """Columns that some rank's row has, as the solver leaves out the others."""
+        empty = State.begin(self.rows.features, np.float32, Penalty()).model
+        return UsedColumns.of(self.comm, self.rows, empty)
+
+    def _row(self, laps: _Laps, sums: str, features: int) -> dict[str, Any]:
+        ranks = self.comm.size
         steps = laps.sums[0].calls
 
         def median(values: list[float]) -> float:
@@ -80,6 +89,7 @@ class Runner:
         nbytes = {
             "sparse": counted,
             "dense": dense_bytes(features, ranks),
+            "dense of used columns": dense_bytes(features, ranks),
             "single master": 4.0 * features * (ranks - 1),
         }[sums]
         chosen = max(self.comm.stats.allreduces.items(), key=lambda kind: kind[1].measured)
@@ -104,6 +114,14 @@ class Runner:
             "result": result,
             "least": 4 * least_values(ranks, given, result) / self.link,
         }
+
+
+def _wide(weights: NDArray[Any], used: UsedColumns | None) -> NDArray[Any]:
+    if used is None:
+        return weights
+    wide = np.zeros(used.features, weights.dtype)
+    wide[used.columns] = weights
+    return wide
 
 
 class _Laps:

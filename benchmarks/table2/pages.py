@@ -17,6 +17,7 @@ MODELS = {"logistic": "LR", "hinge": "SVM"}
 NAMES = {
     "sparse": "sparse, ours",
     "dense": "dense, MPICH",
+    "dense of used columns": "dense, used columns, MPICH",
     "single master": "dense, master",
 }
 AUTO = "auto"
@@ -63,7 +64,7 @@ def _line(rows: list[Row], row: Row) -> list[str]:
     paper = published.get(_job(row))
     theirs = ""
     gigabit = row["bytes"] > 1e8 * row["bound"]  # as the paper's links, or a tenth of them
-    if paper and gigabit and row["sums"] != "single master":
+    if paper and gigabit and row["sums"] in ("sparse", "dense"):
         theirs = _pair(paper.sparse if row["sums"] == "sparse" else paper.dense)
     times, whole = row["communicating"], row["full_pass"]
     return [
