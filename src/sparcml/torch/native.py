@@ -1,4 +1,4 @@
-"""Dense gradients by gloo's own sum, as DDP does it, but with our timeout and our words."""
+"""Dense gradients by the group's own sum, as DDP does it, but with our timeout and words."""
 
 from __future__ import annotations
 
@@ -34,19 +34,17 @@ class Summing:
 
 
 class Native:
-    """Sums buckets in place, on connections of their own.
+    """Sums buckets in place, on the connections that DDP has.
 
     Args:
         comm: The same ranks, for what must be said about gradients that are not finite.
-        group: Who they are.
-        timeout: Seconds.
+        group: DDP's.
+        timeout: Seconds to wait for a sum.
     """
 
     def __init__(self, comm: Communicator, group: Any, timeout: float) -> None:
         self._comm = comm
-        ranks = dist.get_process_group_ranks(group)
-        limit = timedelta(seconds=timeout)
-        self._group = dist.new_group(ranks, limit, "gloo", use_local_synchronization=True)
+        self._group, self._limit = group, timedelta(seconds=timeout)
         self.bytes = 0  # sent by this rank
 
     def start(
@@ -77,7 +75,7 @@ class Native:
     def finish(self, summing: Summing, *, check: bool) -> None:
         """Wait for it, and raise if a rank's gradients were not finite."""
         try:
-            summing.work.wait()
+            summing.work.wait(self._limit)
         except RuntimeError as error:
             why = str(error).splitlines()[0]
             raise TransportError(

@@ -45,6 +45,8 @@ def values_of(tensor: Tensor) -> Tensor:
 def squares(tensor: Tensor) -> float:
     """The sum of squares, in double."""
     values = values_of(tensor).detach()
+    if values.device.type != "cpu":
+        return float(torch.linalg.vector_norm(values, dtype=torch.float64)) ** 2
     if values.dtype not in FLOATS:
         values = values.float()
     return squares_of(values.cpu().contiguous().numpy().reshape(-1))

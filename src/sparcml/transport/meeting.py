@@ -40,7 +40,9 @@ def open_transport(group: Any, timeout: float) -> TorchTransport:
     if me not in members:
         raise ValueError(f"from_group: rank {me} is not in this group of {len(members)}")
     _met[members] += 1
-    name = f"sparcml:{_met[members]}:{'.'.join(map(str, members))}"
+    # A job that torchrun has started anew finds the store as the last one has left it.
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    name = f"sparcml:{attempt}:{_met[members]}:{'.'.join(map(str, members))}"
     return TorchTransport(
         dist.PrefixStore(name, store), members.index(me), len(members), timeout
     )
