@@ -40,6 +40,7 @@ bench: $(VENV)/.dev
 	$(BIN)/sparcml bench compress --json $(RESULTS)-compress.json
 	$(BIN)/python benchmarks/run_simulate.py --json $(RESULTS)-simulate.json
 	$(BIN)/python benchmarks/run_reading.py --json $(RESULTS)-reading.json
+	$(BIN)/python benchmarks/run_rates.py --json $(RESULTS)-rates.json
 	for n in 4 8; do \
 	  $(BIN)/sparcml bench allreduce -n $$n $(SUMS) --json $(RESULTS)-allreduce-$$n.json \
 	  || exit 1; done

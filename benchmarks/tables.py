@@ -79,6 +79,7 @@ COMMANDS = {
     "kernels": "sparcml bench kernels",
     "compress": "sparcml bench compress",
     "overlap": "python benchmarks/run_overlap.py",
+    "rates": "python benchmarks/run_rates.py",
     "reading": "python benchmarks/run_reading.py",
     "simulate": "python benchmarks/run_simulate.py",
     "predict-1gbit": "sparcml run -n 8 --network 1gbit benchmarks/run_predict.py",
@@ -104,6 +105,7 @@ def section(name: str) -> str:
         "kernels": kernels,
         "compress": compress,
         "overlap": overlap,
+        "rates": rates,
         "reading": reading,
         "simulate": simulate,
         "predict-1gbit": predict,
@@ -216,6 +218,18 @@ def floors(rows: list[Row]) -> str:
         cells += [f"{best['speedup']:.1f}x", best["algorithm"]]
         lines.append([*cells, "yes" if best["speedup"] >= floor else "no"])
     head = ["density (%)", "values", "floor", "auto", "best", "which", "met"]
+    return markdown(head, lines)
+
+
+def rates(rows: list[Row]) -> str:
+    """One line a batch and momentum; the loss at multiples of the usual rate."""
+    times = list(dict.fromkeys(row["times"] for row in rows))
+    head = ["rows of a step", "momentum", *(f"rate x {each:g}" for each in times)]
+    lines = []
+    for batch, momentum in dict.fromkeys((row["batch"], row["momentum"]) for row in rows):
+        mine = [r for r in rows if (r["batch"], r["momentum"]) == (batch, momentum)]
+        cells = [f"{row['loss']:.3f} ({row['right']:.1%})" for row in mine]
+        lines.append([str(batch), f"{momentum:g}", *cells])
     return markdown(head, lines)
 
 

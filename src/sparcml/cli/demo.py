@@ -11,6 +11,7 @@ from sparcml import Communicator
 from sparcml.cli.bench.report import Progress
 from sparcml.cli.start import start_self, under_launcher, why_not_emulated
 from sparcml.cli.together import on_ranks
+from sparcml.cli.training.data import usual_rate
 from sparcml.cli.training.plot import WANTED, can_draw, check_plot
 from sparcml.cli.training.race import CLOSE, Run, difference, race
 from sparcml.cli.training.race_report import draw, show
@@ -50,7 +51,9 @@ def demo(
     passes = {"sparse": sparse, "dense": dense}
     rate = _check(network, passes | {"batch": batch}, out)
     if under_launcher():
-        solver = SGD("logistic", steps=Constant(4.0), batch=batch, momentum=0.9)
+        # The rule of `fit`, for rows of length 1; see docs/linear.md for others.
+        steps = Constant(usual_rate("logistic", square=1.0))
+        solver = SGD("logistic", steps=steps, batch=batch, momentum=0.9)
         place = NOWHERE if rate is None else f"behind emulated links of {network} each"
         doing = Progress(progress)
 
