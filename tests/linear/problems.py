@@ -46,7 +46,7 @@ def plain_sgd(solver, rows):
                 b -= rate / np.sqrt(square) * slopes.sum() * solver.intercept
                 continue
             w, m = reference.step(
-                w, m, gradient, rate, penalty.l1, penalty.l2, solver.momentum
+                w, m, gradient, rate, penalty.l1, solver.decay, solver.momentum
             )
             drift = solver.momentum * drift + slopes.sum()
             b -= rate * drift * solver.intercept

@@ -77,6 +77,25 @@ def test_same_iterates_on_any_number_of_ranks(kind, ranks):
         assert state.losses == pytest.approx(alone.losses, rel=1e-9)
 
 
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_momentum_does_not_weaken_the_penalty(momentum):
+    """Whole batches of the squared loss lead to the solution of the linear equations."""
+    rows = problem(features=20, signs=False)
+    sgd = solver(
+        loss="squared",
+        penalty=Penalty(l2=0.1),
+        steps=Constant(0.5 * (1 - momentum)),
+        batch=len(rows),
+        epochs=600,
+        momentum=momentum,
+        intercept=False,
+    )
+    X = rows.to_scipy().toarray()
+    square = X.T @ X / len(rows) + 0.1 * np.eye(20)
+    want = np.linalg.solve(square, X.T @ rows.labels / len(rows))
+    close(sgd.run(sparcml.world(), rows).weights, want)
+
+
 def test_float32_rows_give_a_float32_model_close_to_that_of_float64():
     wide, narrow = problem(), problem(dtype=np.float32)
     sgd = solver("elastic")

@@ -52,10 +52,12 @@ class SGD:
 
         g = mean over the batch of weight * loss'(w.x + b) * x
         m = momentum * m + g
-        w = soft((1 - rate * l2) * w - rate * m, rate * l1)
+        w = soft((1 - rate * l2 / (1 - momentum)) * w - rate * m, rate * l1)
 
-    for all coordinates in every step, though only those in the batch are written (see
-    `penalty`). The intercept is stepped along its own gradient and not penalised.
+    where m becomes g / (1 - momentum) if g stays the same, so that the penalty keeps its
+    weight against the loss. This is for all coordinates in every step, though only those in
+    the batch are written (see `penalty`). The intercept is stepped along its own gradient and
+    not penalised.
 
     With `adaptive` (AdaGrad) each coordinate has a rate of its own, smaller the more it has
     been moved already:
@@ -141,6 +143,11 @@ class SGD:
             raise ValueError(
                 "SGD: momentum and adaptive rates do not go together; leave one out"
             )
+
+    @property
+    def decay(self) -> float:
+        """What weights shrink by in a step, divided by its rate."""
+        return self.penalty.l2 / (1.0 - self.momentum)
 
     def init(self, rows: Rows) -> State:
         """The state before the first step: all weights zero, of the values' precision."""
@@ -286,7 +293,7 @@ class _Run:
                 solver.intercept,
                 state.model,
                 solver.penalty.l1,
-                solver.penalty.l2,
+                solver.decay,
                 state.pending,
             )
         else:
@@ -310,7 +317,7 @@ class _Run:
         loops.apply(
             state.model,
             solver.penalty.l1,
-            solver.penalty.l2,
+            solver.decay,
             rate,
             total.raw_indices,
             total.raw_values,
