@@ -46,7 +46,9 @@ class Steps:
         self.loss = LOSSES[loss]
         solver = SGD(loss, steps=Constant(rate), batch=BATCH // 10, epochs=1)
         with sparcml.world() as alone:
-            self.model = solver.run(alone, rows).model
+            state = solver.run(alone, rows)
+        state.widen()  # other ranks' rows have other columns
+        self.model = state.model
         self.gradients: list[sparcml.Stream] = []
         self.seconds = 0.0  # of a rank's gradient
 
