@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
-.PHONY: demo test lint format unit stub bench bench-cluster bench-micro bench-linear claims docs clean
+.PHONY: demo test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
@@ -75,6 +75,11 @@ bench-linear: $(VENV)/.dev
 	  --sums sparse --json $(RESULTS)-table2-100mbit.json
 	$(ON_CLUSTER) -n 8 benchmarks/run_scd.py --link $(LINK) --json $(RESULTS)-scd.json
 	$(BIN)/python benchmarks/run_claims.py 15 16
+
+# Linear models against other programs, which are installed for it; some twenty minutes.
+bench-peers: $(VENV)/.dev
+	$(PIP) --requirement benchmarks/peers/requirements.txt
+	$(BIN)/python benchmarks/run_linear_peers.py --json $(RESULTS)-linear-peers.json
 
 # Run the experiments behind docs/claims.md and docs/methods.md and keep their rows: some half
 # an hour, most of it for claims 7, which trains with every method (data: ../shared/data), 13 and

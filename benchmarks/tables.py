@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from peers import table as peers_table
+
 from sparcml.cli.bench.report import label
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,6 +44,8 @@ def measured(name: str) -> Any:
             target = "bench-cluster"
         elif name.startswith(("table2", "scd")):
             target = "bench-linear"
+        elif name == "linear-peers":
+            target = "bench-peers"
         raise SystemExit(f"tables: no file called DATE-{name}.json; run: make {target}")
     return found
 
@@ -81,6 +85,7 @@ COMMANDS = {
     "overlap": "python benchmarks/run_overlap.py",
     "rates": "python benchmarks/run_rates.py",
     "reading": "python benchmarks/run_reading.py",
+    "linear-peers": "python benchmarks/run_linear_peers.py",
     "simulate": "python benchmarks/run_simulate.py",
     "predict-1gbit": "sparcml run -n 8 --network 1gbit benchmarks/run_predict.py",
     "predict-100mbit": "sparcml run -n 8 --network 100mbit benchmarks/run_predict.py",
@@ -107,6 +112,7 @@ def section(name: str) -> str:
         "overlap": overlap,
         "rates": rates,
         "reading": reading,
+        "linear-peers": linear_peers,
         "simulate": simulate,
         "predict-1gbit": predict,
         "predict-100mbit": predict,
@@ -245,6 +251,11 @@ def reading(rows: list[Row]) -> str:
         cells += [shown(ratio, ".1f"), shown(row["memory"], ".2f")]
         lines.append(cells)
     return markdown([*head, "memory / arrays"], lines)
+
+
+def linear_peers(rows: list[Row]) -> str:
+    """One line a program and problem."""
+    return markdown(list(peers_table.HEAD), peers_table.lines(rows))
 
 
 def overlap(rows: list[Row]) -> str:

@@ -1,0 +1,93 @@
+"""Ours in four processes over MPI: steps of some hundred rows, which ranks divide.
+
+`run` starts them; this file is also the program that they run.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+
+import sparcml
+from sparcml.linear import SGD, Constant, Exponential, read_svmlight
+
+if __package__ in (None, ""):  # started as a program
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from peers.base import Curve, Data, Found, Judge, timed
+from peers.ours import SMALL, brief
+
+NAME = "sparcml SGD, 4 processes"
+THREADS = "4 processes"
+HELD = "CSR in memory, a share each"
+RANKS = 4
+PASSES = 8
+
+GRID = {
+    "spam": [
+        SGD(adaptive=SMALL, steps=Constant(0.5), batch=16),
+        SGD(adaptive=SMALL, steps=Constant(0.5), batch=64),
+        SGD(adaptive=SMALL, steps=Constant(0.3), batch=64),
+    ],
+    "URL-like": [
+        SGD(steps=Exponential(3.0, 0.7), batch=64),
+        SGD(steps=Exponential(6.0, 0.7), batch=256),
+        SGD(adaptive=0.1, steps=Exponential(0.8, 0.6), batch=64),
+    ],
+}
+
+
+def run(data: Data) -> Found:
+    """By `sparcml run`, which starts the ranks."""
+    out = data.folder / "ranks.json"
+    told = [data.name, str(data.folder), str(data.features), str(int(data.quick)), str(out)]
+    command = [sys.executable, "-m", "sparcml", "run", "-n", str(RANKS), __file__, *told]
+    subprocess.run(command, check=True)
+    kept = json.loads(out.read_text())
+    curves = [Curve(**curve) for curve in kept.pop("curves")]
+    return Found(**kept, curves=curves)
+
+
+def on_ranks(comm: sparcml.Communicator, data: Data) -> Found:
+    """All settings; a pass takes as long as the slowest rank."""
+
+    def slowest(seconds: float) -> float:
+        return float(np.max(comm.allgather(np.array([seconds]))))
+
+    def read() -> sparcml.linear.Rows:
+        return read_svmlight(data.train, comm, features=data.features, zero_based=False)
+
+    comm.barrier()
+    reading, rows = timed(read)
+    found, judge = Found(sparcml.__version__, slowest(reading)), Judge(data)
+    for solver in data.some(GRID[data.name]):
+        curve, seconds = Curve(brief(solver)), 0.0
+        state = solver.init(rows)
+        for number in range(1, (2 if data.quick else PASSES) + 1):
+            once = replace(solver, epochs=number)
+            comm.barrier()
+            spent, _ = timed(lambda o=once, s=state: o.run(comm, rows, s))  # type: ignore[misc]
+            seconds += slowest(spent)
+            loss = judge.of(state.weights, state.intercept) if comm.rank == 0 else 0.0
+            curve.add(number, seconds, loss)
+        found.curves.append(curve)
+    return found
+
+
+def main() -> None:
+    """On each rank."""
+    name, folder, features, quick, out = sys.argv[1:]
+    with sparcml.world() as comm:
+        data = Data(name, Path(folder), int(features), quick == "1")
+        found = on_ranks(comm, data)
+        if comm.rank == 0:
+            Path(out).write_text(json.dumps(asdict(found)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Ours against other programs for linear models: seconds to the same held-out loss.
+
+    python benchmarks/run_linear_peers.py --json FILE [--only ours,spark] [--quick]
+
+Logistic regression on two problems at their full dimension, every feature with a weight: the
+bundled mails (16.6 M features, a fifth held out) and URL-like rows (3.2 M features). Each program
+tries a few settings that suit it; after each pass the loss on held-out rows is taken, by the same
+code for all and off the clock. So a program's time to a loss is that of its fastest setting.
+The clock runs while it trains: from a model of nothing, on rows that it has read already; what
+reading takes is told beside it. Each program has a process of its own, one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from peers.base import Data
+
+from sparcml.cli.bench.common import environment, write_json
+from sparcml.linear import Rows, generate, spam, write_svmlight
+
+PEERS = (
+    "ours",
+    "ours_ranks",
+    "sgd_classifier",
+    "vowpal_wabbit",
+    "liblinear",
+    "saga",
+    "spark",
+)
+TRAIN, HELD_OUT = 100_000, 20_000  # URL-like rows
+LIMIT = 3600  # seconds for one program on one problem
+WARM = 2 << 30  # bytes
+
+
+def problems(quick: bool) -> dict[str, tuple[Rows, Rows]]:
+    """Rows to learn from and to be judged by, of each problem."""
+    mails = spam()
+    train, held_out = (TRAIN // 20, HELD_OUT // 20) if quick else (TRAIN, HELD_OUT)
+    url = generate.url_like(train + held_out)
+    parts = (url.take(0, train), url.take(train, train + held_out))
+    cut = tuple(replace(part, first=0, total=len(part)) for part in parts)
+    return {"spam": (mails.train, mails.held_out), "URL-like": (cut[0], cut[1])}
+
+
+def warm() -> None:
+    """Touch memory, so that programs need not wait until a virtual machine is given it."""
+    np.empty(WARM, np.uint8).fill(1)
+
+
+def one(peer: str, data: Data) -> dict[str, Any]:
+    """What one program does with one problem, in a process of its own."""
+    module = import_module(f"peers.{peer}")
+    out = data.folder / f"{peer}.json"
+    told = [peer, data.name, str(data.folder), str(data.features), str(int(data.quick))]
+    warm()
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", *told], check=False, timeout=LIMIT
+    )
+    if not out.exists():  # it may also crash while it ends, as Vowpal Wabbit does at times
+        raise SystemExit(f"run_linear_peers: {peer} ended with {done.returncode}")
+    about = {"peer": peer, "name": module.NAME, "threads": module.THREADS}
+    return {**about, "held": module.HELD, "data": data.name, **json.loads(out.read_text())}
+
+
+def run_one(peer: str, name: str, folder: str, features: str, quick: str) -> None:
+    """In that process."""
+    data = Data(name, Path(folder), int(features), quick == "1")
+    try:
+        found = asdict(import_module(f"peers.{peer}").run(data))
+    except ImportError as error:
+        print(f"{peer}: not installed ({error})", file=sys.stderr)
+        found = {"version": "", "reading": None, "curves": []}
+    (data.folder / f"{peer}.json").write_text(json.dumps(found))
+
+
+def compare(
+    name: str, rows: tuple[Rows, Rows], peers: list[str], quick: bool
+) -> list[dict[str, Any]]:
+    """One row a program."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        data = Data(name, folder, rows[0].features, quick)
+        write_svmlight(data.train, rows[0])
+        write_svmlight(data.held_out, rows[1])
+        facts = {"rows": len(rows[0]), "entries": rows[0].nnz, "features": rows[0].features}
+        facts |= {"held_out_rows": len(rows[1]), "bytes": data.train.stat().st_size}
+        found = []
+        for peer in peers:
+            found.append({**one(peer, data), **facts, "wrong": 0})
+            show(found[-1])
+        return found
+    finally:
+        shutil.rmtree(folder)
+
+
+def show(row: dict[str, Any]) -> None:
+    """The best of each setting, while it goes on."""
+    print(row["data"], row["name"], row["version"] or "not installed", row["reading"])
+    for curve in row["curves"]:
+        points = zip(curve["passes"], curve["seconds"], curve["losses"], strict=True)
+        told = " ".join(f"{n}:{s:.2f}s:{loss:.4f}" for n, s, loss in points)
+        print(f"  {curve['setting']}: {told}", flush=True)
+
+
+def main() -> None:
+    """All of it; programs that are left out keep their rows of the file."""
+    if sys.argv[1:2] == ["--one"]:
+        return run_one(*sys.argv[2:])
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--json", type=Path)
+    options.add_argument("--only", default=",".join(PEERS), help="programs, by file")
+    options.add_argument("--data", default="spam,URL-like", help="problems")
+    options.add_argument("--quick", action="store_true", help="to try whether it runs")
+    chosen = options.parse_args()
+    rows: list[Any] = []
+    for name, parts in problems(chosen.quick).items():
+        if name in chosen.data.split(","):
+            rows += compare(name, parts, chosen.only.split(","), chosen.quick)
+    if chosen.json:
+        write_json(chosen.json, environment("", 0), merged(chosen.json, rows))
+    return None
+
+
+def merged(path: Path, rows: list[Any]) -> list[Any]:
+    """These rows, and those of other programs and problems that the file has already."""
+    before = json.loads(path.read_text())["rows"] if path.exists() else []
+    new = {(row["data"], row["peer"]) for row in rows}
+    return rows + [row for row in before if (row["data"], row["peer"]) not in new]
+
+
+if __name__ == "__main__":
+    main()
