@@ -77,7 +77,7 @@ static void bind(nb::module_& m) {
       "linear_apply",
       [](Out<T> weights, Out<T> velocity, Out<std::uint32_t> last, Out<double> table,
          In<double> powers, Out<double> numbers, double l1, double l2, double rate,
-         In<std::uint32_t> indices, In<T> gradient) {
+         double intercept, In<std::uint32_t> indices, In<T> gradient) {
         const auto model =
             as_model<T>(weights, velocity, last, table, powers, numbers, l1, l2, 1);
         const bool dense = indices.size() == 0 && gradient.size() != 0;
@@ -90,16 +90,16 @@ static void bind(nb::module_& m) {
                             static_cast<std::uint32_t>(
                                 model.features < UINT32_MAX ? model.features + 1 : UINT32_MAX));
         nb::gil_scoped_release nogil;
-        sparcml::linear::apply<T>(model, rate, dense ? nullptr : indices.data(),
+        sparcml::linear::apply<T>(model, rate, intercept, dense ? nullptr : indices.data(),
                                   gradient.data(), gradient.size());
       },
-      MODEL_ARGS, "l1"_a, "l2"_a, "rate"_a, "indices"_a.noconvert(), "gradient"_a.noconvert(),
-      "One step along a gradient");
+      MODEL_ARGS, "l1"_a, "l2"_a, "rate"_a, "intercept"_a, "indices"_a.noconvert(),
+      "gradient"_a.noconvert(), "One step along a gradient");
   m.def(
       "linear_run",
       [](In<std::int64_t> indptr, In<std::uint32_t> indices, In<T> values, In<double> labels,
          In<double> sample_weights, In<std::int64_t> order, In<std::int64_t> starts,
-         In<double> rates, int loss, bool intercept, Out<T> weights, Out<T> velocity,
+         In<double> rates, int loss, double intercept, Out<T> weights, Out<T> velocity,
          Out<std::uint32_t> last, Out<double> table, In<double> powers, Out<double> numbers,
          double l1, double l2, double losses) {
         const auto rows = as_rows<T>(indptr, indices, values, labels, sample_weights);

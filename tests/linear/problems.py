@@ -43,11 +43,12 @@ def plain_sgd(solver, rows):
                     w, squares, gradient, rate, penalty.l1, penalty.l2
                 )
                 square += slopes.sum() ** 2
-                b -= rate / np.sqrt(square) * slopes.sum() * solver.intercept
+                own = rate * solver.intercept_rate / np.sqrt(square)
+                b -= own * slopes.sum() * solver.intercept
                 continue
             w, m = reference.step(
                 w, m, gradient, rate, penalty.l1, solver.decay, solver.momentum
             )
             drift = solver.momentum * drift + slopes.sum()
-            b -= rate * drift * solver.intercept
+            b -= rate * drift * solver.intercept * solver.intercept_rate
     return w, b

@@ -18,7 +18,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "l2": {"penalty": Penalty(l2=3e-2)},
     "elastic": {"penalty": Penalty(l1=2e-3, l2=3e-2)},
     "momentum": {"momentum": 0.9, "penalty": Penalty(l2=3e-2)},
-    "adaptive": {"adaptive": 1e-3},
+    "slow intercept": {"intercept_rate": 0.1, "penalty": Penalty(l2=3e-2)},
+    "adaptive": {"adaptive": 1e-3, "intercept_rate": 0.5},
     "adaptive l1": {"adaptive": 1e-6, "penalty": Penalty(l1=2e-3)},
     "adaptive elastic": {"adaptive": 0.5, "penalty": Penalty(l1=2e-3, l2=3e-2)},
 }
@@ -209,6 +210,8 @@ def test_bad_settings():
         SGD(momentum=0.9, adaptive=1.0)
     with pytest.raises(ValueError, match="adaptive must be finite and >= 1e-30, got 0"):
         SGD(adaptive=0)
+    with pytest.raises(ValueError, match="intercept_rate must be finite and > 0, got 0"):
+        SGD(intercept_rate=0.0)
     with pytest.raises(ValueError, match=r"batch must be >= 1, got 0"):
         SGD(batch=0)
     with pytest.raises(ValueError, match="rate \\* l2 >= 1"):

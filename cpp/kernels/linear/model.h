@@ -190,14 +190,15 @@ struct Step {
     }
   }
 
-  void move_intercept(double gradient) const {
+  // `share` of the rate is the intercept's.
+  void move_intercept(double gradient, double share) const {
     if constexpr (is_adaptive(lazy)) {
       m.intercept_squares() += gradient * gradient;
-      m.intercept() -= rate * gradient / std::sqrt(m.damping + m.intercept_squares());
-      return;
+      m.intercept() -= share * rate * gradient / std::sqrt(m.damping + m.intercept_squares());
+    } else {
+      m.drift() = decay(m, 1) * m.drift() + gradient;
+      m.intercept() -= share * rate * m.drift();
     }
-    m.drift() = decay(m, 1) * m.drift() + gradient;
-    m.intercept() -= rate * m.drift();
   }
 };
 

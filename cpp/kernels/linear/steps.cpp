@@ -43,7 +43,7 @@ double margin(const Rows<T>& rows, std::int64_t row, const Model<T>& m, Ahead<la
 
 // A batch of one row needs no sums by column.
 template <Lazy lazy, class T>
-double step_on(const Rows<T>& rows, std::int64_t row, double rate, Loss loss, bool intercept,
+double step_on(const Rows<T>& rows, std::int64_t row, double rate, Loss loss, double intercept,
                const Model<T>& model, Ahead<lazy, T> next) {
   const double z = margin<lazy>(rows, row, model, next), weight = rows.weight(row);
   const Slope found = linear::slope(loss, rows.labels[row], z);
@@ -56,7 +56,7 @@ double step_on(const Rows<T>& rows, std::int64_t row, double rate, Loss loss, bo
       step.move(rows.indices[k], slope * rows.values[k]);
     }
   next.fetch(next.end - next.column);
-  if (intercept) step.move_intercept(gradient);
+  if (intercept != 0.0) step.move_intercept(gradient, intercept);
   return weight * found.value;
 }
 
@@ -69,7 +69,7 @@ std::size_t entries(const Rows<T>& rows, const std::int64_t* chosen, std::size_t
 
 template <Lazy lazy, class T>
 double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
-               const double* rates, std::size_t steps, Loss loss, bool intercept,
+               const double* rates, std::size_t steps, Loss loss, double intercept,
                const Model<T>& model, double sum) {
   std::vector<std::uint32_t> indices;
   std::vector<T> values;
@@ -89,7 +89,7 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
                                  model, indices.data(), values.data());
     const Step<lazy, T> step(model, rates[i]);
     for (std::size_t k = 0; k < found.nnz; ++k) step.move(indices[k], values[k]);
-    if (intercept) step.move_intercept(found.slope);
+    if (intercept != 0.0) step.move_intercept(found.slope, intercept);
     sum += found.loss;
   }
   return sum;
@@ -98,24 +98,23 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
 }  // namespace
 
 template <class T>
-void apply(const Model<T>& model, double rate, const std::uint32_t* indices, const T* values,
-           std::size_t count) {
+void apply(const Model<T>& model, double rate, double intercept, const std::uint32_t* indices,
+           const T* values, std::size_t count) {
   with_lazy(model, [&](auto lazy) {
     const Step<decltype(lazy)::value, T> step(model, rate);
-    const bool intercept =
-        count && (indices ? indices[count - 1] : count - 1) == model.features;
-    const std::size_t n = count - intercept;
+    const bool last = count && (indices ? indices[count - 1] : count - 1) == model.features;
+    const std::size_t n = count - last;
     if (indices)
       for (std::size_t k = 0; k < n; ++k) step.move(indices[k], values[k]);
     else
       for (std::size_t k = 0; k < n; ++k) step.move(k, values[k]);
-    step.move_intercept(intercept ? static_cast<double>(values[n]) : 0.0);
+    step.move_intercept(last ? static_cast<double>(values[n]) : 0.0, intercept);
   });
 }
 
 template <class T>
 double run(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
-           const double* rates, std::size_t steps, Loss loss, bool intercept,
+           const double* rates, std::size_t steps, Loss loss, double intercept,
            const Model<T>& model, double losses) {
   with_lazy(model, [&](auto lazy) {
     losses = run_all<decltype(lazy)::value>(rows, order, starts, rates, steps, loss, intercept,
@@ -130,9 +129,10 @@ void settle(const Model<T>& model) {
 }
 
 #define SPARCML_STEPS(T)                                                                       \
-  template void apply(const Model<T>&, double, const std::uint32_t*, const T*, std::size_t);   \
+  template void apply(const Model<T>&, double, double, const std::uint32_t*, const T*,         \
+                      std::size_t);                                                            \
   template double run(const Rows<T>&, const std::int64_t*, const std::int64_t*, const double*, \
-                      std::size_t, Loss, bool, const Model<T>&, double);                       \
+                      std::size_t, Loss, double, const Model<T>&, double);                     \
   template void settle(const Model<T>&);
 SPARCML_STEPS(float)
 SPARCML_STEPS(double)

@@ -93,11 +93,15 @@ def apply(
     rate: float,
     indices: NDArray[np.uint32] | None,
     values: Floats,
+    intercept: float = 1.0,
 ) -> None:
-    """One step along a gradient; without indices it is dense."""
+    """One step along a gradient; without indices it is dense.
+
+    The intercept's rate is `intercept` times the others'.
+    """
     if indices is None:
         indices = np.empty(0, np.uint32)
-    _loops.linear_apply(*model, l1, l2, rate, indices, values)
+    _loops.linear_apply(*model, l1, l2, rate, intercept, indices, values)
 
 
 def run(
@@ -106,7 +110,7 @@ def run(
     starts: Numbers,
     rates: Doubles,
     loss: int,
-    intercept: bool,
+    intercept: float,
     model: Weights,
     l1: float,
     l2: float,
@@ -114,6 +118,7 @@ def run(
 ) -> float:
     """A step for each rate, over rows order[starts[i]] to order[starts[i + 1]].
 
+    The intercept's rate is `intercept` times the others'; with 0 there is none.
     Returns `losses` and those of all these rows, each before its step.
     """
     return float(

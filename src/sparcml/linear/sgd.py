@@ -85,6 +85,8 @@ class SGD:
             with a large one all rates are about rate / sqrt(adaptive). Not together with
             momentum.
         intercept: Whether there is one.
+        intercept_rate: Its rate, against the others'. It is in every row: where features are
+            rare and rates large, 0.01 keeps it from swinging.
         seed: Of the order of rows, anew in each pass; None keeps them as they are.
         communication: "sparse", or "dense": the same with sums of dense vectors by the
             engine itself, for comparison.
@@ -103,6 +105,7 @@ class SGD:
     momentum: float = 0.0
     adaptive: float | None = None
     intercept: bool = True
+    intercept_rate: float = 1.0
     seed: int | None = 0
     communication: str = "sparse"
     algorithm: str = "auto"
@@ -119,6 +122,11 @@ class SGD:
         check_whole(self, "seed", optional=True)
         check_real(self, "momentum")
         check_real(self, "tolerance")
+        check_real(self, "intercept_rate")
+        if not 0 < self.intercept_rate < np.inf:
+            raise ValueError(
+                f"SGD: intercept_rate must be finite and > 0, got {self.intercept_rate}"
+            )
         if not 0 <= self.momentum < 1:
             raise ValueError(f"SGD: momentum must be in [0, 1), got {self.momentum}")
         if self.momentum and self.penalty.l1:
@@ -290,7 +298,7 @@ class _Run:
                 starts[state.step : stop + 1],
                 rates,
                 self.loss.code,
-                solver.intercept,
+                solver.intercept * solver.intercept_rate,
                 state.model,
                 solver.penalty.l1,
                 solver.decay,
@@ -321,6 +329,7 @@ class _Run:
             rate,
             total.raw_indices,
             total.raw_values,
+            solver.intercept_rate,
         )
 
     def _global_mean(self, mine: float, count: int) -> float:
