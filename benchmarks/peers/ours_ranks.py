@@ -8,19 +8,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 import sparcml
-from sparcml.linear import SGD, Constant, Exponential, read_svmlight
+from sparcml.linear import SGD, Constant, Exponential, Rows, read_svmlight
 
 if __package__ in (None, ""):  # started as a program
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from peers.base import Curve, Data, Found, Judge, timed
-from peers.ours import SMALL, brief
+from peers.base import REPEATS, Curve, Data, Found, Judge, timed
+from peers.ours import SMALL, brief, follow
 
 NAME = "sparcml SGD, 4 processes"
 THREADS = "4 processes"
@@ -56,25 +56,17 @@ def run(data: Data) -> Found:
 def on_ranks(comm: sparcml.Communicator, data: Data) -> Found:
     """All settings; a pass takes as long as the slowest rank."""
 
-    def slowest(seconds: float) -> float:
-        return float(np.max(comm.allgather(np.array([seconds]))))
-
-    def read() -> sparcml.linear.Rows:
+    def read() -> Rows:
         return read_svmlight(data.train, comm, features=data.features, zero_based=False)
 
     comm.barrier()
     reading, rows = timed(read)
-    found, judge = Found(sparcml.__version__, slowest(reading)), Judge(data)
+    reading = float(np.max(comm.allgather(np.array([reading]))))
+    found, judge = Found(sparcml.__version__, reading), Judge(data)
     for solver in data.some(GRID[data.name]):
-        curve, seconds = Curve(brief(solver)), 0.0
-        state = solver.init(rows)
-        for number in range(1, (2 if data.quick else PASSES) + 1):
-            once = replace(solver, epochs=number)
-            comm.barrier()
-            spent, _ = timed(lambda o=once, s=state: o.run(comm, rows, s))  # type: ignore[misc]
-            seconds += slowest(spent)
-            loss = judge.of(state.weights, state.intercept) if comm.rank == 0 else 0.0
-            curve.add(number, seconds, loss)
+        curve = Curve(brief(solver))
+        for _ in range(REPEATS):
+            follow(solver, comm, rows, judge, curve, 2 if data.quick else PASSES)
         found.curves.append(curve)
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Curve, Data, Found, Judge, scipy_rows, timed
+from .base import REPEATS, Curve, Data, Found, Judge, scipy_rows, timed
 
 NAME = "scikit-learn SGDClassifier"
 THREADS = "1"
@@ -54,15 +54,22 @@ def run(data: Data) -> Found:
 
 
 def _curve(data: Data, setting: dict[str, Any], X: Any, y: Any, judge: Judge) -> Curve:
+    curve = Curve(", ".join(f"{k}={v}" for k, v in setting.items()))
+    for _ in range(REPEATS):
+        _follow(setting, X, y, judge, curve, 2 if data.quick else PASSES)
+    return curve
+
+
+def _follow(
+    setting: dict[str, Any], X: Any, y: Any, judge: Judge, curve: Curve, passes: int
+) -> None:
     from sklearn.linear_model import SGDClassifier
 
-    options = dict(setting)
+    options, seconds = dict(setting), 0.0
     decay = options.pop("decay", 1.0)
     model = SGDClassifier(loss="log_loss", random_state=np.random.RandomState(0), **options)
-    curve, seconds = Curve(", ".join(f"{k}={v}" for k, v in setting.items())), 0.0
-    for number in range(1, (2 if data.quick else PASSES) + 1):
+    for number in range(1, passes + 1):
         spent, _ = timed(lambda: model.partial_fit(X, y, classes=[-1, 1]))
         seconds += spent
         curve.add(number, seconds, judge.of(model.coef_[0], float(model.intercept_[0])))
         model.set_params(eta0=model.eta0 * decay)
-    return curve
