@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from .baselines import Plain
 
-SHORT = 1000  # numbers that are no gradient
 FIELDS = ("came", "left", "processor", "sent", "received", "given", "result")
 
 
@@ -32,8 +31,8 @@ class Timed:
 
     Args:
         comm: The ranks.
-        size: Of the vectors whose allgathers are noted. Of allreduces all sums are that are
-            longer than a few losses: solvers may leave out columns.
+        size: Of the vectors that are noted, and all sums of streams are, for solvers may
+            leave out columns; others, such as losses, pass.
         plain: If given, dense sums go through its single master, and allgathers of noted
             vectors are dense.
     """
@@ -47,7 +46,7 @@ class Timed:
 
     def allreduce(self, x: Any, *args: Any, **options: Any) -> Any:
         """As the communicator's."""
-        if x.size <= SHORT or "op" in options:
+        if not (isinstance(x, Stream) or x.size == self._size) or "op" in options:
             return self._comm.allreduce(x, *args, **options)
         before = self._now()
         if self._plain is None:
