@@ -97,7 +97,7 @@ def compare(
         facts |= {"held_out_rows": len(rows[1]), "bytes": data.train.stat().st_size}
         found = []
         for peer in peers:
-            found.append({**one(peer, data), **facts, "wrong": 0})
+            found.append({**one(peer, data), **facts})
             show(found[-1])
         return found
     finally:
@@ -125,18 +125,19 @@ def main() -> None:
     chosen = options.parse_args()
     rows: list[Any] = []
     for name, parts in problems(chosen.quick).items():
-        if name in chosen.data.split(","):
-            rows += compare(name, parts, chosen.only.split(","), chosen.quick)
-    if chosen.json:
-        write_json(chosen.json, environment("", 0), merged(chosen.json, rows))
+        for peer in chosen.only.split(",") if name in chosen.data.split(",") else ():
+            rows += compare(name, parts, [peer], chosen.quick)
+            if chosen.json:  # at once: some take long, and may be stopped
+                write_json(chosen.json, environment("", 0), merged(chosen.json, rows))
     return None
 
 
 def merged(path: Path, rows: list[Any]) -> list[Any]:
-    """These rows, and those of other programs and problems that the file has already."""
+    """These rows and those of other programs and problems in the file, in the usual order."""
     before = json.loads(path.read_text())["rows"] if path.exists() else []
     new = {(row["data"], row["peer"]) for row in rows}
-    return rows + [row for row in before if (row["data"], row["peer"]) not in new]
+    rows = rows + [row for row in before if (row["data"], row["peer"]) not in new]
+    return sorted(rows, key=lambda row: (row["data"], PEERS.index(row["peer"])))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-REPEATS = 3  # of each setting; the shortest time of each point counts
+REPEATS = 3  # of settings that take seconds; the shortest time of each point counts
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,13 @@ class Found:
         version: Of the program; empty if it is not installed.
         reading: Seconds from text to what the program trains on.
         curves: One a setting.
+        runs: Of each setting, of which the shortest time counts.
     """
 
     version: str = ""
     reading: float | None = None
     curves: list[Curve] = field(default_factory=list)
+    runs: int = 1
 
 
 class Peer(Protocol):

@@ -52,7 +52,7 @@ def brief(solver: SGD) -> str:
 def run(data: Data) -> Found:
     """Pass by pass, each a call that goes on from the state of the one before."""
     reading, rows = timed(lambda: data.rows(data.train))
-    found, judge = Found(sparcml.__version__, reading), Judge(data)
+    found, judge = Found(sparcml.__version__, reading, runs=REPEATS), Judge(data)
     with sparcml.world() as comm:
         for solver in data.some(GRID[data.name]):
             curve = Curve(brief(solver))

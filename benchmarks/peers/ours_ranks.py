@@ -62,7 +62,7 @@ def on_ranks(comm: sparcml.Communicator, data: Data) -> Found:
     comm.barrier()
     reading, rows = timed(read)
     reading = float(np.max(comm.allgather(np.array([reading]))))
-    found, judge = Found(sparcml.__version__, reading), Judge(data)
+    found, judge = Found(sparcml.__version__, reading, runs=REPEATS), Judge(data)
     for solver in data.some(GRID[data.name]):
         curve = Curve(brief(solver))
         for _ in range(REPEATS):

@@ -47,7 +47,7 @@ def run(data: Data) -> Found:
     import sklearn
 
     reading, X, y = scipy_rows(data)
-    found, judge = Found(sklearn.__version__, reading), Judge(data)
+    found, judge = Found(sklearn.__version__, reading, runs=REPEATS), Judge(data)
     for setting in data.some(GRID[data.name]):
         found.curves.append(_curve(data, setting, X, y, judge))
     return found

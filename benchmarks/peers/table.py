@@ -57,6 +57,7 @@ HEAD = (
     "best loss",
     "how, to 1 % of it",
     "passes",
+    "runs",
     "seconds",
     "ours, to the same loss (s)",
     "ratio",
@@ -75,7 +76,8 @@ def line(row: Row, rows: list[Row]) -> list[str]:
     ours = None if row["peer"] in OURS else fastest(rival(row, rows), level)
     common = fastest(row, lowest(rows, row["data"]))
     cells = [row["data"], name, row["threads"], f"{row['reading']:.2f}", f"{best(row):.4f}"]
-    cells += [f"`{here.setting}`", str(here.passes), f"{here.seconds:.2f}"]
+    cells += [f"`{here.setting}`", str(here.passes), str(row["runs"])]
+    cells.append(f"{here.seconds:.2f}")
     if row["peer"] in OURS:
         cells += ["", ""]
     elif ours is None:

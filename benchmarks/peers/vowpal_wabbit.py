@@ -59,7 +59,7 @@ def run(data: Data) -> Found:
         f"-d {data.folder / 'train.vw'} --cache_file {data.folder / 'vw.cache'}"
     )
     reading, _ = timed(lambda: _do(f"{common} --noop -k"))
-    found, judge = Found(__version__, reading), Judge(data)
+    found, judge = Found(__version__, reading, runs=REPEATS), Judge(data)
     for setting in data.some(GRID[data.name]):
         curve = Curve(setting)
         for passes in data.some(list(PASSES)):
