@@ -228,7 +228,7 @@ def test_bad_rows():
         sparcml.launch(lambda c: SGD().run(c, good), 2)
     with pytest.raises(ValueError, match="state 300"):
         SGD().run(sparcml.world(), problem(features=40), SGD().init(good))
-    with pytest.raises(ValueError, match="another kind of rates"):
+    with pytest.raises(ValueError, match="another penalty"):
         SGD().run(sparcml.world(), good, SGD(adaptive=1.0).init(good))
 
 
@@ -237,3 +237,31 @@ def test_no_rows_at_all():
     state = SGD().run(sparcml.world(), empty)
     assert not state.weights.any()
     assert state.epoch == 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("other", ["plain", "l2", "momentum", "adaptive elastic"])
+def test_a_state_of_other_settings_is_refused(kind, other):
+    rows, comm = problem(), sparcml.world()
+    state = solver(kind).run(comm, rows)
+    plain = {"plain", "l2", "slow intercept"}  # of these the state is the same
+    if kind == other or {kind, other} <= plain or {kind, other} == {"l1", "elastic"}:
+        solver(other, epochs=3).run(comm, rows, state)
+    else:
+        with pytest.raises(ValueError, match="another penalty, momentum"):
+            solver(other, epochs=3).run(comm, rows, state)
+
+
+def test_other_batches_within_a_pass_are_refused():
+    rows, comm, kept = problem(), sparcml.world(), []
+    keep = lambda _, state: kept.append(  # noqa: E731
+        {name: array.copy() for name, array in state.arrays().items()}
+    )
+    solver().run(comm, rows, watch=keep, every=3)
+    with pytest.raises(ValueError, match="other batches than 20"):
+        solver(batch=20).run(comm, rows, State.of(kept[0]))
+
+
+def test_held_out_rows_of_another_width_are_refused():
+    with pytest.raises(ValueError, match="held-out rows 301"):
+        solver().run(sparcml.world(), problem(), held_out=problem(features=301))

@@ -1,12 +1,15 @@
 """Columns that no row has change nothing: not the steps, nor what can be kept of them."""
 
+import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import sparcml
-from sparcml.linear import SGD, Inverse, Penalty, Rows, State
+from sparcml.linear import SGD, Inverse, LogisticRegression, Penalty, Rows, State
+from sparcml.linear.best import Best
 from sparcml.linear.sgd import WIDE
 
 from .problems import problem
@@ -133,3 +136,50 @@ def test_dense_communication_is_of_all_columns():
         on_ranks(sgd, rows, 2, watch=lambda progress, _: told.append(progress.dense_bytes))
     steps, sums = 8, 2 * (2 - 1) / 2 * (FEATURES + 1) * 8
     assert max(told) == pytest.approx(2 * steps * sums)
+
+
+def test_other_values_of_the_same_columns_are_seen():
+    rows, comm = spread(problem()), sparcml.world()
+    state = solver().run(comm, rows)
+    other = replace(rows, values=5 * rows.values)
+    fresh = State.of({name: a.copy() for name, a in state.arrays().items()})
+    want = solver(epochs=4).run(comm, other, fresh).weights
+    close(solver(epochs=4).run(comm, other, state).weights, want)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_rows_without_entries_leave_a_model_of_zeros(ranks):
+    empty = Rows(
+        np.zeros(21, np.int64), np.empty(0, np.uint32), np.empty(0), np.ones(20), WIDE
+    )
+    state = on_ranks(solver(batch=2), empty, ranks)
+    np.testing.assert_array_equal(state.weights, np.zeros(WIDE))
+
+
+def test_the_best_model_has_all_columns():
+    rows = spread(problem())
+    best = Best()
+    state: Any = None
+    for epochs in (1, 2):
+        state = solver(epochs=epochs).run(sparcml.world(), rows, state, held_out=rows)
+        best.look(state)
+    np.testing.assert_array_equal(best.weights, state.weights)
+
+
+def test_a_pickled_state_has_all_columns_and_no_rows():
+    rows = spread(problem())
+    state = solver("adaptive").run(sparcml.world(), rows)
+    back = pickle.loads(pickle.dumps(state))
+    assert back.search is None
+    np.testing.assert_array_equal(back.weights, state.weights)
+    assert back.features == FEATURES
+
+
+def test_an_estimator_stops_early_with_many_columns():
+    rows = spread(problem())
+    X = rows.to_scipy()
+    model = LogisticRegression(
+        solver="sgd", early_stopping=True, batch_size=10, max_iter=10
+    )
+    assert model.fit(X, rows.labels).coef_.shape == (1, FEATURES)
+    assert model.score(X, rows.labels) > 0.6

@@ -35,9 +35,10 @@ class Best:
         """Take the model of a pass that is just complete, if it is better."""
         if self.weights is not None and state.held_out[-1] >= self.loss:
             return
+        found = state.weights
         if self.weights is None:
-            self.weights = np.empty_like(state.model.weights)
-        self.weights[:] = state.weights
+            self.weights = np.empty(found.shape, found.dtype)
+        self.weights[:] = found
         self.intercept, self.loss = state.intercept, state.held_out[-1]
         self.epoch = state.epoch
 

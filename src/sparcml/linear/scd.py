@@ -73,6 +73,11 @@ class SCD:
                 raise ValueError(f"SCD: {name} must be >= 1, got {getattr(self, name)}")
         check_whole(self, "seed")
         check_real(self, "tolerance")
+        if self.seed < 0 or np.isnan(self.tolerance):
+            raise ValueError(
+                f"SCD: seed must be >= 0 and tolerance a number, got {self.seed} and "
+                f"{self.tolerance}"
+            )
 
     def run(
         self,

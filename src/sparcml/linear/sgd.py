@@ -120,8 +120,12 @@ class SGD:
             if getattr(self, name) < 1:
                 raise ValueError(f"SGD: {name} must be >= 1, got {getattr(self, name)}")
         check_whole(self, "seed", optional=True)
+        if self.seed is not None and self.seed < 0:
+            raise ValueError(f"SGD: seed must be >= 0, or None, got {self.seed}")
         check_real(self, "momentum")
         check_real(self, "tolerance")
+        if np.isnan(self.tolerance):
+            raise ValueError("SGD: tolerance must be a number, got nan")
         check_real(self, "intercept_rate")
         if not 0 < self.intercept_rate < np.inf:
             raise ValueError(
@@ -211,12 +215,7 @@ class _Run:
         for each in (rows, held_out):
             if each is not None:
                 check_rows(each, self.loss)
-        if state.features != rows.features:
-            raise ValueError(
-                f"SGD: the rows have {rows.features} features, the state {state.features}"
-            )
-        if state.model.adaptive != (solver.adaptive is not None):
-            raise ValueError("SGD: the state is of a solver with another kind of rates")
+        self._check_state()
         self.start, self.sent = comm.now(), self._sent()
         self.steps = -(-rows.total // solver.batch)
         self.every = max(1, every or self.steps // REPORTS) if watch else self.steps + 1
@@ -230,6 +229,27 @@ class _Run:
         self._narrow()
         self.csr = opened(self.rows)
         self.reported = (comm.now(), state.seen, state.pending)
+
+    def _check_state(self) -> None:
+        """Raise if the state or the held-out rows are made for something else."""
+        state, rows, batch = self.state, self.rows, self.solver.batch
+        widths = {"state": state.features}
+        if self.held_out is not None:
+            widths["held-out rows"] = self.held_out.features
+        for what, width in widths.items():
+            if width != rows.features:
+                raise ValueError(
+                    f"SGD: the rows have {rows.features} features, the {what} {width}"
+                )
+        if not state.suits(self.solver.penalty, self.solver.momentum, self.solver.adaptive):
+            raise ValueError(
+                "SGD: the state is of a solver with another penalty, momentum or `adaptive`; "
+                "begin a new one with `init`, and copy the weights if they are wanted"
+            )
+        if state.step and (state.seen - state.step * batch) % rows.total:
+            raise ValueError(
+                f"SGD: the state is in the middle of a pass with other batches than {batch}"
+            )
 
     def _narrow(self) -> None:
         """Go on with the columns in use alone, if there are many others; collective.

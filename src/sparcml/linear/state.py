@@ -79,6 +79,20 @@ class State:
         )
         return cls(model)
 
+    def suits(self, penalty: Penalty, momentum: float, adaptive: float | None) -> bool:
+        """Whether it is one that `begin` makes for these."""
+        other = State.begin(0, self.model.weights.dtype, penalty, momentum, adaptive).model
+        lazy = bool(penalty.l1 or momentum or (adaptive is not None and penalty.l2))
+        return (
+            np.array_equal(self.model.powers, other.powers)
+            and np.array_equal(self.model.numbers[DRIFT + 2 :], other.numbers[DRIFT + 2 :])
+            and (self.model.last.size > 0) == (lazy and self.features > 0)
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All columns, and none of the rows."""
+        return {**self.__dict__, "model": self._wide(self.model), "search": None}
+
     @property
     def features(self) -> int:
         """Columns that the model is for."""
@@ -97,7 +111,7 @@ class State:
 
     @property
     def weights(self) -> NDArray[Any]:
-        """The weights without the intercept; in the middle of a pass, a copy."""
+        """The weights without the intercept; a copy in the middle of a pass, or if narrow."""
         model = self.model
         if not self.settled:
             model = loops.Weights._make(array.copy() for array in model)

@@ -89,7 +89,7 @@ class Search:
 
     Attributes:
         given: The rows that were searched.
-        used: The columns in use, or None if they are too many to be worth it.
+        used: The columns in use, or None if they are none, or too many to be worth it.
         rows: What to work on: the rows in new numbers, or those given.
     """
 
@@ -101,13 +101,15 @@ class Search:
     def among(cls, comm: Communicator, rows: Rows, model: Weights) -> Search:
         """Search the rows of all ranks; a collective call."""
         used = UsedColumns.of(comm, rows, model)
-        if 2 * used.columns.size > rows.features:
+        if not 0 < 2 * used.columns.size <= rows.features:
             return cls(rows, None, rows)
         return cls(rows, used, used.rows(rows))
 
     def was_of(self, rows: Rows) -> bool:
-        """Whether these rows, but for their labels, are those that were searched."""
-        return rows.indices is self.given.indices and rows.indptr is self.given.indptr
+        """Whether these rows, but for labels and weights, are those that were searched."""
+        same = (rows.indptr, rows.indices, rows.values)
+        given = (self.given.indptr, self.given.indices, self.given.values)
+        return all(mine is its for mine, its in zip(same, given, strict=True))
 
 
 def _each(model: Weights, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Weights:

@@ -137,7 +137,13 @@ class LinearClassifier(ClassifierMixin, LinearModel):
                 f"{type(self).__name__}: class_weight has {strange}, which are not among "
                 f"the classes {labels}"
             )
-        return np.array([float(self.class_weight.get(label, 1.0)) for label in labels])
+        factors = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])
+        if not (np.isfinite(factors) & (factors >= 0)).all() or not factors.any():
+            raise ValueError(
+                f"{type(self).__name__}: class_weight must be finite, >= 0 and not all zero, "
+                f"got {self.class_weight}"
+            )
+        return factors
 
     def decision_function(self, X: Any) -> Doubles:
         """How far each row is on the side of each class; for two classes, of the second."""

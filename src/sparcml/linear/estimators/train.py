@@ -110,7 +110,9 @@ def advance(
         X = X.astype(states[0].model.weights.dtype, copy=False)
     rows, mass = common_rows(comm, X, weights)
     sgd = _sgd(model, comm, rows, mass, common_seed(comm, model.random_state))
-    states = states or [_begun(model, sgd, rows, k) for k in range(len(targets))]
+    fits = all(s.suits(sgd.penalty, sgd.momentum, sgd.adaptive) for s in states)
+    if not states or not fits:  # settings may have changed since
+        states = [_begun(model, sgd, rows, k) for k in range(len(targets))]
     if len(states) != len(targets):
         raise ValueError(
             f"{type(model).__name__}: the model has {len(states)} targets, y has "
