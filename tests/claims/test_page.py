@@ -18,7 +18,7 @@ from sparcml.quantize import Quantizer
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks/results"
-MISSED = {14, 15, 20, 22}  # shown with the reasons
+MISSED = {14, 15, 17, 20, 22}  # shown with the reasons
 
 
 @pytest.mark.skipif(not RESULTS.is_dir(), reason="no results kept here")
