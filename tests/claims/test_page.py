@@ -61,6 +61,7 @@ def test_a_row_that_is_off_makes_a_miss():
         14: {"p50": 1.0},
         15: {"step": 1.0},
         16: {"epoch": 1.0},
+        17: {"reading": 1.0},
         20: {"speedup": 9.0},
         21: {"compute": 1.0},
         22: {"step": 1.0},
