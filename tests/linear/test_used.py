@@ -10,7 +10,7 @@ import pytest
 import sparcml
 from sparcml.linear import SGD, Inverse, LogisticRegression, Penalty, Rows, State
 from sparcml.linear.best import Best
-from sparcml.linear.sgd import WIDE
+from sparcml.linear.passes import WIDE
 
 from .problems import problem
 from .test_sgd import KINDS, close
@@ -179,7 +179,7 @@ def test_an_estimator_stops_early_with_many_columns():
     rows = spread(problem())
     X = rows.to_scipy()
     model = LogisticRegression(
-        solver="sgd", early_stopping=True, batch_size=10, max_iter=10
+        solver="sgd", early_stopping=True, batch_size=10, max_iter=90, random_state=0
     )
     assert model.fit(X, rows.labels).coef_.shape == (1, FEATURES)
     assert model.score(X, rows.labels) > 0.6
