@@ -76,7 +76,7 @@ bench-linear: $(VENV)/.dev
 	$(ON_CLUSTER) -n 8 benchmarks/run_scd.py --link $(LINK) --json $(RESULTS)-scd.json
 	$(BIN)/python benchmarks/run_claims.py 15 16
 
-# Linear models against other programs, which are installed for it; some twenty minutes.
+# Linear models against other programs, which are installed for it; more than half an hour.
 bench-peers: $(VENV)/.dev
 	$(PIP) --requirement benchmarks/peers/requirements.txt
 	$(BIN)/python benchmarks/run_linear_peers.py --json $(RESULTS)-linear-peers.json

@@ -44,6 +44,24 @@ def on_ranks(sgd, rows, ranks, **more):
     return states[0]
 
 
+def goes_on_bit_for_bit(sgd, rows, ranks):
+    """From what is kept in the middle of a pass, with as many ranks."""
+
+    def interrupted(comm):
+        mine, kept = rows.part(comm.rank, comm.size), []
+
+        def keep(progress, state):
+            if progress.epoch == 1 and progress.step == 3:
+                kept.append({name: a.copy() for name, a in state.arrays().items()})
+
+        whole = sgd.run(comm, mine, watch=keep, every=3)
+        return whole, sgd.run(comm, mine, State.of(kept[0]))
+
+    for whole, resumed in sparcml.launch(interrupted, ranks):
+        for name, array in whole.arrays().items():
+            np.testing.assert_array_equal(resumed.arrays()[name], array, err_msg=name)
+
+
 @over_kinds
 @pytest.mark.parametrize("batch", [1, 16])
 def test_one_rank_is_plain_sgd(kind, batch):
@@ -123,21 +141,7 @@ def test_strong_l2_does_not_run_out_of_numbers():
 @over_kinds
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_kept_state_goes_on_bit_for_bit(kind, ranks):
-    rows, sgd = problem(), solver(kind)
-
-    def interrupted(comm):
-        mine, kept = rows.part(comm.rank, comm.size), []
-
-        def keep(progress, state):
-            if progress.epoch == 1 and progress.step == 3:
-                kept.append({name: a.copy() for name, a in state.arrays().items()})
-
-        whole = sgd.run(comm, mine, watch=keep, every=3)
-        return whole, sgd.run(comm, mine, State.of(kept[0]))
-
-    for whole, resumed in sparcml.launch(interrupted, ranks):
-        for name, array in whole.arrays().items():
-            np.testing.assert_array_equal(resumed.arrays()[name], array, err_msg=name)
+    goes_on_bit_for_bit(solver(kind), problem(), ranks)
 
 
 def test_methods_keep_what_they_owe_in_the_state():

@@ -13,7 +13,7 @@ from sparcml.linear.best import Best
 from sparcml.linear.passes import WIDE
 
 from .problems import problem
-from .test_sgd import KINDS, close
+from .test_sgd import KINDS, close, goes_on_bit_for_bit
 
 FEATURES, STRIDE = WIDE + 77, 800
 
@@ -54,22 +54,7 @@ def test_the_same_steps_as_without_unused_columns(kind, ranks):
 @pytest.mark.parametrize("kind", ["plain", "momentum", "adaptive elastic"])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_kept_state_goes_on_bit_for_bit(kind, ranks):
-    rows, sgd = spread(problem()), solver(kind)
-
-    def interrupted(comm):
-        mine, kept = rows.part(comm.rank, comm.size), []
-
-        def keep(progress, state):
-            if progress.epoch == 1 and progress.step == 3:
-                kept.append({name: a.copy() for name, a in state.arrays().items()})
-
-        whole = sgd.run(comm, mine, watch=keep, every=3)
-        assert kept[0]["weights"].size in (FEATURES, 2 * FEATURES)
-        return whole, sgd.run(comm, mine, State.of(kept[0]))
-
-    for whole, resumed in sparcml.launch(interrupted, ranks):
-        for name, array in whole.arrays().items():
-            np.testing.assert_array_equal(resumed.arrays()[name], array, err_msg=name)
+    goes_on_bit_for_bit(solver(kind), spread(problem()), ranks)
 
 
 def test_one_pass_a_call_is_the_same_as_all_in_one():

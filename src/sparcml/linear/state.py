@@ -81,12 +81,11 @@ class State:
 
     def suits(self, penalty: Penalty, momentum: float, adaptive: float | None) -> bool:
         """Whether it is one that `begin` makes for these."""
-        other = State.begin(0, self.model.weights.dtype, penalty, momentum, adaptive).model
-        lazy = bool(penalty.l1 or momentum or (adaptive is not None and penalty.l2))
+        other = State.begin(1, self.model.weights.dtype, penalty, momentum, adaptive).model
         return (
             np.array_equal(self.model.powers, other.powers)
             and np.array_equal(self.model.numbers[DRIFT + 2 :], other.numbers[DRIFT + 2 :])
-            and (self.model.last.size > 0) == (lazy and self.features > 0)
+            and (self.model.table.size > 0) == (other.table.size > 0)
         )
 
     def __getstate__(self) -> dict[str, Any]:
