@@ -132,6 +132,19 @@ def test_other_values_of_the_same_columns_are_seen():
     close(solver(epochs=4).run(comm, other, state).weights, want)
 
 
+def test_one_search_serves_all_targets_of_the_same_rows():
+    rows, comm = spread(problem()), sparcml.world()
+    other = replace(
+        rows, labels=-rows.labels * np.where(np.arange(len(rows)) % 3, 1.0, -1.0)
+    )
+    first = solver().run(comm, rows)
+    state = solver().init(other)
+    state.narrow(first.search)
+    solver().run(comm, other, state)
+    assert state.search is first.search
+    np.testing.assert_array_equal(state.weights, solver().run(comm, other).weights)
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_rows_without_entries_leave_a_model_of_zeros(ranks):
     empty = Rows(

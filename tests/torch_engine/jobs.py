@@ -5,17 +5,16 @@ They are forked from a process that has imported torch once, which takes seconds
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import multiprocessing
 import os
-import socket
 import subprocess
 import sys
 import time
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
+
+from sparcml.cli.meeting import meeting
 
 HERE = Path(__file__).parent
 TORCHRUN = Path(sys.executable).with_name("torchrun")
@@ -25,19 +24,6 @@ _fork = multiprocessing.get_context("forkserver")
 _fork.set_forkserver_preload(
     ["numpy", "sparcml.transport.meeting", "sparcml.torch", "torch._dynamo"]
 )
-
-
-# Below what the system gives away by itself, and each process of tests begins elsewhere.
-_ports = itertools.count(7 * os.getpid())
-
-
-def free_port() -> str:
-    """One that nobody else is given before the ranks have taken it."""
-    while True:
-        port = 20_000 + next(_ports) % 10_000
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return str(port)
 
 
 def _rank(body, arguments, environment, pipe):
@@ -57,7 +43,11 @@ def outcomes(
     Who is still silent when time is up is killed; and so is the bad rank, which may be
     stopped, soon after the others have ended.
     """
-    environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    with meeting(ranks) as place:
+        return _outcomes(ranks, body, arguments, bad, patience, place | environment)
+
+
+def _outcomes(ranks, body, arguments, bad, patience, environment):
     pipes, processes = [], []
     for rank in range(ranks):
         mine = {**environment, "RANK": str(rank), "WORLD_SIZE": str(ranks)}
@@ -94,7 +84,7 @@ def _heard(pipes, deadline, bad) -> list[str | None]:
 
 def torchrun(ranks, program, *arguments, timeout=100, **environment):
     """Run a program of this folder as users do."""
-    options = ["--nproc-per-node", str(ranks), "--master-port", free_port()]
+    options = ["--nproc-per-node", str(ranks), "--standalone"]
     return subprocess.run(
         [TORCHRUN, *options, HERE / program, *arguments],
         capture_output=True,

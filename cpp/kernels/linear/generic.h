@@ -1,8 +1,9 @@
 // Gradients of many rows, for any instruction set.
 //
-// Isa::below counts the columns of a row up to a limit, Isa::differs finds what is not zero
-// among 64 values, Isa::dot sums value * weight in eight lanes, entry k in lane k mod 8, and
-// adds lanes that are four, two and one apart: the same bits in every instruction set.
+// Isa::below counts the columns of a row up to a limit; Isa::differs finds what is not zero
+// among 64 values, and Isa::clear makes them zero; Isa::dot sums value * weight in eight lanes,
+// entry k in lane k mod 8, and adds lanes that are four, two and one apart: the same bits in
+// every instruction set.
 #include "kernels/linear/gradient.h"
 #include "kernels/linear/ranges.h"
 #include "kernels/linear/sums.h"
@@ -28,13 +29,6 @@ Scratch<T>& scratch() {
 }
 
 template <class T>
-std::size_t entries(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count) {
-  std::size_t nnz = 0;
-  for (std::size_t i = 0; i < count; ++i) nnz += rows.size(chosen[i]);
-  return nnz;
-}
-
-template <class T>
 Cursor<T> cursor(const Rows<T>& rows, std::int64_t row, std::size_t number) {
   const std::int64_t from = rows.indptr[row], to = rows.indptr[row + 1];
   return {rows.indices + from, rows.indices + to, rows.values + from, number};
@@ -50,7 +44,7 @@ void start(std::vector<Cursor<T>>& cursors, const Rows<T>& rows, const std::int6
   }
 }
 
-// w.x over the entries of a row before the column `limit`, w as it is due; moves `count` on.
+// w.x over the entries of a row before the column `limit`, w as it is due; `count` is how many.
 template <class Isa, Lazy lazy, class T>
 inline double product(const Model<T>& m, std::size_t now, const Cursor<T>& c,
                       std::uint64_t base, std::uint64_t limit, std::size_t& count) {

@@ -22,12 +22,10 @@ struct Cursor {
 
 // How columns are divided, by what there is to walk through.
 struct Ranges {
-  int bits;         // a range has 2^bits columns
-  std::size_t nnz;  // of all rows
-  double visit;     // entries of a row in a range, on average
+  int bits;      // a range has 2^bits columns
+  double visit;  // entries of a row in a range, on average
 
-  Ranges(std::size_t features, std::size_t rows, std::size_t entries)
-      : bits(kLeastBits), nnz(entries) {
+  Ranges(std::size_t features, std::size_t rows, std::size_t entries) : bits(kLeastBits) {
     const double columns_an_entry = static_cast<double>(features) * rows / (entries + 1.0);
     while (bits < kMostBits && size() < kVisit * columns_an_entry) ++bits;
     visit = size() / columns_an_entry;

@@ -21,6 +21,14 @@ struct Rows {
   double weight(std::int64_t row) const { return weights ? weights[row] : 1.0; }
 };
 
+// Of the chosen rows together.
+template <class T>
+inline std::size_t entries(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += rows.size(chosen[i]);
+  return sum;
+}
+
 // The first row whose columns do not ascend or reach beyond the features; `count` if none.
 std::size_t misplaced(const std::int64_t* indptr, const std::uint32_t* indices,
                       std::size_t count, std::size_t features);

@@ -60,13 +60,6 @@ double step_on(const Rows<T>& rows, std::int64_t row, double rate, Loss loss, do
   return weight * found.value;
 }
 
-template <class T>
-std::size_t entries(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count) {
-  std::size_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += rows.size(chosen[i]);
-  return sum;
-}
-
 template <Lazy lazy, class T>
 double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
                const double* rates, std::size_t steps, Loss loss, double intercept,

@@ -1,7 +1,6 @@
 """Start ranks of this machine for a command, and word what stands in the way."""
 
 import os
-import socket
 from contextlib import ExitStack
 from enum import StrEnum
 from importlib.util import find_spec
@@ -10,6 +9,7 @@ import typer
 
 from sparcml.cli.job import Job, Place
 from sparcml.cli.launcher import Launcher, find_launcher, torch_starter
+from sparcml.cli.meeting import meeting
 from sparcml.cli.rank import RANK_VARIABLES
 from sparcml.network.emulate import Cluster
 from sparcml.ranks import MPI_SIZES, TORCH_NAMES
@@ -58,7 +58,9 @@ def start(
         launcher = _launcher(engine, rate)
         with ExitStack() as stack:
             if rate is None:
-                place = Place(settings=_meeting(ranks) if engine is Engine.TORCH else {})
+                place = Place()
+                if engine is Engine.TORCH:
+                    place = Place(settings=stack.enter_context(meeting(ranks)))
             else:
                 cluster = stack.enter_context(Cluster(ranks, rate))
                 place = Place(cluster.prefix(RANK_VARIABLES), cluster.settings)
@@ -106,18 +108,6 @@ def _launcher(engine: Engine, rate: int | None) -> Launcher:
             "--engine torch, or MPICH: pip install sparcml[mpich]"
         )
     return launcher
-
-
-def _meeting(ranks: int) -> dict[str, str]:
-    """Where ranks of torch find each other on this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "LOCAL_WORLD_SIZE": str(ranks),
-    }
 
 
 def start_self(

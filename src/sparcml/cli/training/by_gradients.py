@@ -47,6 +47,9 @@ def _pass(work: Work, solver: SGD, k: int) -> None:
     """One target's."""
     train, held_out = work.data.target(k)
     state: State = work.states[k]
+    known = work.states[0].search  # all targets have the same rows: one search is enough
+    if state.search is None and known is not None:
+        state.narrow(known)
 
     def watch(progress: Progress, state: State) -> None:
         work.bar.watch(progress)
