@@ -179,11 +179,12 @@ class Communicator(Background):
         self._choosing.took(algorithm, kind, stream, quantize, total, seconds)
         if not return_seen:
             return back(finished(total, op, self.size))
-        seen = stream
+        # Before the result goes to `out`, which may be x itself.
         if quantize is not None or ALLREDUCES[algorithm].lossy:
             seen = join(call.seen, call.edges)
-        # Before the result goes to `out`, which may be x itself.
-        part = seen_back(copied_if_alone(finished(seen, op, self.size), 1))
+        else:
+            seen = copied_if_alone(stream, 1)
+        part = seen_back(finished(seen, op, self.size))
         return back(finished(total, op, self.size)), part
 
     def explain(

@@ -82,11 +82,12 @@ def _heard(pipes, deadline, bad) -> list[str | None]:
     return [said.get(pipe) for pipe in pipes]
 
 
-def torchrun(ranks, program, *arguments, timeout=100, **environment):
-    """Run a program of this folder as users do."""
+def torchrun(ranks, program, *arguments, restarts=0, timeout=100, **environment):
+    """Run a program of these folders as users do."""
     options = ["--nproc-per-node", str(ranks), "--standalone"]
+    options += ["--max-restarts", str(restarts)]
     return subprocess.run(
-        [TORCHRUN, *options, HERE / program, *arguments],
+        [TORCHRUN, *options, HERE.parent / program, *arguments],
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -54,7 +54,7 @@ def test_a_rank_that_never_comes():
 
 
 def test_under_torchrun_an_error_ends_the_job():
-    job = torchrun(2, "failing.py", "raises", SPARCML_TIMEOUT=str(TIMEOUT))
+    job = torchrun(2, "torch_engine/failing.py", "raises", SPARCML_TIMEOUT=str(TIMEOUT))
     assert job.returncode != 0
     assert "ValueError: no such luck" in job.stderr
     assert "TransportError: rank 1 raised ValueError: no such luck" in job.stderr

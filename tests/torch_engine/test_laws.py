@@ -15,6 +15,6 @@ def test_laws(ranks):
 
 
 def test_laws_under_torchrun():
-    job = torchrun(2, "laws_on_torch.py", SPARCML_TIMEOUT="60")
+    job = torchrun(2, "torch_engine/laws_on_torch.py", SPARCML_TIMEOUT="60")
     assert job.returncode == 0, job.stderr[-3000:]
     assert job.stdout == "all laws hold on 2 ranks\n"

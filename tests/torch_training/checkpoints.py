@@ -1,6 +1,8 @@
 """What each rank does in test_checkpoint.py."""
 
 import io
+import os
+import signal
 
 import numpy as np
 import torch
@@ -41,6 +43,30 @@ def resume_bit_for_bit():
             model.load_state_dict(kept[0])
             handle.load_state_dict(kept[1])
             same(train(model, rank, range(3, 6), lr=0.01), whole)
+
+
+def killed_in_mid_step(folder):
+    """Rank 1 is no more when the last gradient of a step comes; others were sent by then."""
+    with group() as (rank, _):
+        model, handle = compressed(RESUMED[0])
+        train(model, rank, range(3), lr=0.01)
+        torch.save([model.state_dict(), handle.state_dict()], f"{folder}/{rank}.pt")
+        if rank == 1:
+            first = next(model.parameters())
+            first.register_hook(lambda _: os.kill(os.getpid(), signal.SIGKILL))
+        train(model, rank, range(3, 6), lr=0.01)
+
+
+def go_on(folder):
+    """From what the killed job has left, as if nothing had happened."""
+    with group() as (rank, _):
+        model, _ = compressed(RESUMED[0])
+        whole = train(model, rank, range(6), lr=0.01)
+        model, handle = compressed(RESUMED[0])
+        weights_then, state = torch.load(f"{folder}/{rank}.pt", weights_only=True)
+        model.load_state_dict(weights_then)
+        handle.load_state_dict(state)
+        same(train(model, rank, range(3, 6), lr=0.01), whole)
 
 
 def save(folder):

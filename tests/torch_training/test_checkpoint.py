@@ -1,17 +1,44 @@
 """States: resumed bit for bit, on other numbers of ranks, under other methods."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from tests.torch_engine.jobs import outcomes
+from tests.torch_engine.jobs import outcomes, torchrun
 
 from . import checkpoints
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.torch
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_the_same_number_of_ranks_resumes_bit_for_bit(ranks):
     assert outcomes(ranks, checkpoints.resume_bit_for_bit) == ["finished"] * ranks
+
+
+def test_a_job_goes_on_after_a_rank_was_killed_in_mid_step(tmp_path):
+    body, folder = checkpoints.killed_in_mid_step, str(tmp_path)
+    said = outcomes(3, body, folder, bad=1, SPARCML_TIMEOUT="5")
+    for word in (said[0], said[2]):
+        assert re.match("TransportError: .*rank 1", word or ""), said
+    assert outcomes(3, checkpoints.go_on, folder) == ["finished"] * 3
+
+
+def test_torchrun_starts_a_job_again_and_it_goes_on_bit_for_bit(tmp_path):
+    # gloo may meet an address of the first attempt in the second: hence two more.
+    job = torchrun(
+        2,
+        "torch_training/elastic.py",
+        str(tmp_path),
+        restarts=3,
+        PYTHONPATH=str(ROOT),
+        SPARCML_TIMEOUT="10",
+    )
+    assert job.returncode == 0, job.stderr[-2000:]
+    for rank in range(2):
+        assert f"rank {rank} is where it would have been" in job.stdout
 
 
 def test_nothing_is_lost_on_another_number_of_ranks(tmp_path):

@@ -19,7 +19,7 @@ from ..sparsify import RandomK, Sparsifier, Taken, TopK
 from ..sparsify.source import Host
 from ..stream import Stream
 from .base import Method
-from .exchange import exchange, mean, put_back, squares_of
+from .exchange import all_but_seen, exchange, mean, put_back, squares_of
 from .keep import keep_largest
 from .plain import plain_means
 from .scalers import Scaled, on_the_wire
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..communicator import Communicator
+    from ..stream.stream import Values
     from .exchange import Pair
     from .gradients import Parameter, Shape
     from .state import State
@@ -143,8 +144,7 @@ class Compressed(Method):
         for parameter, part, (total, seen) in zip(large, taken, pairs, strict=True):
             means[parameter.name] = mean(total, comm.size, parameter.out)
             if self.error_feedback:
-                put_back(part.rest, part.stream, seen)
-                new[key(RESIDUAL, parameter.name)] = part.rest
+                new[key(RESIDUAL, parameter.name)] = _rest(part, seen)
         selected = {p.name: t.stream for p, t in zip(large, taken, strict=True)}
         return means, new, selected
 
@@ -255,7 +255,8 @@ def take(
 ) -> Taken:
     """What a sparsifier, or none, takes of what is owed.
 
-    Without a residual nobody wants the rest.
+    Without a residual nobody wants the rest; without a sparsifier nothing is left but what
+    the others do not see, and the rest has the memory of what is sent.
     """
     if residual is None:
         squares = squares_of(gradient)
@@ -267,5 +268,12 @@ def take(
         return sparsifier.take(residual, gradient, seed=seed, memory=memory)
     owed = pool.empty(gradient.size, gradient.dtype)
     squares = kernels.owe(residual, gradient, owed)
-    stream = Stream.trusted(owed.size, None, owed)
-    return Taken(stream, pool.full(owed.size, 0.0, owed.dtype), squares)
+    return Taken(Stream.trusted(owed.size, None, owed), owed, squares)
+
+
+def _rest(taken: Taken, seen: Stream) -> Values:
+    """What is owed after a step. Where all was taken, its memory is used again."""
+    if taken.rest is taken.stream.raw_values:
+        return all_but_seen(taken.stream, seen)
+    put_back(taken.rest, taken.stream, seen)
+    return taken.rest

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..quantize import Quantizer
     from ..stream.stream import Values
 
+SHORT = 1 << 18  # bytes that take about as long as a message without any
+
 Pair = tuple[Stream, Stream]  # the sum over all ranks, and this rank's part of it
 
 
@@ -90,10 +92,16 @@ def _cut(x: Stream, edges: list[int]) -> list[Stream]:
 
 
 def _settled(comm: Communicator, x: Stream, quantize: Quantizer | None) -> str:
-    """What auto takes for vectors like x, asked once."""
+    """What auto takes for vectors like x, asked once.
+
+    Before an engine's own sum ranks agree each time, and gloo's passes through threads that
+    take longer than short messages do.
+    """
     kind = ("settled", x.size, x.nnz, x.block, x.dtype.char, quantize)
     if kind not in comm.notes:
-        comm.notes[kind] = comm.explain(x, quantize=quantize).choice
+        choice = comm.explain(x, quantize=quantize).choice
+        short = choice == "native" and comm.engine == "torch" and x.nbytes <= SHORT
+        comm.notes[kind] = "recursive_double" if short else choice
     return str(comm.notes[kind])
 
 
@@ -127,6 +135,18 @@ def put_back(rest: Values, sent: Stream, seen: Stream) -> None:
         np.add(rest, missing.raw_values, out=rest)
     else:
         kernels.scatter("sum", rest, missing.raw_indices, missing.raw_values, missing.block)
+
+
+def all_but_seen(sent: Stream, seen: Stream) -> Values:
+    """What is owed after everything was sent: what was not seen, in the memory of the sent."""
+    rest = sent.raw_values
+    if seen is sent:
+        rest.fill(0)
+    elif seen.raw_indices is None:
+        np.subtract(rest, seen.raw_values, out=rest)
+    else:
+        kernels.scatter("sum", rest, seen.raw_indices, -seen.raw_values, seen.block)
+    return rest
 
 
 def squares_of(values: Values) -> float:

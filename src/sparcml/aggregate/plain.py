@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import memory
 from ..stream import Stream, add
 from .exchange import exchange, mean
 from .state import RESIDUAL, recalled
@@ -27,7 +28,9 @@ def plain_means(
         return {}
     owed = [_owed(method, comm, parameter, state) for parameter in parameters]
     means: dict[str, Any] = {}
-    for parameter, (total, _) in zip(parameters, exchange(comm, owed), strict=True):
+    steady = all(parameter.stream is None for parameter in parameters)
+    sums = exchange(comm, owed, steady=steady)
+    for parameter, (total, _) in zip(parameters, sums, strict=True):
         if parameter.stream is None:
             means[parameter.name] = mean(total, comm.size, parameter.out)
         else:
@@ -47,5 +50,6 @@ def _owed(method: Method, comm: Communicator, parameter: Parameter, state: State
 
 
 def _sparse(total: Stream, ranks: int) -> Stream:
-    values = np.divide(total.raw_values, total.dtype.type(ranks))
-    return Stream.trusted(total.size, total.raw_indices, values, total.block)
+    values = memory.empty(len(total.raw_values), total.dtype)
+    np.divide(total.raw_values, total.dtype.type(ranks), out=values)
+    return Stream.trusted(total.size, total.raw_indices, values, total.block, scratch=True)

@@ -199,10 +199,14 @@ def _tensor_like(y: Stream, x: Any) -> Any:
     if not same:
         return y.to_torch().to(x.device)
     # The same sparse and dense dimensions as x had.
-    rows = np.unravel_index(y.indices, tuple(x.shape[: x.sparse_dim()]))
-    values = torch.from_numpy(y.values.copy())
+    if x.sparse_dim() == 1:
+        rows = y.indices.astype(np.int64)[None]
+    else:
+        found = np.unravel_index(y.indices, tuple(x.shape[: x.sparse_dim()]))
+        rows = np.stack(found).astype(np.int64)
+    values = torch.from_numpy(y.raw_values if y.is_scratch else y.values.copy())
     return torch.sparse_coo_tensor(
-        torch.from_numpy(np.stack(rows).astype(np.int64)),
+        torch.from_numpy(rows),
         values.reshape(-1, *x.shape[x.sparse_dim() :]),
         x.shape,
         is_coalesced=True,

@@ -41,6 +41,7 @@ class Wrapped(Handle):
         self.optimizer = optimizer
         self._names, self._clip, self._scaler = names, clip, scaler
         self._ready = False  # whether gradients are means already
+        self._tables = False  # whether all parameters have sparse gradients, on all ranks
         self._seconds = 0.0
         self._registered = optimizer.register_step_pre_hook(self._before)
 
@@ -111,9 +112,16 @@ class Wrapped(Handle):
         return both
 
     def _given(self) -> dict[str, Tensor]:
-        """The gradients of all parameters that any rank has one for."""
+        """The gradients of all parameters that any rank has one for.
+
+        Ranks ask each other who has one; of tables they need not, since a rank that has not
+        used one takes part without rows.
+        """
+        if self._tables:
+            return {name: self._of_kind(p, SPARSE) for p, name in self._names.items()}
         mine = np.array([_kind(p) for p in self._names], np.float32)
         agreed = self._ledger.comm.allreduce(mine, op="max")
+        self._tables = bool(np.all(agreed == SPARSE))
         return {
             name: self._of_kind(p, int(kind))
             for (p, name), kind in zip(self._names.items(), agreed, strict=True)
@@ -146,8 +154,9 @@ class Wrapped(Handle):
             mean = means[name] if factor == 1 else scaled(means[name], factor)
             if parameter.grad is None and not is_sparse(mean):
                 parameter.grad = torch.zeros_like(parameter)  # the mean may be the state's
-            if is_sparse(mean):
-                parameter.grad = mean.to(parameter.dtype)
+            if is_sparse(mean):  # without rows, no rank has used the table
+                rows = mean.to(parameter.dtype)
+                parameter.grad = rows if rows._nnz() else None
             else:
                 write(parameter.grad, mean)
 
