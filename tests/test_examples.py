@@ -1,14 +1,29 @@
 """The examples run as they are, alone and on MPI ranks."""
 
+import contextlib
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.torch_engine.jobs import outcomes
+
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 LAUNCHED = [path for path in EXAMPLES if "sparcml run" in path.read_text()]
+TORCH = Path(__file__).parents[1] / "examples" / "torch"
+
+# Of those for torch: what each is started with, so that it takes a second.
+TINY = {
+    "atis": "--rows 64 --method topk",
+    "fashion_mnist": "--rows 96 --method powersgd",
+    "moby_dick": "--rows 64 --method dgc",
+    "clicks": "--rows 4096 --method topk",
+    "large_batch": "--rows 256 --method topk1 --epochs 1",
+}
+TORCH_HOOKS = {"fp16": "atis", "torch-powersgd": "atis", "dense": "clicks"}
 
 
 def run(*command):
@@ -42,3 +57,40 @@ def test_one_bit_stalls_without_feedback_and_not_with_it():
     for name in ("1-bit", "sign"):
         assert ratios[f"{name}, no feedback"] > 10
         assert ratios[f"{name}, with feedback"] < 1.1
+
+
+def as_rank(name, options, out):
+    """Run an example in this process, and keep what it prints."""
+    sys.path.insert(0, str(TORCH))
+    sys.argv = [name, "--epochs", "1", *options.split()]
+    with out.open("a") as file, contextlib.redirect_stdout(file):
+        runpy.run_path(str(TORCH / f"{name}.py"), run_name="__main__")
+
+
+def printed(name, options, out):
+    """What the first of two ranks prints."""
+    pytest.importorskip("torch")
+    assert outcomes(2, as_rank, name, options, out) == ["finished"] * 2
+    return out.read_text()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", TINY)
+def test_with_torch_on_two_ranks(name, tmp_path):
+    text = printed(name, TINY[name], tmp_path / "out")
+    (line,) = text.splitlines()
+    assert re.search(r"epoch 1: loss \d+\.\d+, .+ \d+\.\d+, .*\d+\.\d+ MB sent", line)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("method", TORCH_HOOKS)
+def test_the_methods_that_ours_are_compared_with(method, tmp_path):
+    name = TORCH_HOOKS[method]
+    options = TINY[name].partition("--method")[0]
+    text = printed(name, f"{options} --method {method}", tmp_path / "out")
+    assert text.startswith(f"{method}, epoch 1: loss ")
+
+
+def test_every_example_is_run():
+    shared = {"hooks", "loop"}
+    assert {path.stem for path in TORCH.glob("*.py")} == set(TINY) | shared

@@ -1,7 +1,11 @@
-"""`sparcml demo`: real mails on four ranks, sparse against dense communication."""
+"""`sparcml demo`: real mails on four ranks, sparse against dense communication.
+
+With torch there is a second scene: an LSTM by DDP, its gradients dense and compressed.
+"""
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +13,7 @@ import typer
 
 from sparcml import Communicator
 from sparcml.cli.bench.report import Progress
-from sparcml.cli.start import start_self, under_launcher, why_not_emulated
+from sparcml.cli.start import Engine, start_self, under_launcher, why_not_emulated
 from sparcml.cli.together import on_ranks
 from sparcml.cli.training.data import usual_rate
 from sparcml.cli.training.plot import WANTED, can_draw, check_plot
@@ -25,6 +29,7 @@ COMMAND = "sparcml demo"
 RANKS = 4
 NONE = "none"
 NOWHERE = "in one machine's memory (plain MPI)"
+LSTM_NETWORK = "100mbit"  # where a small LSTM fares as a wide one does at 1gbit
 NEXT = (
     "Your own data: sparcml fit train.svm -n 4 --network 1gbit --out model",
     "What happens in a sum, step by step: docs/tour.md",
@@ -43,10 +48,12 @@ def demo(
         "sparcml-demo.png"
     ),
     progress: Annotated[bool, typer.Option("--progress", hidden=True)] = False,
+    lstm: Annotated[bool, typer.Option("--lstm", hidden=True)] = False,
 ) -> None:
     """Learn to tell spam on 4 ranks, with sparse and with dense sums, and compare.
 
-    On an emulated cluster where the system allows that, and on plain MPI otherwise.
+    With PyTorch, also train an LSTM with dense and with compressed gradients. On an emulated
+    cluster where the system allows that, and on plain MPI otherwise.
     """
     passes = {"sparse": sparse, "dense": dense}
     rate = _check(network, passes | {"batch": batch}, out)
@@ -54,10 +61,17 @@ def demo(
         # The rule of `fit`, for rows of length 1; see docs/linear.md for others.
         steps = Constant(usual_rate("logistic", square=1.0))
         solver = SGD("logistic", steps=steps, batch=batch, momentum=0.9)
-        place = NOWHERE if rate is None else f"behind emulated links of {network} each"
+        place = "on one machine" if lstm else NOWHERE
+        if rate is not None:
+            place = f"behind emulated links of {network} each"
         doing = Progress(progress)
 
         def work(comm: Communicator) -> None:
+            if lstm:
+                from sparcml.cli.lstm.scene import compare as compare_lstm
+
+                compare_lstm(comm, place, out, doing)
+                return
             compare(comm, spam(comm), solver, passes, place, out, doing)
 
         raise typer.Exit(on_ranks(COMMAND, work))
@@ -69,7 +83,22 @@ def demo(
     arguments = ["--network", network, "--sparse", str(sparse), "--dense", str(dense)]
     arguments += ["--batch", str(batch), "--out", str(out)]
     arguments += ["--progress"] * sys.stderr.isatty()
-    raise typer.Exit(start_self(COMMAND, RANKS, arguments, rate=rate))
+    code = start_self(COMMAND, RANKS, arguments, rate=rate)
+    if code == 0 and find_spec("torch") is not None:
+        code = _second_scene(rate, out)
+    if code == 0:
+        typer.echo("\n" + "\n".join(NEXT))
+    raise typer.Exit(code)
+
+
+def _second_scene(rate: int | None, out: Path) -> int:
+    """The LSTM, behind slower links if there are any; the code to exit with."""
+    network = NONE if rate is None else LSTM_NETWORK
+    picture = out.with_stem(f"{out.stem}-lstm")
+    arguments = ["--lstm", "--network", network, "--out", str(picture)]
+    arguments += ["--progress"] * sys.stderr.isatty()
+    links = None if rate is None else parse_rate(network)
+    return start_self(COMMAND, RANKS, arguments, engine=Engine.TORCH, rate=links)
 
 
 def _check(network: str, counts: dict[str, int], out: Path) -> int | None:
@@ -113,8 +142,6 @@ def compare(
             f"{difference(runs):.0e} of the largest,\nand all ranks have the same bits."
         )
     together(comm, lambda: _picture(runs, place, out) if first else None)
-    if first:
-        typer.echo("\n" + "\n".join(NEXT))
 
 
 def agreed(runs: list[Run]) -> None:

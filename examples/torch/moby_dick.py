@@ -1,0 +1,91 @@
+"""A language model of Moby-Dick: an LSTM says which word comes next.
+
+    torchrun --nproc-per-node 2 examples/torch/moby_dick.py --method topk1
+
+Without --data, it reads the first chapters, which come with the package; --data is a
+gzipped text. One of ten windows is kept for the test.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+from loop import Task, main
+from torch import nn
+from torch.nn import functional
+
+from sparcml.cli.lstm.text import chapters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import Tensor
+
+WORDS = 6000  # the most frequent ones; all others count as one more
+WINDOW = 20
+WIDTH = 200
+
+
+class Reader(nn.Module):  # type: ignore[misc]
+    """Embedding, LSTM, and scores of all words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(WORDS + 1, WIDTH)
+        self.lstm = nn.LSTM(WIDTH, WIDTH, batch_first=True)
+        self.out = nn.Linear(WIDTH, WORDS + 1)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """The scores of the word after each word."""
+        return self.out(self.lstm(self.embed(words))[0])
+
+
+def windows(text: str) -> Tensor:
+    """The text as rows of numbers of words; the next word after a row is part of it."""
+    words = re.findall(r"\w+|[^\w\s]", text.lower())
+    known = {w: i for i, (w, _) in enumerate(Counter(words).most_common(WORDS))}
+    numbers = torch.tensor([known.get(word, WORDS) for word in words])
+    return numbers.unfold(0, WINDOW + 1, WINDOW)
+
+
+def surprise(data: Tensor, model: nn.Module, rows: Tensor) -> Tensor:
+    """The cross entropy of a word."""
+    words = data[rows]
+    scores = model(words[:, :-1])
+    return functional.cross_entropy(scores.flatten(0, 1), words[:, 1:].flatten())
+
+
+def judge(data: Tensor, model: nn.Module, rows: Tensor) -> tuple[float, float]:
+    """The sum of it, and the number of words."""
+    words = float(len(rows) * WINDOW)
+    return float(surprise(data, model, rows)) * words, words
+
+
+def task(path: Path | None) -> Task:
+    """With the whole text, or the first chapters."""
+    text = gzip.decompress(path.read_bytes()).decode() if path else chapters()
+    data = windows(text)
+    held_out = torch.arange(len(data)) % 10 == 9
+    test, data = data[held_out], data[~held_out]
+    return Task(
+        model=Reader,
+        rows=len(data),
+        tests=len(test),
+        loss=partial(surprise, data),
+        judge=partial(judge, test),
+        score=math.exp,
+        metric="perplexity",
+        rate=1.0,
+        batch=4,
+        epochs=2,
+    )
+
+
+if __name__ == "__main__":
+    main(task, __doc__)

@@ -1,0 +1,1 @@
+"""The second scene of `sparcml demo`: an LSTM that reads, by DDP."""
