@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
-.PHONY: demo test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers claims docs clean
+.PHONY: demo test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-torch claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
@@ -81,11 +81,24 @@ bench-peers: $(VENV)/.dev
 	$(PIP) --requirement benchmarks/peers/requirements.txt
 	$(BIN)/python benchmarks/run_linear_peers.py --json $(RESULTS)-linear-peers.json
 
+# Networks by DDP: steps behind the same links and at 100 Mbit/s, then scores; some two hours, of
+# which nothing is lost when it is ended and started again. Claims 6, 9, 18 and 19 judge them.
+bench-training: $(VENV)/.dev
+	$(BIN)/python benchmarks/all_training.py
+	$(BIN)/python benchmarks/run_claims.py 6 9 18 19
+
 # Run the experiments behind docs/claims.md and docs/methods.md and keep their rows: some half
 # an hour, most of it for claims 7, which trains with every method (data: ../shared/data), 13 and
 # 24, which simulate many ranks. What is emulated comes from `make bench-micro`.
 claims: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_claims.py
+
+# What auto costs where it gains little, and rows of tables.
+TORCH = $(BIN)/sparcml run --engine torch
+bench-torch: $(VENV)/.dev
+	$(TORCH) -n 2 benchmarks/run_auto.py --json $(RESULTS)-auto.json
+	$(TORCH) -n 4 --network 100mbit benchmarks/run_auto.py --networks fashion-mnist --steps 30 --json $(RESULTS)-auto-100mbit.json
+	$(TORCH) -n 4 --network 1gbit benchmarks/run_embedding.py --link 1gbit --json $(RESULTS)-embedding.json
 
 # The generated pages: algorithms from the docstrings, figures from traces, tables from the
 # newest results, and what these say to the claims of others.
@@ -95,6 +108,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/claims_page.py
 	$(BIN)/python benchmarks/methods_page.py
+	$(BIN)/python benchmarks/training_page.py
 
 clean:
 	rm -rf $(VENV) build

@@ -2,12 +2,13 @@
 
 Each rank stores k of every 512 consecutive values, at random places. The entries of the sum
 are counted in real allreduces, and compared with their expectation in units of their own
-standard deviation.
+standard deviation. Beside them are the places that real gradients select.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from tables import markdown
 
 import sparcml
 
+from . import gradient_supports
 from .base import Answer, Claim, Row
 
 if TYPE_CHECKING:
@@ -52,7 +54,12 @@ def vector(k: int, rank: int, buckets: int, seed: int) -> sparcml.Stream:
     return sparcml.Stream(buckets * BUCKET, np.sort(places, axis=None), ones)
 
 
-def measure(k: int, ranks: int, buckets: int = BUCKETS, seed: int = 0) -> list[Row]:
+def measure(kind: str, k: int, ranks: int) -> list[Row]:
+    """Uniform places, or those of real gradients."""
+    return gradient_supports.measure(k, ranks) if kind == "gradients" else uniform(k, ranks)
+
+
+def uniform(k: int, ranks: int, buckets: int = BUCKETS, seed: int = 0) -> list[Row]:
     """Sum on so many ranks; all must find as many entries."""
 
     def body(comm: sparcml.Communicator) -> int:
@@ -67,6 +74,7 @@ def measure(k: int, ranks: int, buckets: int = BUCKETS, seed: int = 0) -> list[R
     )
     return [
         {
+            "kind": "uniform",
             "k": k,
             "ranks": ranks,
             "buckets": buckets,
@@ -84,29 +92,56 @@ def off(row: Row) -> float:
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if every count is where the formula says, and all of them grow with ranks."""
-    at = {(row["k"], row["ranks"]): row for row in rows}
-    grows = all(
-        at[k, RANKS[i]]["filled"] < at[k, RANKS[i + 1]]["filled"]
-        for k in KEPT
-        for i in range(len(RANKS) - 1)
+    """Hit if uniform counts are where the formula says, and all of them grow with ranks."""
+    at, real = (
+        {(r["k"], r["ranks"]): r for r in rows if r["kind"] == kind}
+        for kind in ("uniform", "gradients")
     )
-    worst = max(map(off, rows))
+    worst = max(map(off, at.values()))
     few, many = at[4, RANKS[0]], at[4, RANKS[-1]]
+    last = gradient_supports.RANKS[-1]
     ours = (
         f"with 4 of 512 stored {few['percent']:.2f}% of the sum on {RANKS[0]} ranks, "
         f"{many['percent']:.1f}% on {RANKS[-1]}, more than half from {half_full(4)} on; "
-        f"{len(rows)} counts within {worst:.1f} standard deviations of E[K]"
+        f"{len(at)} counts within {worst:.1f} standard deviations of E[K]; real gradients on "
+        f"{last} ranks: {real[4, last]['percent']:.1f}% instead of "
+        f"{100 * expected(4, last) / BUCKET:.1f}%"
     )
-    hit = grows and worst <= SIGMAS
+    grow = _grows(at) and _grows(real)
+    hit = grow and worst <= SIGMAS
     why = (
-        "uniform places: a place stays empty only if all ranks miss it. Real gradients are "
-        "not in this row yet: their places coincide more, and training runs have to show "
-        "how much"
+        "a place stays empty only if all ranks miss it. Real gradients fill the sum, too, but "
+        "later: large values are large on many ranks"
         if hit
         else f"a count is off by {worst:.1f} standard deviations, or does not grow"
     )
-    return Answer(hit, ours, why, _details(at))
+    return Answer(hit, ours, why, _details(at) + _real(real))
+
+
+def _grows(at: dict[tuple[int, int], Row]) -> bool:
+    ks, ranks = ({key[i] for key in at} for i in (0, 1))
+    counts = [[at[k, n]["filled"] for n in sorted(ranks)] for k in ks]
+    return all(a < b for row in counts for a, b in pairwise(row))
+
+
+def _real(at: dict[tuple[int, int], Row]) -> str:
+    ranks = gradient_supports.RANKS
+    head = ["k of 512, real gradients", *(f"P = {n}" for n in ranks)]
+    lines = [
+        [
+            str(k),
+            *(
+                f"{at[k, n]['percent']:.2f} ({100 * expected(k, n) / BUCKET:.2f})"
+                for n in ranks
+            ),
+        ]
+        for k in gradient_supports.KEPT
+    ]
+    return (
+        f"\nThe same of the first layer (50,176 values) of a network on Fashion-MNIST, after "
+        f"{gradient_supports.STEPS} steps with error feedback, each rank on images of its "
+        f"own; in brackets what uniform places would fill.\n\n{markdown(head, lines)}"
+    )
 
 
 def _details(at: dict[tuple[int, int], Row]) -> str:
@@ -132,7 +167,7 @@ def _details(at: dict[tuple[int, int], Row]) -> str:
 
 
 def figure(rows: list[Row]) -> Figure:
-    """The paper's Figure 1, for uniform places."""
+    """The paper's Figure 1, for uniform places and for real gradients."""
     from .drawing import COLOURS, axes
 
     canvas, (ax,) = axes(1, (6.0, 3.8))
@@ -140,15 +175,17 @@ def figure(rows: list[Row]) -> Figure:
     for k, colour in zip(KEPT, COLOURS, strict=False):
         curve = 100 * (1 - (1 - k / BUCKET) ** many)
         ax.plot(many, curve, "-", color=colour, lw=1)
-        here = [row for row in rows if row["k"] == k]
-        ranks, percent = [r["ranks"] for r in here], [r["percent"] for r in here]
-        ax.plot(ranks, percent, "o", color=colour, ms=4, label=f"{k} of 512")
+        for kind, style in (("uniform", "o"), ("gradients", "x--")):
+            here = [r for r in rows if (r["k"], r["kind"]) == (k, kind)]
+            ranks, percent = [r["ranks"] for r in here], [r["percent"] for r in here]
+            label = f"{k} of 512" if kind == "uniform" else None
+            ax.plot(ranks, percent, style, color=colour, ms=4, lw=0.8, label=label)
     ax.axhline(50, color="0.5", ls="--", lw=1)
     ax.text(RANKS[0], 53, "half of all places", color="0.4")
     ax.set(xlabel="ranks", ylabel="stored in the sum (%)", xscale="log", yscale="log")
     ax.set_xticks(RANKS, [str(ranks) for ranks in RANKS])
     ax.yaxis.set_major_formatter("{x:g}")
-    ax.set_title("The sum fills in: counted (points) and E[K] (lines), uniform places")
+    ax.set_title("Uniform places (points; lines: E[K]) and real gradients (crosses)")
     ax.legend(frameon=False, title="stored by each rank", loc="lower right")
     return canvas
 
@@ -158,9 +195,16 @@ CLAIM = Claim(
     title="The sum fills in",
     text="the sum of sparse gradients gets denser with every rank (Figure 1)",
     source="the paper on SparCML",
-    how="counted, in allreduces of simulated ranks; uniform places, real gradients later",
+    how="counted: uniform places in allreduces of simulated ranks, and real gradients",
     seed=0,
-    cases=[(k, ranks) for k in KEPT for ranks in RANKS],
+    cases=[
+        *(("uniform", k, ranks) for k in KEPT for ranks in RANKS),
+        *(
+            ("gradients", k, ranks)
+            for k in gradient_supports.KEPT
+            for ranks in gradient_supports.RANKS
+        ),
+    ],
     measure=measure,
     answer=answer,
     figures={"fill-in": figure},

@@ -19,10 +19,13 @@ from sparcml.quantize import Quantizer
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks/results"
 MISSED = {14, 15, 17, 20, 22}  # shown with the reasons
+OPEN = {6, 9, 18, 19}  # wait for the rows of `make bench-training`, and the page says so
 
 
 @pytest.mark.skipif(not RESULTS.is_dir(), reason="no results kept here")
-@pytest.mark.parametrize("script", ["claims_page.py", "methods_page.py"])
+@pytest.mark.parametrize(
+    "script", ["claims_page.py", "methods_page.py", "training_page.py"]
+)
 def test_page_and_figures_are_up_to_date(script):
     pytest.importorskip("matplotlib")
     done = subprocess.run(
@@ -52,8 +55,10 @@ def test_a_row_that_is_off_makes_a_miss():
         3: {"bits": 4.0},
         4: {"error": 1e-9},
         5: {"error": 0.5},
+        6: {"steps": [1.0]},
         7: {"loss": 0.5},
         8: {"fall": 1.0},
+        9: {"sent": 1.0},
         10: {"entries": 1},
         11: {"percent": 101.0},
         12: {"filled": 1},
@@ -62,6 +67,8 @@ def test_a_row_that_is_off_makes_a_miss():
         15: {"step": 1.0},
         16: {"epoch": 1.0},
         17: {"reading": 1.0},
+        18: {"steps": [1.0]},
+        19: {"method": "dense"},
         20: {"speedup": 9.0},
         21: {"compute": 1.0},
         22: {"step": 1.0},
@@ -74,7 +81,9 @@ def test_a_row_that_is_off_makes_a_miss():
     }
     for claim in CLAIMS:
         found = kept(claim, RESULTS)
-        assert not isinstance(found, str)
+        if isinstance(found, str):
+            assert claim.number in OPEN
+            continue
         assert claim.answer(found["rows"]).hit is (claim.number not in MISSED)
         rows = [row | changes[claim.number] for row in found["rows"]]
         assert not claim.answer(rows).hit, claim.number
@@ -139,6 +148,6 @@ def test_a_run_keeps_its_rows(tmp_path, capsys):
 
 def test_a_claim_that_is_not_there():
     with pytest.raises(
-        SystemExit, match="no claim '99'; there are 1, 2, 3, 4, 5, 7, 8, 10"
+        SystemExit, match="no claim '99'; there are 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"
     ):
         chosen(["10", "99"])

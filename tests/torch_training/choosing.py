@@ -1,5 +1,7 @@
 """What each rank does in test_auto.py."""
 
+import torch
+
 from sparcml import Compressed, Dense, TopK
 from sparcml.torch.auto import Measured, Watch
 
@@ -59,6 +61,28 @@ def on_a_slow_network():
         assert handle.stats.steps == 4
         assert handle.stats.ratio > 1
         paying_what_is_owed(rank)
+
+
+def with_a_table():
+    """Its rows are tried together with the method, and travel without loss under the hook."""
+    with group() as (rank, ranks):
+        torch.manual_seed(0)
+        table = torch.nn.EmbeddingBag(50, 150, sparse=True, mode="sum")
+        inside = torch.nn.Sequential(table, torch.nn.Linear(150, 120))
+        model, handle = compressed("auto", inside)
+        handle._watch = SlowNetwork()
+        before = table.weight.detach().clone()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in STEPS:
+            optimizer.zero_grad()
+            model(torch.tensor([[rank, 7]])).sum().backward()
+            optimizer.step()
+        assert handle._used == {"0.weight": 2}
+        assert model._comm_hooks
+        used = torch.zeros(50, dtype=torch.bool)
+        used[[*range(ranks), 7]] = True
+        changed = (table.weight != before).any(1)
+        torch.testing.assert_close(changed, used)
 
 
 def paying_what_is_owed(rank):

@@ -5,7 +5,7 @@ import pytest
 import sparcml
 from sparcml import Compressed, PowerSGD
 from sparcml.network.candidates import candidates
-from sparcml.torch.auto import Measured, decide, method_of
+from sparcml.torch.auto import Measured, Rows, decide, method_of
 from tests.torch_engine.jobs import outcomes
 
 from . import choosing
@@ -15,7 +15,13 @@ SHAPES = {"weight": (200, 300), "bias": (300,)}
 
 
 @pytest.mark.parametrize(
-    "body", [choosing.as_it_is_measured, choosing.on_a_slow_network, choosing.figures]
+    "body",
+    [
+        choosing.as_it_is_measured,
+        choosing.on_a_slow_network,
+        choosing.with_a_table,
+        choosing.figures,
+    ],
 )
 def test_on_two_ranks(body):
     assert outcomes(2, body) == ["finished"] * 2
@@ -38,6 +44,18 @@ def test_a_method_where_sums_take_most_of_the_step():
     assert verdict.method is not None
     assert "in place of 1e+04 ms" in verdict.why
     assert "QSGD" in str(verdict)
+
+
+def test_rows_of_tables_count_as_they_take_time():
+    """They are no part of what a method saves: a step of tables alone stays as it is."""
+    found = Measured(step=10.0, communication=9.5, exposed=9.0, backward=0.5)
+    tables = {"table": Rows((1000, 16), 20)}
+    few = {"weight": (10, 20), "bias": (30_000,)}
+    for verdict in sparcml.launch(lambda comm: decide(comm, few, found, tables), 2):
+        assert verdict.method is None
+        assert verdict.why == "no hook: no dense gradient is large enough to compress"
+    for verdict in sparcml.launch(lambda comm: decide(comm, SHAPES, found, tables), 2):
+        assert verdict.method is not None
 
 
 def test_one_rank_needs_nothing():

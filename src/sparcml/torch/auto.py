@@ -2,12 +2,14 @@
 
 Some steps of plain DDP tell how long a step takes and how much of its communication is not
 hidden. With the rate that follows from that, the planner names the mildest method that is
-nearly as fast as the fastest. It is then tried on gradients of the model's shapes. Only if
-the step with it, with nothing hidden, would be clearly faster, is a hook registered.
+nearly as fast as the fastest. It is then tried on gradients of the model's shapes, together
+with rows of its sparse tables, which no method shortens. Only if the step with it, with
+nothing hidden, would be clearly faster, is a hook registered.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from statistics import median
@@ -17,7 +19,7 @@ import numpy as np
 import torch
 
 from ..aggregate import Compressed, Dense, PowerSGD
-from ..network.models import Model
+from ..network.models import DENSE_BELOW, Model
 from ..network.plan import plan
 from ..quantize import QSGD, Half
 from ..sparsify import TopK
@@ -25,11 +27,15 @@ from ..sparsify import TopK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torch import Tensor
+
     from ..aggregate import Method
     from ..collectives import Network
     from ..communicator import Communicator
     from ..network.candidates import Candidate
     from ..network.plan import Plan
+
+    Shapes = Mapping[str, tuple[int, ...]]
 
 WARM_UP, MEASURED = 3, 5  # steps; DDP makes its buckets anew after the first
 TRIES = 3
@@ -113,12 +119,34 @@ class Verdict:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Of a table, those that a step has used."""
+
+    shape: tuple[int, ...]
+    used: int
+
+
 def decide(
-    comm: Communicator, shapes: Mapping[str, tuple[int, ...]], found: Measured
+    comm: Communicator,
+    shapes: Shapes,
+    found: Measured,
+    tables: Mapping[str, Rows] | None = None,
 ) -> Verdict:
-    """What to do with a model: a collective call, with the same answer on all ranks."""
+    """What to do with a model: a collective call, with the same answer on all ranks.
+
+    Args:
+        comm: The ranks.
+        shapes: Of dense gradients.
+        found: How long plain steps take.
+        tables: Sparse gradients, which always travel as rows.
+    """
     if comm.size == 1:
         return Verdict(None, "no hook: there is only one rank", found)
+    if not any(math.prod(s) > DENSE_BELOW for s in shapes.values() if len(s) > 1):
+        return Verdict(
+            None, "no hook: no dense gradient is large enough to compress", found
+        )
     model = Model("this model", tuple(shapes.values()), "its parameters")
     network = _as_measured(comm.network, model, comm.size, found)
     overlap = min(1.0, found.backward / found.compute)
@@ -129,10 +157,8 @@ def decide(
     chosen = next(c for c in gentle if c.name == row.method)
     if chosen.dense:
         return Verdict(None, f"no hook: {planned.why}", found, planned)
-    if not shapes:
-        return Verdict(None, "no hook: there is nothing to compress", found, planned)
     method = method_of(chosen)
-    seconds = _tried(comm, method, shapes)
+    seconds = _tried(comm, method, shapes, tables or {})
     step = found.compute + seconds
     figures = (
         f"{chosen.name} takes {_ms(seconds)} a step, tried on random gradients, and with "
@@ -161,11 +187,14 @@ def method_of(c: Candidate) -> Method:
 
 
 def _tried(
-    comm: Communicator, method: Method, shapes: Mapping[str, tuple[int, ...]]
+    comm: Communicator, method: Method, shapes: Shapes, tables: Mapping[str, Rows]
 ) -> float:
     """The median seconds of a step of the method alone, of the slowest rank."""
     draw = np.random.default_rng(comm.rank)
-    gradients = {n: draw.standard_normal(s, np.float32) for n, s in shapes.items()}
+    gradients: dict[str, Any] = {
+        n: draw.standard_normal(s, np.float32) for n, s in shapes.items()
+    }
+    gradients |= {n: _random_rows(draw, rows) for n, rows in tables.items()}
     state, seconds = method.init({}), []
     for _ in range(1 + TRIES):
         comm.barrier()
@@ -174,6 +203,18 @@ def _tried(
         seconds.append(time.perf_counter() - start)
     mine = np.array([median(seconds[1:])], np.float64)
     return float(comm.allreduce(mine, op="max")[0])
+
+
+def _random_rows(draw: np.random.Generator, rows: Rows) -> Tensor:
+    places = draw.choice(rows.shape[0], min(rows.used, rows.shape[0]), replace=False)
+    values = draw.standard_normal((len(places), *rows.shape[1:]), np.float32)
+    return torch.sparse_coo_tensor(
+        torch.from_numpy(np.sort(places)[None]),
+        torch.from_numpy(values),
+        rows.shape,
+        is_coalesced=True,
+        check_invariants=False,
+    )
 
 
 def _ms(seconds: float) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .auto import Watch, decide, watching
+from .auto import Rows, Watch, decide, watching
 from .handle import Handle
 from .rules import sparse_tables
 from .stats import advice, counted
+from .tensors import is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,7 +88,14 @@ class Automatic(Hooked):
         self._watch = Watch()
         self._ddp = getattr(model, "_orig_mod", model)
         tick = self._tick if self._ddp is model else torch.compiler.disable(self._tick)
-        self._ticking = self._ddp.register_forward_pre_hook(tick)
+        self._tables = sparse_tables(self._ddp.module) & self._shapes.keys()
+        self._used = dict.fromkeys(self._tables, 0)  # rows of each, in the last step
+        self._watching = [self._ddp.register_forward_pre_hook(tick)]
+        self._watching += [
+            parameter.register_hook(partial(self._note_rows, name))
+            for parameter, name in names.items()
+            if name in self._tables
+        ]
 
     def explain(self) -> str:
         """What was measured and decided, and why."""
@@ -98,17 +107,21 @@ class Automatic(Hooked):
     def _tick(self, ddp: Any, args: Any) -> None:
         del args
         if watching(ddp) and self._watch.tick(ddp):
-            self._ticking.remove()
+            for each in self._watching:
+                each.remove()
             self._hook.run(self._decide)
             if self.verdict is not None and (self.verdict.method or self._ledger.owes):
                 register(ddp, self._hook)
 
+    def _note_rows(self, name: str, gradient: Tensor) -> None:
+        self._used[name] = gradient._nnz() if is_sparse(gradient) else len(gradient)
+
     def _decide(self) -> None:
-        ledger = self._ledger
-        comm, left = ledger.comm, ledger.left
-        tables = sparse_tables(self._ddp.module)
-        shapes = {n: s for n, s in self._shapes.items() if n not in left | tables}
-        self.verdict = decide(comm, shapes, self._watch.measured(comm))
+        ledger, all_shapes = self._ledger, self._shapes
+        comm, apart = ledger.comm, ledger.left | self._tables
+        shapes = {n: s for n, s in all_shapes.items() if n not in apart}
+        tables = {n: Rows(all_shapes[n], used) for n, used in self._used.items()}
+        self.verdict = decide(comm, shapes, self._watch.measured(comm), tables)
         if self.verdict.method is not None:
             ledger.change(self.verdict.method, self._shapes)
         comm.stats.reset()

@@ -1,0 +1,36 @@
+"""What the claims about training networks share: rows that `make bench-training` has kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tables import newest
+from training.roster import NAMES
+
+if TYPE_CHECKING:
+    from training.judge import Score
+
+    from .base import Row
+
+
+def rows_of(part: str, methods: tuple[str, ...], networks: tuple[str, ...]) -> list[Row]:
+    """Those of plain DDP and of some methods on some networks."""
+    kept = newest(f"training-{part}")
+    if kept is None:
+        raise SystemExit("no training is kept; run: make bench-training")
+    return [
+        row | {"part": part}
+        for row in kept["rows"]
+        if row["method"] in ("dense", *methods) and row["network"] in networks
+    ]
+
+
+def part_of(rows: list[Row], part: str) -> list[Row]:
+    """Only the scores, or only the steps."""
+    return [row for row in rows if row["part"] == part]
+
+
+def result(method: str, network: str, s: Score, *, relative: bool) -> str:
+    """A method on a network, in a few words."""
+    apart = f"{s.apart:+.1%}" if relative else f"{s.apart:+.2f} points"
+    return f"{NAMES[method]} on {network}: {apart}, {s.fewer:.0f}x fewer bytes"

@@ -1,0 +1,46 @@
+"""Rows of JSON that grow: each job adds what it has measured, and may be run again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sparcml.cli.bench.common import environment, write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = dict[str, Any]
+LEAST = 30  # steps that a median is taken over
+POOLED = ("steps", "compute")  # lists of seconds
+
+
+def rows_of(path: Path) -> list[Row]:
+    """What is kept; nothing without a file."""
+    return json.loads(path.read_text())["rows"] if path.exists() else []
+
+
+def keep(path: Path, row: Row, names: tuple[str, ...], torch: str) -> Row:
+    """Put a row in the place of the one with the same names, or after all others.
+
+    Too few steps are added to, so that long steps can be measured in several jobs.
+
+    Returns:
+        What is kept now.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = rows_of(path)
+    for place, old in enumerate(rows):
+        if all(old[name] == row[name] for name in names):
+            rows[place] = row = _pooled(old, row)
+            break
+    else:
+        rows.append(row)
+    write_json(path, environment("", 0, torch=torch), rows)
+    return row
+
+
+def _pooled(old: Row, new: Row) -> Row:
+    if POOLED[0] not in old or len(old[POOLED[0]]) >= LEAST:
+        return new
+    return new | {name: old[name] + new[name] for name in POOLED}

@@ -1,0 +1,140 @@
+"""Trainings as tables of docs/training.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tables import markdown
+
+from .judge import curve, goal, scores, steps_at, until
+from .roster import NAMES, NETWORKS, RANKS, WIDE
+
+if TYPE_CHECKING:
+    from .judge import Row, Score, Step
+
+LINKS = {"100mbit": "100 Mbit/s", "1gbit": "1 Gbit/s"}
+OURS = "topk"
+
+# Of TopK 0.5 % + 8 bit against others, on the wide tagger: what must be reached.
+WANTED = (
+    ("a dense step / ours", "dense", 4, "100mbit", 6.0),
+    ("a dense step / ours", "dense", 4, "1gbit", 1.4),
+    ("a dense step / ours", "dense", 8, "100mbit", 4.5),
+    ("dense exposed communication / ours", "dense", 4, "100mbit", 15.0),
+    ("a step with the fp16 hook / ours", "fp16", 4, "100mbit", 1.0),
+    ("a step with the fp16 hook / ours", "fp16", 4, "1gbit", 1.0),
+    ("a step with torch's PowerSGD hook / ours", "torch-powersgd", 4, "100mbit", 1.0),
+    ("a step with torch's PowerSGD hook / ours", "torch-powersgd", 4, "1gbit", 1.0),
+)
+
+
+def steps(rows: list[Row], network: str) -> str:
+    """One line a method, link and number of ranks."""
+    head = ["link", "ranks", "method", "a step (ms)", "communication off (ms)"]
+    head += ["exposed (ms)", "kB sent a step", "dense exposed / exposed"]
+    head += ["dense step / step", "ceiling", "steps measured"]
+    lines = []
+    for ranks in (RANKS, 8):
+        for link, name in LINKS.items():
+            found = steps_at(rows, network, ranks, link)
+            for method in NAMES:
+                if method in found and "dense" in found:
+                    cells = _step(found[method], found["dense"])
+                    lines.append([name, str(ranks), NAMES[method], *cells])
+    return markdown(head, lines)
+
+
+def _step(mine: Step, dense: Step) -> list[str]:
+    return [
+        f"{1e3 * mine.seconds:.0f}",
+        f"{1e3 * mine.compute:.0f}",
+        f"{1e3 * mine.exposed:.0f}",
+        f"{mine.sent / 1e3:,.0f}",
+        f"{dense.exposed / mine.exposed:.1f}x",
+        f"{dense.seconds / mine.seconds:.2f}x",
+        f"{dense.seconds / mine.compute:.2f}x",
+        str(mine.measured),
+    ]
+
+
+def wanted(rows: list[Row]) -> str:
+    """What the wide tagger must reach, and what it does."""
+    head = ["TopK 0.5 % + 8 bit", "ranks", "link", "wanted", "measured", "met"]
+    lines = []
+    for what, other, ranks, link, floor in WANTED:
+        found = steps_at(rows, WIDE, ranks, link)
+        cells = [what, str(ranks), LINKS[link], f"{floor:g}x"]
+        if {other, OURS} <= found.keys():
+            a, b = found[other], found[OURS]
+            ratio = a.exposed / b.exposed if "exposed" in what else a.seconds / b.seconds
+            cells += [f"{ratio:.2f}x", "yes" if ratio >= floor else "no"]
+        else:
+            cells += ["not measured yet", ""]
+        lines.append(cells)
+    return markdown(head, lines)
+
+
+def accuracy(rows: list[Row], network: str) -> str:
+    """One line a method."""
+    about, found = NETWORKS[network], scores(rows, network)
+    metric = next(row["metric"] for row in rows if row["network"] == network)
+    head = ["method", metric, "better than dense by", "allowed", "met", "seeds"]
+    head += ["MB sent by a rank", "times fewer"]
+    lines = [
+        [NAMES[name], *_score(found[name], about.within, relative=about.relative)]
+        for name in NAMES
+        if name in found
+    ]
+    return markdown(head, lines)
+
+
+def _score(s: Score, within: float, *, relative: bool) -> list[str]:
+    apart = f"{s.apart:+.2%}" if relative else f"{s.apart:+.2f}"
+    allowed = f"-{within:.0%}" if relative else f"-{within:g}"
+    met = "yes" if s.within else "no"
+    sent = [f"{s.sent / 1e6:,.1f}", f"{s.fewer:,.1f}x"]
+    return [f"{s.score:.2f}", apart, allowed, met, str(s.seeds), *sent]
+
+
+def reaching(accuracy: list[Row], stepped: list[Row], network: str) -> str:
+    """Steps to the goal, times the seconds of a step, for all methods that have both."""
+    found = scores(accuracy, network)
+    if "dense" not in found:
+        return ""
+    about, target = NETWORKS[network], goal(network, found["dense"])
+    head = ["link", "method", f"steps to {target:.2f}", "a step (ms)", "product (s)"]
+    lines = []
+    for link, name in LINKS.items():
+        for method, step in steps_at(stepped, network, RANKS, link).items():
+            points = curve(accuracy, network, method)
+            made = until(points, target, higher=about.higher)
+            cells = [name, NAMES[method], "never" if made is None else f"{made:.0f}"]
+            cells += [f"{1e3 * step.seconds:.1f}"]
+            cells += ["" if made is None else f"{made * step.seconds:.1f}"]
+            if points:
+                lines.append(cells)
+    return markdown(head, lines) if lines else ""
+
+
+def checked(epochs: list[Row], accuracy: list[Row], stepped: list[Row]) -> str:
+    """The first epoch behind links, against the product and against the one without links."""
+    head = ["network", "method", "link", "steps", "product (s)", "run (s)", "run / product"]
+    head += ["loss and score of the run without links"]
+    lines = []
+    for row in epochs:
+        step = steps_at(stepped, row["network"], RANKS, row["link"])[row["method"]]
+        product, bits = row["steps_made"] * step.seconds, _first(accuracy, row)
+        cells = [NETWORKS[row["network"]].title, NAMES[row["method"]], LINKS[row["link"]]]
+        cells += [str(row["steps_made"]), f"{product:.1f}", f"{row['seconds']:.1f}"]
+        cells += [f"{row['seconds'] / product:.2f}", "the same" if bits else "differ"]
+        lines.append(cells)
+    return markdown(head, lines)
+
+
+def _first(accuracy: list[Row], row: Row) -> bool:
+    """Whether the first epoch of seed 0 has the same loss and score."""
+    return any(
+        (r["network"], r["method"], r["seed"]) == (row["network"], row["method"], 0)
+        and (r["losses"][0], r["scores"][0]) == (row["loss"], row["score"])
+        for r in accuracy
+    )

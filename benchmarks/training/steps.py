@@ -1,0 +1,117 @@
+"""How long a step takes: with the sums of several methods in turn, and with communication off.
+
+All ranks begin each step together. Of the seconds of all ranks the longest count: until then
+no rank can begin the next step. Methods take turns, so that noise meets all of them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from hooks import connect, replicated
+from loop import batches, optimizer_for
+from torch import distributed as dist
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loop import Task
+    from torch import Tensor
+
+# Steps: DDP makes its buckets anew after the first, torch's PowerSGD waits for two.
+WARM_UP = 3
+
+RATE = 1e-3  # steps without sums take ranks apart, which must not end in infinity
+
+
+class Steps:
+    """A network and a method.
+
+    Args:
+        task: The network and its data.
+        method: Of those of the examples.
+
+    Attributes:
+        model: Under DDP.
+        seconds: For whoever measures steps.
+    """
+
+    def __init__(self, task: Task, method: str) -> None:
+        torch.manual_seed(0)
+        self._task = task
+        self.model = replicated(task.model(), method)
+        self._sent = connect(self.model, method, 1000)
+        self._optimizer = optimizer_for(task, self.model, method)
+        self._rows = self._endless()
+        self._made = 0
+        for _ in range(WARM_UP):
+            self.step()
+        self._sent_before = self._sent(self._made)
+        self.seconds: list[float] = []
+
+    def _endless(self) -> Iterator[Tensor]:
+        epoch = 0
+        while True:
+            yield from batches(self._task, 0, epoch)
+            epoch += 1
+
+    def step(self) -> None:
+        """One as in training."""
+        self.compute()
+        self._made += 1
+
+    def alone(self) -> None:
+        """The same, with communication off."""
+        with self.model.no_sync():
+            self.compute()
+
+    def compute(self) -> None:
+        """Forward, backward, update."""
+        self._optimizer.zero_grad()
+        self._task.loss(self.model, next(self._rows)).backward()
+        self._optimizer.step()
+
+    def row(self) -> dict[str, Any]:
+        """What is kept of it."""
+        sent = self._sent(self._made) - self._sent_before
+        return {
+            "steps": [round(s, 6) for s in self.seconds],
+            "sent": sent / (self._made - WARM_UP),
+            "values": sum(p.numel() for p in self.model.parameters()),
+        }
+
+
+def measure(
+    task: Task, methods: Sequence[str], count: int, seconds: float
+) -> dict[str, dict[str, Any]]:
+    """A row for each method: so many rounds, or as many as fit; warming up counts."""
+    end = time.monotonic() + seconds
+    slow = replace(task, rate=RATE)
+    running = {method: Steps(slow, method) for method in methods}
+    alone: list[float] = []
+    while len(alone) < count and _agreed(time.monotonic() < end):
+        for steps in running.values():
+            steps.seconds.append(timed(steps.step))
+        alone.append(timed(running[methods[0]].alone))
+    compute = {"compute": [round(s, 6) for s in alone]}
+    return {method: steps.row() | compute for method, steps in running.items()}
+
+
+def timed(work: Callable[[], None]) -> float:
+    """Seconds of the slowest rank; all begin together."""
+    dist.barrier()
+    start = time.perf_counter()
+    work()
+    spent = torch.tensor([time.perf_counter() - start], dtype=torch.float64)
+    dist.all_reduce(spent, dist.ReduceOp.MAX)
+    return float(spent)
+
+
+def _agreed(yes: bool) -> bool:
+    """Rank 0's word."""
+    said = torch.tensor([float(yes)])
+    dist.broadcast(said, 0)
+    return bool(said)

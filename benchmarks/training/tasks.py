@@ -1,0 +1,47 @@
+"""The networks of the experiment: those of the examples, with the real data."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import atis
+import clicks
+import fashion_mnist
+import moby_dick
+from workloads import folder
+
+from .roster import WIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from loop import Task
+
+SHARE = 3  # one of so many images
+
+
+def made(name: str) -> Task:
+    """A task by the name of its network."""
+    data: dict[str, Callable[[Path], Task]] = {
+        "fashion-mnist": partial(fashion_mnist.task, share=SHARE),
+        "atis": atis.task,
+        WIDE: atis.wide,
+    }
+    if name in data:
+        return data[name](folder() / name.removesuffix("-wide"))
+    if name == "moby-dick":
+        return moby_dick.task(folder() / "moby-dick.txt.gz")
+    return clicks.task()
+
+
+def made_up(name: str) -> Task:
+    """The same networks with data that come with the examples."""
+    tasks: dict[str, Callable[[], Task]] = {
+        "fashion-mnist": partial(fashion_mnist.task, None),
+        "atis": partial(atis.task, None),
+        "moby-dick": partial(moby_dick.task, None),
+        "clicks": clicks.task,
+    }
+    return tasks[name]()
