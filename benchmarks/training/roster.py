@@ -28,7 +28,7 @@ class Network(NamedTuple):
 
 NETWORKS = {
     "fashion-mnist": Network(
-        "residual network on a third of Fashion-MNIST", 2, True, within=0.5
+        "residual network on a quarter of Fashion-MNIST", 2, True, within=0.5
     ),
     "atis": Network("LSTM tagger on ATIS", 4, False, within=0.3),
     "moby-dick": Network("word LSTM on Moby-Dick", 2, False, within=0.01, relative=True),

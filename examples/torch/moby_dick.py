@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-WORDS = 6000  # the most frequent ones; all others count as one more
+WORDS = 4000  # the most frequent ones; all others count as one more
 WINDOW = 20
-WIDTH = 200
+WIDTH = 160
 
 
 class Reader(nn.Module):  # type: ignore[misc]
