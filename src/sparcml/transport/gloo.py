@@ -31,26 +31,43 @@ OPS = {
 
 
 class Mesh:
-    """This rank's connections to all others."""
+    """This rank's connections to all others: two to each, one for each direction.
+
+    On a connection of both directions, gloo's thread that reads a long message keeps the lock
+    that a send needs; two peers that exchange long messages then often do so one after
+    the other, which takes twice as long.
+    """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: float) -> None:
+        self._rank = rank
         self._peers = [peer for peer in range(size) if peer != rank]
         self.waiters = Waiters()
         options = dist.ProcessGroupGloo._Options()
         options._devices = _devices()
         options._threads = 2  # of gloo's own, for its collectives
         options._timeout = timedelta(seconds=timeout)
-        self._group = dist.ProcessGroupGloo(store, rank, size, options)
+        self._to_higher, self._to_lower = (
+            dist.ProcessGroupGloo(dist.PrefixStore(name, store), rank, size, options)
+            for name in ("up", "down")
+        )
+
+    def _leaving(self, peer: int) -> Any:
+        """The group on which this rank sends to a peer."""
+        return self._to_higher if peer > self._rank else self._to_lower
+
+    def _arriving(self, peer: int) -> Any:
+        """The group on which it receives from it."""
+        return self._to_higher if peer < self._rank else self._to_lower
 
     def send(self, peer: int, array: Bytes, tag: int) -> Job:
         """Start sending; done when the peer has begun to receive and all is on its way."""
-        work = self._group.send([_tensor(array)], peer, tag)
+        work = self._leaving(peer).send([_tensor(array)], peer, tag)
         return Job(self.waiters, work, array)
 
     def receive(self, peer: int, array: Bytes, tag: int, last: int) -> Job:
         """Start receiving as many bytes as the array has, of which `last` ends them."""
         array[-1] = last ^ 0xFF
-        work = self._group.recv([_tensor(array)], peer, tag)
+        work = self._arriving(peer).recv([_tensor(array)], peer, tag)
         return Job(self.waiters, work, array, lambda: bool(array[-1] == last))
 
     def allreduce(self, array: NDArray[Any], op: str) -> Job:
@@ -58,27 +75,30 @@ class Mesh:
         options = dist.AllreduceOptions()
         options.reduceOp = OPS[op]
         options.timeout = FOREVER
-        return Job(self.waiters, self._group.allreduce([_tensor(array)], options), array)
+        work = self._to_higher.allreduce([_tensor(array)], options)
+        return Job(self.waiters, work, array)
 
     def dead(self) -> list[int]:
         """The peers whose connection is closed: nothing can be posted there."""
         found = []
         for peer in self._peers:
             try:
-                self._group.recv([torch.empty(1, dtype=torch.uint8)], peer, PROBE)
+                nothing = [torch.empty(1, dtype=torch.uint8)]
+                self._arriving(peer).recv(nothing, peer, PROBE)
             except RuntimeError:
                 found.append(peer)
         return found
 
     def close(self) -> None:
         """Break all connections, so that every wait ends, here and at the peers."""
-        for peer in self._peers:
-            with contextlib.suppress(RuntimeError):
-                # The first one to run out of time closes them all.
-                nothing = [torch.empty(1, dtype=torch.uint8)]
-                self._group.recv(nothing, peer, SEVER).wait(AT_ONCE)
+        for group in (self._to_higher, self._to_lower):
+            for peer in self._peers:
+                with contextlib.suppress(RuntimeError):
+                    # The first one to run out of time closes them all.
+                    nothing = [torch.empty(1, dtype=torch.uint8)]
+                    group.recv(nothing, peer, SEVER).wait(AT_ONCE)
         self.waiters.end()
-        del self._group
+        del self._to_higher, self._to_lower, group
 
 
 @cache
