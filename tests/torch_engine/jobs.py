@@ -82,7 +82,7 @@ def _heard(pipes, deadline, bad) -> list[str | None]:
     return [said.get(pipe) for pipe in pipes]
 
 
-def torchrun(ranks, program, *arguments, restarts=0, timeout=100, **environment):
+def torchrun(ranks, program, *arguments, restarts=0, timeout=200, **environment):
     """Run a program of these folders as users do."""
     options = ["--nproc-per-node", str(ranks), "--standalone"]
     options += ["--max-restarts", str(restarts)]

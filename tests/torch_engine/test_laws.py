@@ -10,7 +10,7 @@ pytestmark = pytest.mark.torch
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_laws(ranks):
-    said = outcomes(ranks, laws_on_torch.main, patience=100, SPARCML_TIMEOUT="60")
+    said = outcomes(ranks, laws_on_torch.main, patience=200, SPARCML_TIMEOUT="60")
     assert said == ["finished"] * ranks
 
 
