@@ -26,8 +26,8 @@ them; nothing was tuned for a method. `make bench-training` measures, a job a ro
 ended and started again; `make docs` writes this page from the newest rows. Nobody types
 the numbers.
 
-- **Steps** are *emulated*: {RANKS} or 8 ranks on 2 cores, each behind a link of its own. All
-  ranks begin a step together, and the slowest one counts. *Communication off* is the same step
+- **Steps** are *emulated*: 4 or 8 ranks of the large network, {RANKS} of the others, on 2
+  cores, each behind a link of its own. All ranks begin a step together, and the slowest one counts. *Communication off* is the same step
   under `no_sync`, measured in between in the same job; what a step takes on top of it is
   *exposed*: waiting for sums, and selecting and coding as far as these are not hidden. The
   *ceiling* is what a method without any communication would gain. Ranks share cores here; on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training import pages
 from training.judge import scores, steps_at
-from training.roster import RANKS, WIDE
+from training.roster import WIDE_RANKS, WIDE
 
 from .base import Answer, Claim, Row
 from .trained import part_of, rows_of
@@ -23,7 +23,7 @@ def measure() -> list[Row]:
 def answer(rows: list[Row]) -> Answer:
     """Hit if both gains are reached on some link, and the slot error is that of dense runs."""
     steps = part_of(rows, "steps")
-    at = {link: steps_at(steps, WIDE, RANKS, link) for link in pages.LINKS}
+    at = {link: steps_at(steps, WIDE, WIDE_RANKS, link) for link in pages.LINKS}
     at = {link: found for link, found in at.items() if {"dense", METHOD} <= found.keys()}
     gain = {k: f["dense"].seconds / f[METHOD].seconds for k, f in at.items()}
     ceiling = {k: f["dense"].seconds / f[METHOD].compute for k, f in at.items()}
@@ -40,7 +40,7 @@ def answer(rows: list[Row]) -> Answer:
         f"{judged[METHOD].seeds} seeds"
     )
     why = (
-        f"{RANKS} ranks share two cores, so computing takes {RANKS // 2} times what it would on "
+        f"{WIDE_RANKS} ranks share two cores, so computing takes {WIDE_RANKS // 2} times what it would on "
         f"machines of their own, and bounds what can be gained"
     )
     if not judged[METHOD].within:

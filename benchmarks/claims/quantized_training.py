@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training import pages
 from training.judge import scores, steps_at
-from training.roster import NAMES, NETWORKS, RANKS, WIDE
+from training.roster import NAMES, NETWORKS, WIDE_RANKS, WIDE
 
 from .base import Answer, Claim, Row, markdown
 from .trained import part_of, result, rows_of
@@ -22,7 +22,10 @@ def measure() -> list[Row]:
 
 def gains(rows: list[Row]) -> dict[str, float]:
     """How many times faster a step is, by link."""
-    at = {link: steps_at(part_of(rows, "steps"), WIDE, RANKS, link) for link in pages.LINKS}
+    at = {
+        link: steps_at(part_of(rows, "steps"), WIDE, WIDE_RANKS, link)
+        for link in pages.LINKS
+    }
     return {
         link: found["dense"].seconds / found[METHOD].seconds
         for link, found in at.items()
@@ -58,7 +61,7 @@ def _details(rows: list[Row], faster: dict[str, float]) -> str:
     head = ["link", f"a dense step / one with {NAMES[METHOD]}"]
     lines = [[pages.LINKS[link], f"{gain:.2f}x"] for link, gain in faster.items()]
     return (
-        f"*Emulated*: an LSTM of 20 million parameters, {RANKS} ranks on two cores "
+        f"*Emulated*: an LSTM of 20 million parameters, {WIDE_RANKS} ranks on two cores "
         f"([training.md](training.md)).\n\n{markdown(head, lines)}\n*Measured*: "
         + "\n".join(tables)
     )

@@ -8,7 +8,7 @@ from claims.drawing import COLOURS, ORANGE, axes
 
 from .judge import curve, scores, steps_at
 from .pages import LINKS
-from .roster import NAMES, NETWORKS, RANKS, WIDE
+from .roster import NAMES, NETWORKS, WIDE_RANKS, WIDE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ MARKS = "os^vDP*Xo^sd"
 
 def where_time_goes(rows: list[Row]) -> Figure:
     """The wide tagger: computing, and communication that is not hidden."""
-    at = {link: here for link in LINKS if (here := steps_at(rows, WIDE, RANKS, link))}
+    at = {link: here for link in LINKS if (here := steps_at(rows, WIDE, WIDE_RANKS, link))}
     canvas, found = axes(len(at), (9.5, 3.2), together=False)
     for ax, (link, here) in zip(found, at.items(), strict=True):
         names = [name for name in NAMES if name in here]
@@ -35,7 +35,7 @@ def where_time_goes(rows: list[Row]) -> Figure:
         ax.set_yticks(range(len(names)), [NAMES[name] for name in names])
         ax.set_xlim(0, 1.4 * max(s.seconds for s in here.values()))
         ax.invert_yaxis()
-        ax.set_title(f"{LINKS[link]}, {RANKS} ranks", fontsize=10)
+        ax.set_title(f"{LINKS[link]}, {WIDE_RANKS} ranks", fontsize=10)
         ax.set_xlabel("seconds of a step")
         ax.grid(visible=False)
     canvas.suptitle(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tables import markdown
 
 from .judge import curve, goal, scores, steps_at, until
-from .roster import NAMES, NETWORKS, RANKS, WIDE
+from .roster import NAMES, NETWORKS, RANKS, STEPPED, WIDE
 
 if TYPE_CHECKING:
     from .judge import Row, Score, Step
@@ -34,7 +34,7 @@ def steps(rows: list[Row], network: str) -> str:
     head += ["exposed (ms)", "kB sent a step", "dense exposed / exposed"]
     head += ["dense step / step", "ceiling", "steps measured"]
     lines = []
-    for ranks in (RANKS, 8):
+    for ranks in STEPPED:
         for link, name in LINKS.items():
             found = steps_at(rows, network, ranks, link)
             for method in NAMES:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 SEEDS = (0, 1, 2)
-RANKS = 4
+RANKS = 2  # a core each
+WIDE_RANKS = 4
 
 
 class Network(NamedTuple):
@@ -53,7 +54,7 @@ NAMES = {
 }
 # Of the wide tagger, by ranks: what takes turns in a job, as far as time and memory go.
 STEPPED = {
-    4: (("dense", "topk"), ("fp16", "torch-powersgd", "qsgd")),
+    WIDE_RANKS: (("dense", "topk"), ("fp16", "torch-powersgd", "qsgd")),
     8: (("dense", "topk"),),
 }
 # Whose first epoch is trained behind links, too: network, method, link.

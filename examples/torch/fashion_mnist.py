@@ -119,7 +119,7 @@ def task(folder: Path | None, share: int = 1, larger: int = 1) -> Task:
         score=lambda part: 100 * part,
         metric="accuracy (%)",
         rate=0.05 * larger,
-        batch=8 * larger,
+        batch=16 * larger,
         epochs=2,
     )
 

@@ -82,7 +82,7 @@ def task(path: Path | None) -> Task:
         score=math.exp,
         metric="perplexity",
         rate=1.0,
-        batch=4,
+        batch=8,
         epochs=2,
     )
 
