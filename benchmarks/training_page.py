@@ -27,11 +27,12 @@ ended and started again; `make docs` writes this page from the newest rows. Nobo
 the numbers.
 
 - **Steps** are *emulated*: 4 or 8 ranks of the large network, {RANKS} of the others, on 2
-  cores, each behind a link of its own. All ranks begin a step together, and the slowest one counts. *Communication off* is the same step
-  under `no_sync`, measured in between in the same job; what a step takes on top of it is
-  *exposed*: waiting for sums, and selecting and coding as far as these are not hidden. The
-  *ceiling* is what a method without any communication would gain. Ranks share cores here; on
-  machines of their own computing takes a part of that, and the gain is larger.
+  cores, each behind a link of its own. All ranks begin a step together, and the slowest one
+  counts. *Communication off* is the same step under `no_sync`, measured in between in the same
+  job; what a step takes on top of it is *exposed*: waiting for sums, and selecting and coding as
+  far as these are not hidden. The *ceiling* is what a method without any communication would
+  gain. Four ranks share two cores here; on machines of their own computing takes a part of
+  that, and the gain is larger.
 - **Scores** are *measured* on {RANKS} ranks without emulated links, which change times and no
   bit of the result. Bytes are those of the whole run, small dense tensors and warm-ups
   included; those of torch's own sums are reckoned as a ring's.

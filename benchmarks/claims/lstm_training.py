@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training import pages
 from training.judge import scores, steps_at
-from training.roster import WIDE_RANKS, WIDE
+from training.roster import WIDE, WIDE_RANKS
 
 from .base import Answer, Claim, Row
 from .trained import part_of, rows_of
@@ -40,8 +40,8 @@ def answer(rows: list[Row]) -> Answer:
         f"{judged[METHOD].seeds} seeds"
     )
     why = (
-        f"{WIDE_RANKS} ranks share two cores, so computing takes {WIDE_RANKS // 2} times what it would on "
-        f"machines of their own, and bounds what can be gained"
+        f"{WIDE_RANKS} ranks share two cores, so computing takes {WIDE_RANKS // 2} times what "
+        f"it would on machines of their own, and bounds what can be gained"
     )
     if not judged[METHOD].within:
         why = f"the slot error is further from the dense one than allowed; {why}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training import pages
 from training.judge import scores, steps_at
-from training.roster import NAMES, NETWORKS, WIDE_RANKS, WIDE
+from training.roster import NAMES, NETWORKS, WIDE, WIDE_RANKS
 
 from .base import Answer, Claim, Row, markdown
 from .trained import part_of, result, rows_of

@@ -8,7 +8,7 @@ from claims.drawing import COLOURS, ORANGE, axes
 
 from .judge import curve, scores, steps_at
 from .pages import LINKS
-from .roster import NAMES, NETWORKS, WIDE_RANKS, WIDE
+from .roster import NAMES, NETWORKS, WIDE, WIDE_RANKS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
