@@ -5,15 +5,14 @@ With --check nothing is written, and the page must be up to date already.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from claims import CLAIMS, Claim, kept
 from tables import markdown
+from written import write_or_check
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS, RESULTS = ROOT / "docs", ROOT / "benchmarks" / "results"
+RESULTS = Path(__file__).resolve().parent / "results"
 
 INTRODUCTION = """\
 # Claims
@@ -84,13 +83,7 @@ def figures(results: Path) -> dict[str, str]:
 
 def main() -> None:
     """Write the page and the figures, or check them."""
-    pages = {DOCS / "claims.md": page(RESULTS)}
-    pages |= {DOCS / f"figures/{name}.svg": text for name, text in figures(RESULTS).items()}
-    for path, text in pages.items():
-        if "--check" not in sys.argv[1:]:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            raise SystemExit(f"claims_page: {path.name} is out of date; run: make docs")
+    write_or_check("claims.md", page(RESULTS), figures(RESULTS))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ With --check nothing is written, and the page must be up to date already.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from claims.gradient_error import figure
 from methods import ROSTER, TEXTS, Entry, Text
 from methods.texts import INSTANCES, ONE_FRAME
 from tables import markdown, newest
+from written import write_or_check
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS, RESULTS = ROOT / "docs", ROOT / "benchmarks" / "results"
+RESULTS = Path(__file__).resolve().parent / "results"
 FIGURE = "methods"
 
 Row = dict[str, Any]
@@ -167,13 +166,7 @@ def figures(results: Path) -> dict[str, str]:
 
 def main() -> None:
     """Write the page and the figure, or check them."""
-    pages = {DOCS / "methods.md": page(RESULTS)}
-    pages |= {DOCS / f"figures/{name}.svg": text for name, text in figures(RESULTS).items()}
-    for path, text in pages.items():
-        if "--check" not in sys.argv[1:]:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            raise SystemExit(f"methods_page: {path.name} is out of date; run: make docs")
+    write_or_check("methods.md", page(RESULTS), figures(RESULTS))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ With --check nothing is written, and the page must be up to date already.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from tables import newest
 from training import pages
 from training.judge import scores
 from training.roster import NETWORKS, RANKS, WIDE
+from written import write_or_check
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS, RESULTS = ROOT / "docs", ROOT / "benchmarks" / "results"
+RESULTS = Path(__file__).resolve().parent / "results"
 
 INTRODUCTION = f"""\
 # Training networks
@@ -123,13 +122,7 @@ def figures(results: Path) -> dict[str, str]:
 
 def main() -> None:
     """Write the page and the figures, or check them."""
-    texts = {DOCS / "training.md": page(RESULTS)}
-    texts |= {DOCS / f"figures/{name}.svg": text for name, text in figures(RESULTS).items()}
-    for path, text in texts.items():
-        if "--check" not in sys.argv[1:]:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            raise SystemExit(f"training_page: {path.name} is out of date; run: make docs")
+    write_or_check("training.md", page(RESULTS), figures(RESULTS))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ With torch there is a second scene: an LSTM by DDP, its gradients dense and comp
 
 import os
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,7 @@ from sparcml.cli.bench.report import Progress
 from sparcml.cli.start import Engine, start_self, under_launcher, why_not_emulated
 from sparcml.cli.together import on_ranks
 from sparcml.cli.training.data import usual_rate
-from sparcml.cli.training.plot import WANTED, can_draw, check_plot
+from sparcml.cli.training.plot import can_draw, check_plot, picture
 from sparcml.cli.training.race import CLOSE, Run, difference, race
 from sparcml.cli.training.race_report import draw, show
 from sparcml.errors import SparcmlError
@@ -141,7 +142,8 @@ def compare(
             f"\nAfter pass {min(passes.values())} both have the same weights, to "
             f"{difference(runs):.0e} of the largest,\nand all ranks have the same bits."
         )
-    together(comm, lambda: _picture(runs, place, out) if first else None)
+    drawing = partial(picture, out, partial(draw, out, runs, place))
+    together(comm, drawing if first else lambda: None)
 
 
 def agreed(runs: list[Run]) -> None:
@@ -154,11 +156,3 @@ def agreed(runs: list[Run]) -> None:
             f"sparse and dense sums lead to weights that differ by {difference(runs):.1e} of "
             f"the largest, more than {CLOSE:.0e}"
         )
-
-
-def _picture(runs: list[Run], place: str, out: Path) -> None:
-    if can_draw():
-        draw(out, runs, place)
-        typer.echo(f"The picture: {out}")
-    else:
-        typer.echo(f"No picture: {WANTED}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 import typer
 from torch import distributed as dist
 
-from sparcml.cli.lstm.reader import STEPS, Reading, read
+from sparcml.cli.lstm.reader import STEPS, read
 from sparcml.cli.lstm.report import draw, show
-from sparcml.cli.training.plot import WANTED, can_draw
+from sparcml.cli.training.plot import picture
 from sparcml.linear.together import together
 
 if TYPE_CHECKING:
@@ -42,13 +43,6 @@ def compare(
     readings = [read(comm, sums, count, tell) for sums, count in steps.items()]
     if first:
         show(readings)
-    together(comm, lambda: _picture(readings, place, out) if first else None)
+    drawing = partial(picture, out, partial(draw, out, readings, place))
+    together(comm, drawing if first else lambda: None)
     dist.destroy_process_group()
-
-
-def _picture(readings: list[Reading], place: str, out: Path) -> None:
-    if can_draw():
-        draw(out, readings, place)
-        typer.echo(f"The picture: {out}")
-    else:
-        typer.echo(f"No picture: {WANTED}")

@@ -6,10 +6,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import typer
 
 from sparcml.cli.training.bar import number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from sparcml.cli.training.history import History
@@ -21,6 +23,15 @@ WANTED = "a picture needs matplotlib; install it with: pip install sparcml[plot]
 def can_draw() -> bool:
     """Whether there is something to draw with."""
     return find_spec("matplotlib") is not None
+
+
+def picture(path: Path, draw: Callable[[], None]) -> None:
+    """Draw it if that is possible, and say where it is, or what is missing."""
+    if can_draw():
+        draw()
+        typer.echo(f"The picture: {path}")
+    else:
+        typer.echo(f"No picture: {WANTED}")
 
 
 def check_plot(path: Path | None) -> None:
