@@ -7,8 +7,10 @@ import signal
 import numpy as np
 import torch
 from torch import distributed as dist
+from torch.distributed import checkpoint
 
 from sparcml import DGC, NUQSGD, QSGD, Compressed, Dense, PowerSGD, RandomK, Threshold, TopK
+from sparcml.torch import Stateful
 from tests.aggregate import methods
 
 from .hooking import check_nothing_is_lost, raises
@@ -67,6 +69,23 @@ def go_on(folder):
         model.load_state_dict(weights_then)
         handle.load_state_dict(state)
         same(train(model, rank, range(3, 6), lr=0.01), whole)
+
+
+def by_distributed_checkpoint(folder):
+    """Each rank finds its own state again, whatever the handle has done before."""
+    with group() as (rank, _):
+        model, handle = compressed(RESUMED[0])
+        train(model, rank, range(3), lr=0.01)
+        for consolidate in (False, True):
+            where = f"{folder}/{consolidate}"
+            mine = handle.state_dict(consolidate=consolidate)
+            kept = {"compression": Stateful(handle, consolidate=consolidate)}
+            checkpoint.save(kept, checkpoint_id=where)
+            _, fresh = compressed(RESUMED[0])
+            found = {"compression": Stateful(fresh, consolidate=consolidate)}
+            checkpoint.load(found, checkpoint_id=where)
+            assert fresh.steps == 3
+            same(fresh.state_dict()["state"], mine["state"])
 
 
 def save(folder):
@@ -132,34 +151,47 @@ def refusals():
         raises("no state of sparcml.torch", handle.load_state_dict, model.state_dict())
         _, elsewhere = compressed(method)
         raises("of another model", elsewhere.load_state_dict, mine)
+        empty = compressed(Compressed(quantize=QSGD(4), error_feedback=False))[
+            1
+        ].state_dict()
+        assert not empty["state"]
+        raises("of another model, whose parameter", handle.load_state_dict, empty)
         small = {**mine, "state": {"residual/weight": torch.zeros(3)}}
-        raises("has 3 values, the parameter 1260", handle.load_state_dict, small)
+        raises("has 3 values, which no parameter", handle.load_state_dict, small)
+        raises("expected what state_dict", handle.load_state_dict, None)
         train(model, rank, range(1, 2))  # none of them has done any harm
 
 
 def scaled():
     """With a GradScaler: the same as without, and a step that overflows leaves no trace."""
     with group() as (rank, _ranks):
-        method = Compressed(TopK(0.05), dense_below=100)
-        plain, theirs = compressed(method)
-        train(plain, rank, lr=0.1)
-        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
-        model, ours = compressed(method, scaler=scaler)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(4):
-            for spoiled in (True, False):
-                before = ours.state_dict(), weights(model)
-                optimizer.zero_grad()
-                loss = loss_of(model, rank, step)
-                if spoiled and rank == 1:
-                    loss = loss * torch.inf
-                scaler.scale(loss).backward()
-                scaler.step(optimizer)
-                scaler.update()
-                if spoiled:
-                    same(weights(model), before[1])
-                    same(ours.state_dict()["state"], before[0]["state"])
-                    assert ours.state_dict()["step"] == step
-        assert scaler.get_scale() == 2.0**6
-        same(weights(model), weights(plain), rtol=1e-5, atol=1e-7)
-        same(ours.state_dict()["state"], theirs.state_dict()["state"], rtol=1e-4, atol=1e-7)
+        overflowing(rank, Compressed(TopK(0.05), dense_below=100))
+        overflowing(rank, Compressed(TopK(0.05), dense_below=100), unused=True)
+        overflowing(rank, Dense())
+
+
+def overflowing(rank, method, *, unused=False):
+    options = {"find_unused_parameters": unused}
+    plain, theirs = compressed(method, options=options)
+    train(plain, rank, lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    model, ours = compressed(method, options=options, scaler=scaler)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        for spoiled in (True, False):
+            before = ours.state_dict(), weights(model)
+            optimizer.zero_grad()
+            loss = loss_of(model, rank, step)
+            if spoiled and rank == 1:
+                loss = loss * torch.inf
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            if spoiled:
+                same(weights(model), before[1])
+                same(ours.state_dict()["state"], before[0]["state"])
+                assert ours.state_dict()["step"] == step
+    assert scaler.get_scale() == 2.0**6
+    assert (ours.stats.steps, ours.stats.skipped) == (4, 4)
+    same(weights(model), weights(plain), rtol=1e-5, atol=1e-7)
+    same(ours.state_dict()["state"], theirs.state_dict()["state"], rtol=1e-4, atol=1e-7)

@@ -34,6 +34,28 @@ def as_it_is_measured():
         assert bool(model._comm_hooks) == (handle.verdict.method is not None)
         assert handle.explain().startswith("auto: ")
         on_a_fast_network(rank)
+        told_what_to_do(rank)
+
+
+def told_what_to_do(rank):
+    """A user's word counts, before auto has decided and after."""
+    method = Compressed(TopK(0.05), dense_below=100)
+    for before in (2, 12):
+        model, handle = compressed("auto")
+        handle._watch = FastNetwork()
+        train(model, rank, range(before))
+        handle.change(method)
+        train(model, rank, STEPS)
+        assert handle.method == method
+        assert handle.stats.steps == len(STEPS)
+        assert handle.explain().startswith("auto: no hook" if before > 8 else str(method))
+    owing = handle.state_dict()
+    model, handle = compressed("auto")
+    handle._watch = FastNetwork()
+    train(model, rank, STEPS)
+    handle.load_state_dict(owing)
+    train(model, rank, range(1))
+    assert not handle.state_dict()["state"]
 
 
 def on_a_fast_network(rank):
@@ -120,6 +142,10 @@ def figures():
         assert later.steps == 4
         assert later.bytes == handle.stats.bytes - stats.bytes
         logging(handle)
+        wide = torch.nn.Sequential(torch.nn.Linear(20, 6000), torch.nn.Linear(6000, 5))
+        left, handle = compressed(method, wide, leave="*")
+        train(left, rank)
+        assert 0.9 < handle.stats.ratio < 1.1  # by the engine's own sums
         dense, handle = compressed(Dense())
         train(dense, rank)
         assert handle.stats.bytes == handle.stats.dense_bytes

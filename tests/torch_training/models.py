@@ -49,7 +49,7 @@ def ddp(module=None, **options):
     return DDP(module or mlp(), bucket_cap_mb=0.03, **options)
 
 
-def train(model, rank, steps=range(STEPS), lr=0.1, backward=None):
+def train(model, rank, steps=range(STEPS), lr=0.1):
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     for step in steps:
         optimizer.zero_grad()

@@ -39,6 +39,7 @@ def as_with_ddp():
         conserving(rank, ranks)
         clipped(rank)
         with_a_closure(rank)
+        looking_at_the_means(rank, plain)
         refusals(rank)
 
 
@@ -99,6 +100,22 @@ def with_a_closure(rank):
 
         assert optimizer.step(closure) > 0
     same(parameters(module), plain, rtol=1e-5, atol=1e-7)
+
+
+def looking_at_the_means(rank, plain):
+    """Means that were asked for and not used do not stand for later gradients."""
+    module = mlp()
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    handle = wrap(optimizer, Dense())
+    loss_of(module, rank, 7).backward()
+    handle.aggregate()
+    seen = module[0].weight.grad.clone()
+    handle.aggregate()
+    torch.testing.assert_close(module[0].weight.grad, seen)  # once is enough
+    same(trained(module, rank, optimizer), plain, rtol=1e-5, atol=1e-7)
+    raises("wrapped already", wrap, optimizer, Dense())
+    optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(3))]})
+    raises("1 parameters more than when it was wrapped", optimizer.step)
 
 
 def refusals(rank):

@@ -27,18 +27,22 @@ def test_a_job_goes_on_after_a_rank_was_killed_in_mid_step(tmp_path):
 
 
 def test_torchrun_starts_a_job_again_and_it_goes_on_bit_for_bit(tmp_path):
-    # gloo may meet an address of the first attempt in the second: hence two more.
     job = torchrun(
         2,
         "torch_training/elastic.py",
         str(tmp_path),
-        restarts=3,
+        restarts=1,
         PYTHONPATH=str(ROOT),
         SPARCML_TIMEOUT="10",
     )
     assert job.returncode == 0, job.stderr[-2000:]
     for rank in range(2):
         assert f"rank {rank} is where it would have been" in job.stdout
+
+
+def test_by_distributed_checkpoint(tmp_path):
+    body = checkpoints.by_distributed_checkpoint
+    assert outcomes(2, body, str(tmp_path)) == ["finished"] * 2
 
 
 def test_nothing_is_lost_on_another_number_of_ranks(tmp_path):

@@ -10,3 +10,4 @@ if find_spec("torch") is None:
 from .ddp import compress as compress
 from .handle import Handle as Handle
 from .optimizer import wrap as wrap
+from .stateful import Stateful as Stateful

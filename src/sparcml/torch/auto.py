@@ -132,6 +132,7 @@ def decide(
     shapes: Shapes,
     found: Measured,
     tables: Mapping[str, Rows] | None = None,
+    left: Shapes | None = None,
 ) -> Verdict:
     """What to do with a model: a collective call, with the same answer on all ranks.
 
@@ -140,6 +141,7 @@ def decide(
         shapes: Of dense gradients.
         found: How long plain steps take.
         tables: Sparse gradients, which always travel as rows.
+        left: Dense gradients that are not to be compressed.
     """
     if comm.size == 1:
         return Verdict(None, "no hook: there is only one rank", found)
@@ -159,6 +161,8 @@ def decide(
         return Verdict(None, f"no hook: {planned.why}", found, planned)
     method = method_of(chosen)
     seconds = _tried(comm, method, shapes, tables or {})
+    if left:
+        seconds += _tried(comm, Dense(), left, {})
     step = found.compute + seconds
     figures = (
         f"{chosen.name} takes {_ms(seconds)} a step, tried on random gradients, and with "

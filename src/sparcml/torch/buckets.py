@@ -58,13 +58,31 @@ class Arrivals:
         self._here: dict[str, Bucket] = {}
         self.seen: Layout = []
 
-    def arrived(self, bucket: Bucket, *, last: bool) -> list[tuple[int, dict[str, Bucket]]]:
-        """The groups that are complete now, with their places."""
+    def arrived(
+        self, bucket: Bucket, *, last: bool, alone: bool = False
+    ) -> list[tuple[int, dict[str, Bucket]]]:
+        """The groups that are complete now, with their places.
+
+        Args:
+            bucket: What has come.
+            last: Whether nothing comes after it in this step.
+            alone: Whether it waits for no others, as rows of a table, which nothing is
+                random about.
+        """
         names = tuple(bucket.gradients)
         self.seen.append(names)
+        if alone:
+            self._waiting = [(i, left - set(names)) for i, left in self._waiting]
+            here = (len(self.seen) - 1, dict.fromkeys(names, bucket))
+            return [here, *(self._complete(last=True) if last else [])]
         if self._layout is None:
             return [(len(self.seen) - 1, dict.fromkeys(names, bucket))]
         self._here |= dict.fromkeys(names, bucket)
+        return self._complete(last=last)
+
+    def _complete(self, *, last: bool) -> list[tuple[int, dict[str, Bucket]]]:
+        if self._layout is None:
+            return []
         ready = [(i, n) for i, n in self._waiting if last or n <= self._here.keys()]
         self._waiting = [w for w in self._waiting if w not in ready]
         found = [(i, self._take(self._layout[i])) for i, _ in ready]

@@ -8,6 +8,7 @@ as much as was owed before.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,19 +17,20 @@ import torch
 from ..aggregate.state import STEP, name_of, of_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from ..aggregate import Method, State
     from ..communicator import Communicator
     from .ledger import Ledger
 
-VERSION = 1
+VERSION = 2
+FIELDS = frozenset(
+    ("version", "rank", "ranks", "method", "step", "norm", "shapes", "layout", "state")
+)
 Shapes = dict[str, tuple[int, ...]]
 
 
-def saved(ledger: Ledger, layout: Any) -> dict[str, Any]:
+def saved(ledger: Ledger, layout: Any, shapes: Shapes) -> dict[str, Any]:
     """This rank's state."""
     return {
         "version": VERSION,
@@ -37,36 +39,30 @@ def saved(ledger: Ledger, layout: Any) -> dict[str, Any]:
         "method": repr(ledger.method),
         "step": ledger.step,
         "norm": ledger.norm,
+        "shapes": {name: list(shape) for name, shape in shapes.items()},
         "layout": [list(names) for names in layout],
         "state": {k: _tensor(v) for k, v in ledger.state.items() if k != STEP},
     }
 
 
-def consolidated(ledger: Ledger, layout: Any) -> dict[str, Any]:
+def consolidated(ledger: Ledger, layout: Any, shapes: Shapes) -> dict[str, Any]:
     """The same for any number of ranks: a collective call."""
-    mine = saved(ledger, layout)
-    comm = ledger.comm
-    everyone = sorted(_union(comm, [k for k in ledger.state if k != STEP]))
-    sizes = {k: ledger.state[k].shape for k in everyone if k in ledger.state}
-    return {
-        **mine,
-        "rank": None,
-        "state": {
-            k: _tensor(_mean(comm, ledger.state[k])).reshape(sizes[k]) for k in everyone
-        },
-    }
+    comm, state = ledger.comm, ledger.state
+    keys = sorted(k for k in state if k != STEP)
+    _check_alike(comm, keys)
+    means = {k: _tensor(_mean(comm, state[k])).reshape(state[k].shape) for k in keys}
+    return {**saved(ledger, layout, shapes), "rank": None, "state": means}
 
 
-def _union(comm: Communicator, keys: list[str]) -> list[str]:
+def _check_alike(comm: Communicator, keys: list[str]) -> None:
     """All ranks have the same keys, or one has lost its state."""
-    text = np.frombuffer("\n".join(sorted(keys)).encode(), np.uint8).astype(np.float32)
+    text = np.frombuffer("\n".join(keys).encode(), np.uint8).astype(np.float32)
     others = comm.allgather(text)
     if any(not np.array_equal(other, text) for other in others):
         raise ValueError(
             f"rank {comm.rank}: ranks owe for different parameters; consolidate between "
             f"steps, on all ranks"
         )
-    return keys
 
 
 def _mean(comm: Communicator, array: NDArray[Any]) -> NDArray[Any]:
@@ -83,24 +79,20 @@ def restored(
     found: Mapping[str, Any], comm: Communicator, method: Method, shapes: Shapes
 ) -> State:
     """A state to go on from, if it is this rank's and this model's."""
-    missing = {
-        "version",
-        "rank",
-        "ranks",
-        "method",
-        "step",
-        "norm",
-        "layout",
-        "state",
-    } - set(found)
+    if not isinstance(found, Mapping):
+        raise TypeError(
+            f"load_state_dict: expected what state_dict() has given, got {type(found).__name__}"
+        )
+    missing = FIELDS - found.keys()
     if missing or found["version"] != VERSION:
         raise ValueError(
             f"load_state_dict: this is no state of sparcml.torch, version {VERSION} (of a "
             f"model or an optimizer?): {', '.join(sorted(missing)) or found['version']}"
         )
     _check_place(found, comm)
+    _check_model({n: tuple(shape) for n, shape in found["shapes"].items()}, shapes)
     state: State = {k: np.array(v) for k, v in found["state"].items()}
-    _check_model(state, shapes)
+    _check_sizes(state, shapes)
     state[STEP] = np.array(found["step"], np.int64)
     if found["method"] == repr(method):
         return state
@@ -124,18 +116,26 @@ def _check_place(found: Mapping[str, Any], comm: Communicator) -> None:
         )
 
 
-def _check_model(state: State, shapes: Shapes) -> None:
+def _check_model(then: Shapes, now: Shapes) -> None:
+    for name in sorted(then.keys() | now.keys()):
+        if then.get(name) != now.get(name):
+            raise ValueError(
+                f"load_state_dict: the state is of another model, whose parameter {name!r} "
+                f"{_shaped(then.get(name))}; here it {_shaped(now.get(name))}"
+            )
+
+
+def _shaped(shape: tuple[int, ...] | None) -> str:
+    return "is missing" if shape is None else f"has the shape {shape}"
+
+
+def _check_sizes(state: State, shapes: Shapes) -> None:
     for where, array in state.items():
         name = name_of(where) or ""
-        if name not in shapes:
-            raise ValueError(
-                f"load_state_dict: the state has {where!r}, but the model has no such "
-                f"parameter: it is of another model"
-            )
-        size = int(np.prod(shapes[name], dtype=np.int64))
+        size = int(np.prod(shapes.get(name, ()), dtype=np.int64))
         whole = where in of_kind({where: 0}, "residual") or where.startswith("momentum/")
-        if whole and array.size != size:
+        if name not in shapes or (whole and array.size != size):
             raise ValueError(
-                f"load_state_dict: {where!r} has {array.size} values, the parameter {size}: "
-                f"it is of another model"
+                f"load_state_dict: {where!r} has {array.size} values, which no parameter of "
+                f"this model has; the state is damaged"
             )

@@ -11,7 +11,7 @@ from ..arguments import seconds_to_wait
 from ..ranks import from_group
 from .clipping import Clip
 from .hook import Hook
-from .hooked import Automatic, Hooked, register
+from .hooked import Automatic, Hooked, inside, register
 from .ledger import Ledger
 from .native import Native
 from .rules import left_alone
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .handle import Handle
 
 AUTO = "auto"
+MARK = "_compressed_by_sparcml"  # on a DDP model, from the first call on
 
 
 def compress(
@@ -57,7 +58,7 @@ def compress(
         timeout: Seconds after which a rank that does not answer is an error; else
             SPARCML_TIMEOUT, else 30.
     """
-    ddp = getattr(model, "_orig_mod", model)
+    ddp = inside(model)
     _check_model(ddp)
     if not isinstance(method, Method) and method != AUTO:
         raise TypeError(
@@ -68,15 +69,24 @@ def compress(
     for parameter, name in names.items():
         check_device(name, parameter)
     left = left_alone(list(names.values()), leave)
+    limits = Clip(clip, clip_each)
+    if method == AUTO and limits != Clip():
+        raise ValueError(
+            "compress: auto may leave DDP as it is, which clips nothing; give a method by "
+            "name, or use torch.nn.utils.clip_grad_norm_ after backward()"
+        )
+    if scaler is not None and not scaler.is_enabled():
+        scaler = None  # it scales nothing and skips nothing
     seconds = seconds_to_wait(timeout)
     comm = from_group(ddp.process_group, timeout=seconds)
     begun = method if isinstance(method, Method) else Dense()
-    ledger = Ledger(comm, begun, left, Clip(clip, clip_each))
+    ledger = Ledger(comm, begun, left, limits)
+    setattr(ddp, MARK, True)
     native = Native(comm, ddp.process_group, seconds)
     hook = Hook(names, ledger, native, scaler, unused=ddp.find_unused_parameters)
     if method == AUTO:
         return Automatic(ledger, hook, names, model)
-    register(ddp, hook)
+    register(model, hook)
     return Hooked(ledger, hook, names)
 
 
@@ -87,7 +97,7 @@ def _check_model(ddp: torch.nn.Module) -> None:
             f"{type(ddp).__name__}; wrap the model in it first, or give its optimizer to "
             f"sparcml.torch.wrap"
         )
-    if ddp._comm_hooks:
+    if ddp._comm_hooks or hasattr(ddp, MARK):
         raise RuntimeError(
             "compress: this model has a communication hook already, and DDP takes only one; "
             "to go on with another method use handle.change(method)"

@@ -37,6 +37,11 @@ class Handle(ABC):
         return self._ledger.method
 
     @property
+    def rank(self) -> int:
+        """This rank's number."""
+        return self._ledger.comm.rank
+
+    @property
     def steps(self) -> int:
         """How many steps were made."""
         return self._ledger.step
@@ -59,7 +64,9 @@ class Handle(ABC):
                 a collective call.
         """
         make, layout = consolidated if consolidate else saved, self._get_layout()
-        found: dict[str, Any] = self._between_steps(lambda: make(self._ledger, layout))
+        found: dict[str, Any] = self._between_steps(
+            lambda: make(self._ledger, layout, self._shapes)
+        )
         return found
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

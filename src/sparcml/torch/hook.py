@@ -64,6 +64,7 @@ class Hook:
         self._end: Future[None] | None = None
         self._arrivals = Arrivals(None)
         self._whole = False  # whether buckets go to `native`
+        self._made = False  # whether the last step was
         self.layout: Layout | None = None
         self.seen: Layout = []
         self.exposed = self.busy = 0.0
@@ -71,8 +72,7 @@ class Hook:
 
     def __call__(self, bucket: Any) -> Any:
         """Called by DDP for each bucket that is complete; gives a future of its mean."""
-        if self._error is not None:
-            raise self._error
+        self.check()
         if bucket.index() == 0:
             self._begin()
         mine = self._opened(bucket)
@@ -85,7 +85,8 @@ class Hook:
             summing = self._native.start(mine.buffer, mine.gradients, check=check)
             self._submit(partial(self._wait, mine, summing, check))
         else:
-            for place, group in self._arrivals.arrived(mine, last=last):
+            alone = is_sparse(mine.buffer)
+            for place, group in self._arrivals.arrived(mine, last=last, alone=alone):
                 self._submit(partial(self._average, place, group))
         if last:
             self._finish()
@@ -98,17 +99,25 @@ class Hook:
 
     def run(self, work: Callable[[], Any]) -> Any:
         """Have the thread do something between two steps, and wait for it."""
+        self.check()
+        return self._thread.submit(work).result()
+
+    def check(self) -> None:
+        """Raise what went wrong in an earlier step: DDP cannot go on after it either."""
         if self._error is not None:
             raise self._error
-        return self._thread.submit(work).result()
 
     def close(self) -> None:
         """End the thread when it has done its work."""
         self._thread.shutdown()
+        if self._error is None:
+            self._error = RuntimeError(
+                "this model's compression was closed; there is no step after handle.close()"
+            )
 
     def _begin(self) -> None:
         scale = None
-        if self._scaler is not None and self._scaler.is_enabled():
+        if self._scaler is not None:
             scale = float(self._scaler.get_scale())
         ledger = self._ledger
         self._whole = (
@@ -143,6 +152,8 @@ class Hook:
 
     def _wait(self, bucket: Bucket, summing: Summing, check: bool) -> None:
         self._native.finish(summing, check=check)
+        if self._scaler is not None:
+            self._ledger.judge(bucket.buffer)
         self._done(bucket)
 
     def _average(self, place: int, group: Mapping[str, Bucket]) -> None:
@@ -178,7 +189,8 @@ class Hook:
             bucket.complete()
 
     def _settle(self, buckets: list[Bucket]) -> None:
-        if not self._ledger.end():
+        self._made = self._ledger.end()
+        if not self._made:
             for bucket in buckets:  # so that every optimizer skips it, on every rank
                 values_of(bucket.result).fill_(torch.nan)
         self.seen = self._arrivals.seen
@@ -191,7 +203,7 @@ class Hook:
         self.exposed += time.perf_counter() - start
         if self._error is not None:
             raise self._error
-        if self._unused and not self._whole:  # runs when DDP is done
+        if self._unused and self._made and not self._whole:  # runs when DDP is done
             torch.autograd.Variable._execution_engine.queue_callback(self._take_back)
 
     def _take_back(self) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn.parallel import DistributedDataParallel
 
+    from ..aggregate import Method
     from .auto import Verdict
     from .buckets import Layout
     from .hook import Hook
@@ -26,9 +27,25 @@ if TYPE_CHECKING:
     from .stats import Stats
 
 
-def register(ddp: DistributedDataParallel, hook: Hook) -> None:
+def register(model: torch.nn.Module, hook: Hook) -> None:
     """From here on DDP hands its buckets over."""
+    ddp = inside(model)
     ddp.register_comm_hook(None, lambda state, bucket: hook(bucket))  # noqa: ARG005
+    # After an error DDP's own words would be those of a bug in torch.
+    before_forward(model, lambda ddp, args: hook.check())  # noqa: ARG005
+
+
+def inside(model: torch.nn.Module) -> DistributedDataParallel:
+    """The DDP model of one that was compiled, or itself."""
+    return getattr(model, "_orig_mod", model)
+
+
+def before_forward(model: torch.nn.Module, work: Callable[[Any, Any], None]) -> Any:
+    """Have it done before each forward pass; it is no part of a compiled graph."""
+    ddp = inside(model)
+    return ddp.register_forward_pre_hook(
+        work if ddp is model else torch.compiler.disable(work)
+    )
 
 
 class Hooked(Handle):
@@ -85,12 +102,13 @@ class Automatic(Hooked):
     ) -> None:
         super().__init__(ledger, hook, names)
         self.verdict: Verdict | None = None
+        self._decided = False  # by measurements, or by the user
+        self._registered = False
         self._watch = Watch()
-        self._ddp = getattr(model, "_orig_mod", model)
-        tick = self._tick if self._ddp is model else torch.compiler.disable(self._tick)
-        self._tables = sparse_tables(self._ddp.module) & self._shapes.keys()
+        self._model = model
+        self._tables = sparse_tables(inside(model).module) & self._shapes.keys()
         self._used = dict.fromkeys(self._tables, 0)  # rows of each, in the last step
-        self._watching = [self._ddp.register_forward_pre_hook(tick)]
+        self._watching = [before_forward(model, self._tick)]
         self._watching += [
             parameter.register_hook(partial(self._note_rows, name))
             for parameter, name in names.items()
@@ -100,18 +118,39 @@ class Automatic(Hooked):
     def explain(self) -> str:
         """What was measured and decided, and why."""
         if self.verdict is None:
+            if self._decided:
+                return super().explain()
             return "auto: still measuring the first steps of plain DDP"
         text = f"auto: {self.verdict}"
         return text if self.verdict.method is None else f"{text}\n{super().explain()}"
 
+    def change(self, method: Method) -> None:
+        """Go on with this method, measured or not; all ranks do the same."""
+        super().change(method)
+        self._go_on(hooked=True)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state; what it owes is paid, whatever was or will be decided."""
+        super().load_state_dict(state)
+        if self._decided:
+            self._go_on(hooked=self._ledger.owes)
+
     def _tick(self, ddp: Any, args: Any) -> None:
         del args
         if watching(ddp) and self._watch.tick(ddp):
-            for each in self._watching:
-                each.remove()
             self._hook.run(self._decide)
-            if self.verdict is not None and (self.verdict.method or self._ledger.owes):
-                register(ddp, self._hook)
+            chosen = self.verdict is not None and self.verdict.method is not None
+            self._go_on(hooked=chosen or self._ledger.owes)
+
+    def _go_on(self, *, hooked: bool) -> None:
+        """Nothing is measured any more."""
+        self._decided = True
+        for each in self._watching:
+            each.remove()
+        self._watching.clear()
+        if hooked and not self._registered:
+            self._registered = True
+            register(self._model, self._hook)
 
     def _note_rows(self, name: str, gradient: Tensor) -> None:
         self._used[name] = gradient._nnz() if is_sparse(gradient) else len(gradient)
@@ -120,8 +159,10 @@ class Automatic(Hooked):
         ledger, all_shapes = self._ledger, self._shapes
         comm, apart = ledger.comm, ledger.left | self._tables
         shapes = {n: s for n, s in all_shapes.items() if n not in apart}
+        left = {n: all_shapes[n] for n in ledger.left - self._tables}
         tables = {n: Rows(all_shapes[n], used) for n, used in self._used.items()}
-        self.verdict = decide(comm, shapes, self._watch.measured(comm), tables)
+        found = self._watch.measured(comm)
+        self.verdict = decide(comm, shapes, found, tables, left)
         if self.verdict.method is not None:
             ledger.change(self.verdict.method, self._shapes)
         comm.stats.reset()

@@ -137,6 +137,11 @@ class Ledger:
         self._changes = {}
         return self._finite
 
+    def judge(self, mean: Tensor) -> None:
+        """A mean that was made elsewhere, the same on all ranks: does the step count?"""
+        if not is_finite(mean):
+            self._finite = False
+
     def owe(self, name: str, mean: Tensor) -> None:
         """A mean of the last step was not applied: all ranks owe it again."""
         where = key(RESIDUAL, name)

@@ -62,11 +62,19 @@ def wrap(
             f"wrap: expected a method such as sparcml.Compressed(sparcml.TopK(0.01)), got "
             f"{method!r}"
         )
+    hooks = optimizer._optimizer_step_pre_hooks.values()
+    if any(isinstance(getattr(hook, "__self__", None), Wrapped) for hook in hooks):
+        raise RuntimeError(
+            "wrap: this optimizer is wrapped already, and gradients would be averaged twice; "
+            "to go on with another method use handle.change(method)"
+        )
     if isinstance(model, DistributedDataParallel):
         raise TypeError(
             "wrap: this model is a DistributedDataParallel, which averages gradients itself; "
             "use sparcml.torch.compress(model, method)"
         )
+    if scaler is not None and not scaler.is_enabled():
+        scaler = None  # it scales nothing and skips nothing
     names = _names(optimizer, model)
     left = left_alone(list(names.values()), leave)
     limit = Clip(clip).norm

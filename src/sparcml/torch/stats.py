@@ -104,7 +104,7 @@ def counted(
     return Stats(
         steps=ledger.made,
         skipped=ledger.skipped,
-        bytes=sent.bytes + native_bytes,
+        bytes=sent.bytes + sent.engine_bytes + native_bytes,
         dense_bytes=2 * (ranks - 1) * ledger.given_bytes // ranks,
         exposed=exposed,
         busy=busy,
@@ -127,6 +127,8 @@ def advice(stats: Stats) -> str:
     took = f"{1e3 * stats.busy / steps:.3g} ms a step, {hidden:.0%} of it hidden"
     if stats.exposed <= HIDDEN * stats.busy:
         return f"{what}: {took}; they are fine"
+    if total < 2 * MB:
+        return f"{what}: {took}; there is too little to divide"
     if len(sizes) == 1:
         return (
             f"{what}: {took}; nothing can be hidden in one bucket: try "

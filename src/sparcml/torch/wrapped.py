@@ -43,19 +43,30 @@ class Wrapped(Handle):
         self._ready = False  # whether gradients are means already
         self._tables = False  # whether all parameters have sparse gradients, on all ranks
         self._seconds = 0.0
-        self._registered = optimizer.register_step_pre_hook(self._before)
+        self._registered = [optimizer.register_step_pre_hook(self._before)]
+        self._registered += [
+            p.register_post_accumulate_grad_hook(self._has_come)
+            for p in names
+            if p.requires_grad
+        ]
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["optimizer"], name)
+        if name == "optimizer":  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.optimizer, name)
 
     def aggregate(self) -> None:
         """Replace the gradients by their means: a collective call.
 
-        The next step makes it itself; call it to do something with the means before.
+        The next step makes it itself; call it to do something with the means before. A second
+        call without new gradients changes nothing.
         """
+        if self._ready:
+            return
+        self._check_parameters()
         start = time.perf_counter()
         ledger, scale = self._ledger, None
-        if self._scaler is not None and self._scaler.is_enabled():
+        if self._scaler is not None:
             scale = float(self._scaler.get_scale())
         given = self._given()
         ledger.count(given.values())
@@ -82,7 +93,8 @@ class Wrapped(Handle):
 
     def close(self) -> None:
         """Leave the optimizer as it was, and close the connections."""
-        self._registered.remove()
+        for each in self._registered:
+            each.remove()
         super().close()
 
     def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
@@ -99,6 +111,23 @@ class Wrapped(Handle):
             self.aggregate()
         self._ready = False
         return None
+
+    def _has_come(self, parameter: Tensor) -> None:
+        """A backward pass has made or added to a gradient: it is this rank's alone."""
+        del parameter
+        self._ready = False
+
+    def _check_parameters(self) -> None:
+        groups = self.optimizer.param_groups
+        new = sum(p not in self._names for group in groups for p in group["params"])
+        if new:
+            error = RuntimeError(
+                f"wrap: the optimizer has {new} parameters more than when it was wrapped, "
+                f"whose gradients would stay each rank's own; close the handle and wrap it again "
+                f"after add_param_group"
+            )
+            self._ledger.comm.abort(error)
+            raise error
 
     def _with_means(self, closure: Callable[[], Any]) -> Callable[[], Any]:
         @wraps(closure)
