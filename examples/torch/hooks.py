@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOMENTUM = 0.9
 PLAIN_STEPS = 2  # before torch's PowerSGD begins: it must not compress the first one
 ONE_BUCKET = 1 << 14  # MB
-WARM_UP = 80  # one of so many steps
+WARM_UP = 40  # one of so many steps
 
 OURS: dict[str, sparcml.Method | str] = {
     "topk": Compressed(TopK(0.005), QSGD(8)),

@@ -39,7 +39,7 @@ class Reader(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.embed = nn.Embedding(WORDS + 1, WIDTH)
         self.lstm = nn.LSTM(WIDTH, WIDTH, batch_first=True)
-        self.out = nn.Linear(WIDTH, WORDS + 1)
+        self.out = nn.Linear(WIDTH, WORDS + 1, bias=False)
 
     def forward(self, words: Tensor) -> Tensor:
         """The scores of the word after each word."""
