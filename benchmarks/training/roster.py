@@ -31,7 +31,7 @@ NETWORKS = {
     "fashion-mnist": Network(
         "residual network on a quarter of Fashion-MNIST", 2, True, within=0.5
     ),
-    "atis": Network("LSTM tagger on ATIS", 4, False, within=0.3),
+    "atis": Network("LSTM tagger on ATIS", 8, False, within=0.3),
     "moby-dick": Network("word LSTM on Moby-Dick", 2, False, within=0.01, relative=True),
     "clicks": Network("recommender on made-up clicks", 2, True, within=0.5),
 }

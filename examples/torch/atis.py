@@ -135,7 +135,7 @@ def task(folder: Path | None, hidden: int = HIDDEN, layers: int = 1) -> Task:
         metric="slot error (%)",
         rate=0.2,
         batch=8,
-        epochs=4,
+        epochs=8,
     )
 
 
