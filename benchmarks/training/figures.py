@@ -47,7 +47,8 @@ def where_time_goes(rows: list[Row]) -> Figure:
 
 def bytes_and_scores(rows: list[Row]) -> Figure:
     """For each network: the score at the end against the bytes of the whole run."""
-    names = [name for name in NETWORKS if "dense" in scores(rows, name)]
+    counted = [name for name, about in NETWORKS.items() if not about.rows]
+    names = [name for name in counted if "dense" in scores(rows, name)]
     canvas, found = axes(len(names), (3.4 * len(names) + 2.2, 3.6), together=False)
     for ax, network in zip(found, names, strict=True):
         here = scores(rows, network)

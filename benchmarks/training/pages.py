@@ -11,6 +11,7 @@ from .roster import NAMES, NETWORKS, RANKS, STEPPED, WIDE
 
 if TYPE_CHECKING:
     from .judge import Row, Score, Step
+    from .roster import Network
 
 LINKS = {"100mbit": "100 Mbit/s", "1gbit": "1 Gbit/s"}
 OURS = "topk"
@@ -81,18 +82,19 @@ def accuracy(rows: list[Row], network: str) -> str:
     head = ["method", metric, "better than dense by", "allowed", "met", "seeds"]
     head += ["MB sent by a rank", "times fewer"]
     lines = [
-        [NAMES[name], *_score(found[name], about.within, relative=about.relative)]
-        for name in NAMES
-        if name in found
+        [NAMES[name], *_score(found[name], about, name)] for name in NAMES if name in found
     ]
     return markdown(head, lines)
 
 
-def _score(s: Score, within: float, *, relative: bool) -> list[str]:
-    apart = f"{s.apart:+.2%}" if relative else f"{s.apart:+.2f}"
-    allowed = f"-{within:.0%}" if relative else f"-{within:g}"
+def _score(s: Score, about: Network, method: str) -> list[str]:
+    within = about.within
+    apart = f"{s.apart:+.2%}" if about.relative else f"{s.apart:+.2f}"
+    allowed = f"-{within:.0%}" if about.relative else f"-{within:g}"
     met = "yes" if s.within else "no"
     sent = [f"{s.sent / 1e6:,.1f}", f"{s.fewer:,.1f}x"]
+    if about.rows:  # torch's rows are not counted, so there is nothing to compare with
+        sent = ["not counted" if method == "dense" else sent[0], ""]
     return [f"{s.score:.2f}", apart, allowed, met, str(s.seeds), *sent]
 
 
