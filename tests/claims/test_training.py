@@ -103,3 +103,13 @@ def test_claims_follow_the_rows():
             row | {"score": 90.0} if row["network"] == "moby-dick" else row for row in bad
         ]
         assert not claim.answer(dense + bad + links).hit
+
+
+def test_an_epoch_behind_links_is_compared_with_both():
+    one = trained("moby-dick", "dense", 0, score=100.0) | {"losses": [5.12345, 4.0]}
+    step = stepped("dense", "1gbit", 0.5, ranks=2) | {"network": "moby-dick"}
+    row = {"network": "moby-dick", "method": "dense", "link": "1gbit", "steps_made": 100}
+    row |= {"seconds": 55.0, "loss": 5.12345, "score": 50.0}
+    assert "| 50.0 | 55.0 | 1.10 | the same |" in pages.checked([row], [one], [step])
+    other = row | {"loss": 5.12355}
+    assert "| 1.10 | differ |" in pages.checked([other], [one], [step])
