@@ -21,7 +21,7 @@ TINY = {
     "fashion_mnist": "--rows 96 --method powersgd",
     "moby_dick": "--rows 64 --method dgc",
     "clicks": "--rows 4096 --method topk",
-    "large_batch": "--rows 256 --method topk1 --epochs 1",
+    "large_batch": "--rows 512 --method topk1 --epochs 1",
 }
 TORCH_HOOKS = {"fp16": "atis", "torch-powersgd": "atis", "dense": "clicks"}
 
