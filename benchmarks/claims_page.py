@@ -10,7 +10,7 @@ from typing import Any
 
 from claims import CLAIMS, Claim, kept
 from tables import markdown
-from written import write_or_check
+from written import page_and_figures, write_or_check
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -83,7 +83,7 @@ def figures(results: Path) -> dict[str, str]:
 
 def main() -> None:
     """Write the page and the figures, or check them."""
-    write_or_check("claims.md", page(RESULTS), figures(RESULTS))
+    write_or_check(page_and_figures("claims.md", page(RESULTS), figures(RESULTS)))
 
 
 if __name__ == "__main__":

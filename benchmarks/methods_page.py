@@ -13,7 +13,7 @@ from claims.gradient_error import figure
 from methods import ROSTER, TEXTS, Entry, Text
 from methods.texts import INSTANCES, ONE_FRAME
 from tables import markdown, newest
-from written import write_or_check
+from written import page_and_figures, write_or_check
 
 RESULTS = Path(__file__).resolve().parent / "results"
 FIGURE = "methods"
@@ -166,7 +166,7 @@ def figures(results: Path) -> dict[str, str]:
 
 def main() -> None:
     """Write the page and the figure, or check them."""
-    write_or_check("methods.md", page(RESULTS), figures(RESULTS))
+    write_or_check(page_and_figures("methods.md", page(RESULTS), figures(RESULTS)))
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--network", default="none", help="what the links are")
     options.add_argument("--steps", type=int, default=32)
-    options.add_argument("--seconds", type=float, default=230, help="at most, for steps")
+    options.add_argument("--seconds", type=float, default=900, help="at most, for steps")
     options.add_argument("--results", type=Path, default=RESULTS)
     chosen = options.parse_args()
     torch.set_num_threads(1)

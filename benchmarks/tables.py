@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 from peers import table as peers_table
+from written import DOCS, write_or_check
 
 from sparcml.cli.bench.report import label
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
     *(DOCS / f"{name}.md" for name in ("benchmarks", "network", "linear", "torch")),
@@ -351,13 +350,12 @@ def markdown(head: list[str], lines: list[list[str]]) -> str:
 
 def main() -> None:
     """Write the pages, or check them."""
-    for page in PAGES:
-        old = page.read_text()
-        new = SECTION.sub(lambda m: m[1] + section(m[2]) + m[3], old)
-        if "--check" not in sys.argv[1:]:
-            page.write_text(new)
-        elif new != old:
-            raise SystemExit(f"tables: {page.name} is out of date; run: make docs")
+    write_or_check(
+        {
+            page: SECTION.sub(lambda m: m[1] + section(m[2]) + m[3], page.read_text())
+            for page in PAGES
+        }
+    )
 
 
 if __name__ == "__main__":

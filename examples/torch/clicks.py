@@ -5,7 +5,8 @@
 
 The tables' gradients are sparse (`nn.Embedding(sparse=True)`): sparcml sends the rows that
 were used, without loss whatever the method, and `dense`, which is plain DDP, does so by
-torch's own sparse sums. Clicks are made up: people and things have hidden tastes.
+torch's own sparse sums (the bytes printed for it are those of dense tables, which it does not
+send). Clicks are made up: people and things have hidden tastes.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def demo(
 def _second_scene(rate: int | None, out: Path) -> int:
     """The LSTM, behind slower links if there are any; the code to exit with."""
     network = NONE if rate is None else LSTM_NETWORK
-    picture = out.with_stem(f"{out.stem}-lstm")
-    arguments = ["--lstm", "--network", network, "--out", str(picture)]
+    beside = out.with_stem(f"{out.stem}-lstm")
+    arguments = ["--lstm", "--network", network, "--out", str(beside)]
     arguments += ["--progress"] * sys.stderr.isatty()
     links = None if rate is None else parse_rate(network)
     return start_self(COMMAND, RANKS, arguments, engine=Engine.TORCH, rate=links)

@@ -122,11 +122,12 @@ class Automatic(Hooked):
                 return super().explain()
             return "auto: still measuring the first steps of plain DDP"
         text = f"auto: {self.verdict}"
-        return text if self.verdict.method is None else f"{text}\n{super().explain()}"
+        return f"{text}\n{super().explain()}" if self._registered else text
 
     def change(self, method: Method) -> None:
         """Go on with this method, measured or not; all ranks do the same."""
         super().change(method)
+        self.verdict = None  # it says nothing about this method
         self._go_on(hooked=True)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
