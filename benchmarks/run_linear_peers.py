@@ -27,7 +27,8 @@ import numpy as np
 from peers.base import Data
 
 from sparcml.cli.bench.common import environment, write_json
-from sparcml.linear import Rows, generate, spam, write_svmlight
+from sparcml.linear import Rows, spam, write_svmlight
+from sparcml.linear.data import synthetic
 
 PEERS = (
     "ours",
@@ -47,7 +48,7 @@ def problems(quick: bool) -> dict[str, tuple[Rows, Rows]]:
     """Rows to learn from and to be judged by, of each problem."""
     mails = spam()
     train, held_out = (TRAIN // 20, HELD_OUT // 20) if quick else (TRAIN, HELD_OUT)
-    url = generate.url_like(train + held_out)
+    url = synthetic.url_like(train + held_out)
     parts = (url.take(0, train), url.take(train, train + held_out))
     cut = tuple(replace(part, first=0, total=len(part)) for part in parts)
     return {"spam": (mails.train, mails.held_out), "URL-like": (cut[0], cut[1])}

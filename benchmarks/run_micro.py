@@ -22,9 +22,9 @@ from micro.vectors import RUNS, SETS, SIZE, vector
 
 import sparcml
 from sparcml import Stream
+from sparcml.cli.bench.baselines import PEERS, close
 from sparcml.cli.bench.common import environment, parse_size, write_json
-from sparcml.cli.bench.peers import PEERS, close
-from sparcml.network.bounds import least_seconds
+from sparcml.costs.bounds import least_seconds
 from sparcml.network.rates import parse_rate
 
 if TYPE_CHECKING:

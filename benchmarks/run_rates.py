@@ -15,8 +15,8 @@ import numpy as np
 import sparcml
 from sparcml.cli.bench.common import environment, write_json
 from sparcml.linear import LOSSES, SGD, Constant, Rows, spam
-from sparcml.linear.divide import divide
-from sparcml.linear.evaluate import margins, mean_loss
+from sparcml.linear.data.divide import divide
+from sparcml.linear.solvers.evaluate import margins, mean_loss
 
 RULE = 4.0  # logistic loss, rows of length 1
 PASSES = 10

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparcml.cli.bench.common import environment, write_json
-from sparcml.linear import Rows, generate, read_svmlight, write_svmlight
+from sparcml.linear import Rows, read_svmlight, write_svmlight
+from sparcml.linear.data import synthetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,8 +148,8 @@ def main() -> None:
     chosen = options.parse_args()
     folder = Path(tempfile.mkdtemp())
     try:
-        rows = compare("URL-like", generate.url_like(int(100_000 * chosen.scale)), folder)
-        webspam = generate.webspam_like(int(2_000 * chosen.scale))
+        rows = compare("URL-like", synthetic.url_like(int(100_000 * chosen.scale)), folder)
+        webspam = synthetic.webspam_like(int(2_000 * chosen.scale))
         rows += compare("Webspam-like", webspam, folder)
         part = uniform(int(10_000 * chosen.scale))
         large = folder / "large.svm"

@@ -15,7 +15,7 @@ from typing import Any
 from peers import table as peers_table
 from written import DOCS, write_or_check
 
-from sparcml.cli.bench.report import label
+from sparcml.cli.bench.table import label
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (

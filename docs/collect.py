@@ -11,16 +11,15 @@ from sparcml.collectives import ALLREDUCES
 PAGE = Path(__file__).with_name("algorithms.md")
 BUILDING_BLOCKS = (
     "agree",
-    "habit",
     "split_reduce",
     "split_gather",
-    "pieces",
+    "pipeline",
     "allgather",
     "broadcast",
     "reduce",
-    "folding",
+    "fold",
 )
-WITHOUT_FIGURE = ("habit", "split_gather", "pieces")
+WITHOUT_FIGURE = ("split_gather", "pipeline")
 
 INTRODUCTION = """\
 # Algorithms
@@ -67,7 +66,9 @@ def page() -> str:
 
 def section(name: str) -> str:
     """One file's docstring: costs become a list, the rest stays prose; a figure."""
-    text = import_module(f"sparcml.collectives.{name}").__doc__ or ""
+    algorithm = ALLREDUCES.get(name)
+    where = algorithm.run.__module__ if algorithm else f"sparcml.collectives.{name}"
+    text = import_module(where).__doc__ or ""
     text = re.sub(
         r"^(Steps|Bytes sent per rank|Reference):", r"\n**\1:**", text, flags=re.MULTILINE
     )

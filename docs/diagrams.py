@@ -82,7 +82,7 @@ def main() -> None:
 
 def names() -> list[str]:
     """What there is a figure of: the sections of algorithms.md."""
-    return [*ALLREDUCES, *METHODS, "folding"]
+    return [*ALLREDUCES, *METHODS, "fold"]
 
 
 def _vector(rank: int, density: float) -> sparcml.Stream:
@@ -98,12 +98,12 @@ def _work(comm: sparcml.Communicator, name: str) -> None:
     if name in METHODS:
         getattr(comm, METHODS[name])(x)
     else:
-        comm.allreduce(x, algorithm=FOLDED if name == "folding" else name)
+        comm.allreduce(x, algorithm=FOLDED if name == "fold" else name)
 
 
 def bands(name: str) -> tuple[int, list[Band]]:
     """The rounds of a collective, from a trace of it: (ranks, rounds)."""
-    ranks = 6 if name == "folding" else RANKS
+    ranks = 6 if name == "fold" else RANKS
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
 

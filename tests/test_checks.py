@@ -3,17 +3,7 @@
 import numpy as np
 import pytest
 
-from sparcml import (
-    NUQSGD,
-    QSGD,
-    Blocks,
-    OneBit,
-    RandomK,
-    Sign,
-    TernGrad,
-    Threshold,
-    TopK,
-)
+from sparcml import NUQSGD, QSGD, Blocks, OneBit, RandomK, Sign, TernGrad, Threshold, TopK
 from sparcml.quantize import Whole
 
 WHOLE = [

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparcml
-from sparcml import memory
-from sparcml.memory import LARGE, POOL, SLACK, Pool, _Lease, _rounded
+from sparcml import buffer_pool
+from sparcml.buffer_pool import LARGE, POOL, SLACK, Pool, _Lease, _rounded
 
 BYTE = np.dtype(np.uint8)
 
@@ -35,17 +35,19 @@ def books(pool):
 @pytest.mark.parametrize("nbytes", [0, 8, LARGE - 8, LARGE, LARGE + 8, 3 * LARGE])
 def test_arrays_are_as_those_of_numpy(nbytes, dtype):
     count = nbytes // np.dtype(dtype).itemsize
-    new = memory.empty(count, dtype)
+    new = buffer_pool.empty(count, dtype)
     assert (new.shape, new.dtype, new.nbytes) == ((count,), dtype, nbytes)
     assert new.flags.writeable
     assert new.flags.aligned
     assert new.flags.c_contiguous
     assert isinstance(new.base, _Lease) == (nbytes >= LARGE)
-    np.testing.assert_array_equal(memory.full(count, 7, dtype), np.full(count, 7, dtype))
+    np.testing.assert_array_equal(
+        buffer_pool.full(count, 7, dtype), np.full(count, 7, dtype)
+    )
     every_other = np.arange(2 * count, dtype=dtype)[::2]
-    np.testing.assert_array_equal(memory.copy(every_other), every_other)
+    np.testing.assert_array_equal(buffer_pool.copy(every_other), every_other)
     parts = [every_other, every_other[:0], every_other[:9]]
-    np.testing.assert_array_equal(memory.concatenate(parts), np.concatenate(parts))
+    np.testing.assert_array_equal(buffer_pool.concatenate(parts), np.concatenate(parts))
 
 
 def test_memory_is_used_again_once_nobody_refers_to_it():
@@ -79,7 +81,7 @@ def test_others_that_look_at_an_array_keep_it(wrap):
 
 
 def test_a_pickled_array_is_a_copy():
-    mine = memory.full(LARGE, 3, np.uint8)
+    mine = buffer_pool.full(LARGE, 3, np.uint8)
     back = pickle.loads(pickle.dumps(mine))
     np.testing.assert_array_equal(back, mine)
     assert not np.shares_memory(back, mine)

@@ -15,8 +15,8 @@ from tables import markdown
 
 import sparcml
 from sparcml.collectives import ALLREDUCES, Problem
+from sparcml.collectives.dense.binary_trees import two_trees
 from sparcml.collectives.split_gather import WINDOW
-from sparcml.collectives.trees import two_trees
 from sparcml.network.presets import network
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from micro.vectors import total, vector
 from tables import markdown
 
 import sparcml
-from sparcml.network.bounds import least_values
+from sparcml.costs.bounds import least_values
 from sparcml.stream import bounds
 
 from .base import Answer, Claim, Row

@@ -15,8 +15,8 @@ import numpy as np
 from tables import markdown
 
 from sparcml import QSGD, Communicator, Half, Stream
-from sparcml.collectives.ring import ring
-from sparcml.session import Session
+from sparcml.collectives.dense.ring import ring
+from sparcml.communicator.session import Session
 
 from . import watched
 from .base import Answer, Claim, Row

@@ -15,7 +15,7 @@ from tables import markdown
 
 import sparcml
 from sparcml.linear import LOSSES, SCD, SGD, Constant, Inverse, Penalty, spam
-from sparcml.linear.evaluate import objective
+from sparcml.linear.solvers.evaluate import objective
 
 from .base import Answer, Claim, Row
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sparcml.linear import Progress, Rows, State
-    from sparcml.linear.steps import Steps
+    from sparcml.linear.solvers.learning_rate import Steps
 
 PENALTY = Penalty(l2=0.01)
 MINI = 64

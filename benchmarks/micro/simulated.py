@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import sparcml
-from sparcml.network.bounds import least_seconds
+from sparcml.costs.bounds import least_seconds
 from sparcml.network.presets import network as by_name
 
 from .rows import Case, Row

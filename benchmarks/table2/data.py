@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sparcml.linear import spam
-from sparcml.linear.generate import URL, WEBSPAM
+from sparcml.linear.data.synthetic import URL, WEBSPAM
 
 from .paper import BATCH, ROWS
 
 if TYPE_CHECKING:
     from sparcml import Communicator
     from sparcml.linear import Rows
-    from sparcml.linear.generate import Recipe
+    from sparcml.linear.data.synthetic import Recipe
 
 MAILS = 2419  # of the bundled set, to learn from
 

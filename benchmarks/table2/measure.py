@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from sparcml.costs.bounds import least_values
 from sparcml.linear import SGD, Constant, Penalty, Progress, State
-from sparcml.linear.used import UsedColumns
-from sparcml.network.bounds import least_values
+from sparcml.linear.data.column_index import UsedColumns
 
 from .paper import dense_bytes
 from .timed import Summary, Timed

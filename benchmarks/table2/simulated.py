@@ -16,7 +16,7 @@ import numpy as np
 import sparcml
 from sparcml.kernels import linear as loops
 from sparcml.linear import LOSSES, SGD, Constant
-from sparcml.linear.evaluate import opened
+from sparcml.linear.solvers.evaluate import opened
 
 from .data import DATA
 from .paper import BATCH, TABLE, Published

@@ -20,7 +20,7 @@ from loop import Task, main
 from torch import nn
 from torch.nn import functional
 
-from sparcml.cli.lstm.text import chapters
+from sparcml.cli.demo.lstm_text import chapters
 
 if TYPE_CHECKING:
     from pathlib import Path

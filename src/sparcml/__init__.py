@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .communicator import Communicator as Communicator
+from .communicator.communicator import Communicator as Communicator
 from .errors import MismatchError as MismatchError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
@@ -15,10 +15,10 @@ from .quantize import OneBit as OneBit
 from .quantize import Sign as Sign
 from .quantize import TernGrad as TernGrad
 from .quantize import Whole as Whole
-from .ranks import from_group as from_group
-from .ranks import from_mpi as from_mpi
-from .ranks import launch as launch
-from .ranks import world as world
+from .startup import from_group as from_group
+from .startup import from_mpi as from_mpi
+from .startup import launch as launch
+from .startup import world as world
 from .stream import Stream as Stream
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .aggregate import Method as Method
     from .aggregate import PowerSGD as PowerSGD
     from .aggregate import Schedule as Schedule
-    from .network.simulate import simulate as simulate
     from .network.simulation import Simulation as Simulation
+    from .network.simulator import simulate as simulate
     from .sparsify import Blocks as Blocks
     from .sparsify import RandomK as RandomK
     from .sparsify import Sparsifier as Sparsifier

@@ -12,7 +12,7 @@ from run_micro import Bench, keep
 
 import sparcml
 from sparcml.collectives import Problem
-from sparcml.collectives.cost import union
+from sparcml.costs.workload import union
 
 # Percent of the sum that is stored, with k of 512 on P ranks: computed by others.
 FIGURE_1 = {

@@ -1,9 +1,9 @@
 """What tests of `sparcml fit` share: its settings, and a run of it in this process."""
 
 import sparcml
-from sparcml.cli.training.bar import Bar
-from sparcml.cli.training.settings import Settings
-from sparcml.cli.training.train import train
+from sparcml.linear.training.bar import Bar
+from sparcml.linear.training.config import Settings
+from sparcml.linear.training.loop import train
 
 USUAL = {
     "loss": "logistic",

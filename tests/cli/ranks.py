@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparcml.cli.launcher import find_mpiexec
+from sparcml.cli.launch.launcher import find_mpiexec
 
 Job = subprocess.Popen[str]
 RUN = [sys.executable, "-m", "sparcml", "run"]

@@ -15,9 +15,9 @@ from sparcml.cli.bench import kernel_dense
 from sparcml.cli.bench import kernels as command
 from sparcml.cli.bench.common import Clock, parse_sizes
 from sparcml.cli.bench.kernel_case import Case
-from sparcml.cli.bench.sums import EVERY, Trial
+from sparcml.cli.bench.trial import EVERY, Trial
 from sparcml.cli.bench.vectors import Problem, different, positions, whole_numbers
-from sparcml.cli.launcher import find_mpiexec
+from sparcml.cli.launch.launcher import find_mpiexec
 
 from .inside import called
 

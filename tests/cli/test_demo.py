@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.cli.bench.report import Progress
-from sparcml.cli.demo import agreed, compare
-from sparcml.cli.launcher import find_mpiexec
-from sparcml.cli.training.history import History, Pass
-from sparcml.cli.training.race import CLOSE, Run, difference, race
+from sparcml.cli.bench.table import Progress
+from sparcml.cli.demo.command import agreed, compare
+from sparcml.cli.demo.race import CLOSE, Run, difference, race
+from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.errors import SparcmlError
 from sparcml.linear import SGD, Constant
-from sparcml.linear.bundled import Split
+from sparcml.linear.data.bundled import Split
+from sparcml.linear.training.history import History, Pass
 
 from ..linear.problems import problem
 from ..torch_engine.jobs import outcomes
@@ -109,7 +109,7 @@ def test_mistakes_are_one_line(mistake, monkeypatch, capfd):
 
 def test_without_mpi_there_is_a_remedy(monkeypatch, capfd):
     pytest.importorskip("mpi4py")
-    monkeypatch.setattr("sparcml.cli.start.find_launcher", lambda: None)
+    monkeypatch.setattr("sparcml.cli.launch.start.find_launcher", lambda: None)
     code, out, err = called(monkeypatch, capfd, "demo")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("sparcml demo: ")
@@ -150,15 +150,15 @@ def test_real_mails_on_plain_mpi_where_links_cannot_be_emulated(tmp_path):
 
 def read_a_little(out):
     """On each rank: few steps of both kinds."""
-    from sparcml.cli.lstm import reader, scene
+    from sparcml.cli.demo import lstm_reader, lstm_scene
 
-    steps = dict.fromkeys(reader.STEPS, 16)
+    steps = dict.fromkeys(lstm_reader.STEPS, 16)
     with (
         sparcml.world() as comm,
         (out / f"{comm.rank}.txt").open("w") as file,
         contextlib.redirect_stdout(file),
     ):
-        scene.compare(comm, "somewhere", out / "lstm.png", Progress(False), steps)
+        lstm_scene.compare(comm, "somewhere", out / "lstm.png", Progress(False), steps)
 
 
 @pytest.mark.torch

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.cli.launcher import find_mpiexec
-from sparcml.cli.training.methods import parse_method
+from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.errors import DataError
 from sparcml.linear import SGD, Constant, Penalty, Rows, write_svmlight
-from sparcml.linear.model import Model
+from sparcml.linear.training.methods import parse_method
+from sparcml.linear.training.model import Model
 
 from ..linear.problems import problem
 from .fitting import settings, trained

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.cli.training.weights import parse_class_weight
 from sparcml.errors import DataError
 from sparcml.linear import SCD, SGD, Constant, Rows, read_svmlight, write_svmlight
-from sparcml.linear.model import Model
+from sparcml.linear.training.model import Model
+from sparcml.linear.training.weights import parse_class_weight
 
 from ..linear.problems import problem
 from .fitting import settings, trained

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.cli.training.bar import Bar
-from sparcml.cli.training.train import train
 from sparcml.errors import DataError
 from sparcml.linear import write_svmlight
-from sparcml.linear.respread import descended, stepped
+from sparcml.linear.training.bar import Bar
+from sparcml.linear.training.loop import train
+from sparcml.linear.training.respread import descended, stepped
 
 from ..linear.problems import problem
 from .fitting import settings, trained

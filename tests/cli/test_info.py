@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from sparcml.network.cache import keep
 from sparcml.network.measurement import COSTS, from_json
+from sparcml.network.store import keep
 
 
 def sparcml(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sparcml.cli.job import Job
-from sparcml.cli.launcher import Launcher, find_launcher
-from sparcml.cli.start import start
+from sparcml.cli.launch.job import Job
+from sparcml.cli.launch.launcher import Launcher, find_launcher
+from sparcml.cli.launch.start import start
 
 from .ranks import PROLOGUE, assert_gone, wait_for_ranks
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sparcml.linear import Rows, write_svmlight
-from sparcml.linear.model import Model
+from sparcml.linear.training.model import Model
 
 from .inside import called
 

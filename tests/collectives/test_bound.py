@@ -5,8 +5,8 @@ import pytest
 
 import sparcml
 from sparcml.collectives import ALLREDUCES, Network, Problem
-from sparcml.collectives.auto import explain
-from sparcml.collectives.bound import bound, needs
+from sparcml.communicator.auto import explain
+from sparcml.costs.lower_bound import bound, needs
 from sparcml.transport import Nodes
 
 from .. import laws

@@ -7,9 +7,9 @@ import pytest
 
 import sparcml
 from sparcml.collectives import ALLREDUCES, Network, Problem
-from sparcml.collectives.auto import explain
-from sparcml.collectives.double_binary_tree import CHUNK_BYTES, chunk_edges
-from sparcml.collectives.trees import two_trees
+from sparcml.collectives.dense.binary_trees import two_trees
+from sparcml.collectives.dense.double_binary_tree import CHUNK_BYTES, chunk_edges
+from sparcml.communicator.auto import explain
 from sparcml.wire.header import SIZE
 
 N = 64 * 15  # values; P divides it for all P below

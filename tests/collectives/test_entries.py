@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sparcml import Communicator, Stream, wire
-from sparcml.collectives.cost import Problem, union
-from sparcml.collectives.folding import Fold
+from sparcml.collectives.fold import Fold
+from sparcml.costs.workload import Problem, union
 from sparcml.transport import ThreadTransport, World
 
 N, K = 16 * 4096, 16 * 16

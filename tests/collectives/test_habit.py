@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml import MismatchError, Stream
-from sparcml.collectives.habit import EVERY, MOST, Habit
+from sparcml.communicator.choice_cache import EVERY, MOST, Habit
 
 
 def vector(rank, size, nnz):

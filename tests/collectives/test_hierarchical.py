@@ -5,9 +5,10 @@ import pytest
 
 import sparcml
 from sparcml.collectives import ALLREDUCES, Network, Problem
-from sparcml.collectives.auto import estimate
+from sparcml.communicator.auto import estimate
 from sparcml.transport import Nodes
 from sparcml.transport.nodes import find_nodes
+from sparcml.transport.virtual.links import Link
 
 from .. import laws
 
@@ -128,7 +129,7 @@ def test_simulated_time_is_the_declared_one(ranks, per_node):
         return comm.network
 
     sim = sparcml.simulate(work, ranks, LINKS_ONLY, ranks_per_node=per_node, inside=INSIDE)
-    near = sparcml.transport.links.Link(INSIDE.latency, INSIDE.message, INSIDE.byte)
+    near = Link(INSIDE.latency, INSIDE.message, INSIDE.byte)
     nodes = Nodes(tuple(rank // per_node for rank in range(ranks)), near)
     problem = Problem(size, 4, (size,) * ranks, nodes)
     want = estimate(NAME, ALLREDUCES[NAME], problem, sim.results[0])

@@ -8,7 +8,7 @@ import pytest
 
 import sparcml
 from sparcml import QSGD, Communicator, Half, Stream, WireError, wire
-from sparcml.collectives.reuse import EDGES_EVERY, MOST, THRESHOLD_EVERY
+from sparcml.collectives.sparse.oktopk_state import EDGES_EVERY, MOST, THRESHOLD_EVERY
 from sparcml.transport import ThreadTransport, World
 
 from .. import laws

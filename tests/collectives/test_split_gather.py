@@ -5,8 +5,8 @@ import pytest
 
 import sparcml
 from sparcml.collectives.base import Call
-from sparcml.collectives.cost import Load
 from sparcml.collectives.split_gather import WINDOW, cost, spread
+from sparcml.costs.workload import Load
 from sparcml.transport import Counting, Stats
 
 

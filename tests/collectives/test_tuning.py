@@ -7,9 +7,9 @@ import pytest
 
 import sparcml
 from sparcml.collectives import ALLREDUCES, Network, Problem
-from sparcml.collectives.auto import choose, estimate
-from sparcml.collectives.declared import Declared
-from sparcml.collectives.tuning import Tuned, parts_of
+from sparcml.communicator.auto import choose, estimate
+from sparcml.communicator.declared import Declared
+from sparcml.costs.calibration import Tuned, parts_of
 
 NETWORK = Network()
 PROBLEM = Problem(1 << 20, 4, (10_000,) * 8)

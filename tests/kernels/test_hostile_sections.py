@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sparcml.kernels import coding, sums
+from sparcml.kernels import coding, reduction
 
 from .indices import LIMIT, blocks_of, quick, random_indices
 from .sums_data import guarded, intact
@@ -86,7 +86,7 @@ def test_hostile_planes(n, dtype):
         out = guarded(length, dtype)
         before = out.tobytes()
         with pytest.raises(ValueError, match="bitmap"):
-            sums.expand(np.ascontiguousarray(section), np.ones(count, dtype), 0.0, out)
+            reduction.expand(np.ascontiguousarray(section), np.ones(count, dtype), 0.0, out)
         assert out.tobytes() == before
         assert intact(out)
 
@@ -106,7 +106,7 @@ def test_hostile_planes(n, dtype):
         if bit < size:
             out = guarded(size, dtype)
             ones = int(np.unpackbits(changed).sum())
-            sums.expand(changed, np.ones(ones, dtype), 0.0, out)
+            reduction.expand(changed, np.ones(ones, dtype), 0.0, out)
             assert out.sum() == ones
             assert intact(out)
         else:
@@ -127,6 +127,6 @@ def test_hostile_bytes_as_planes(data, count, size):
     ):
         out = guarded(length, np.float32)
         with suppress(ValueError):
-            sums.expand(section, np.ones(n, np.float32), 0.0, out)
+            reduction.expand(section, np.ones(n, np.float32), 0.0, out)
             assert out.sum() == n
         assert intact(out)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparcml.kernels import _core, select
-from sparcml.kernels.reference import select as reference
+from sparcml.kernels import _core, selection
+from sparcml.kernels.reference import selection as reference
 
 from .select_data import SAMPLED, SIZES, adversaries, hard
 from .sums_data import GUARD, guarded, intact, odd, same_bits, same_entries, values
@@ -48,7 +48,7 @@ def test_top_k_equals_the_reference(size, dtype):
     rng = np.random.default_rng(size)
     for v in hard(rng, size, dtype).values():
         for k in ks(size):
-            same_entries(select.top_k(v, k), reference.top_k(v, k))
+            same_entries(selection.top_k(v, k), reference.top_k(v, k))
 
 
 @over_dtypes
@@ -58,9 +58,9 @@ def test_top_k_of_vectors_that_know_the_sample(attempts, dtype):
     for v in adversaries(rng, 300_000, dtype, attempts).values():
         for k in (1, 150, 1500, 100_000):
             want = reference.top_k(v, k)
-            same_entries(select.top_k(v, k), want)
+            same_entries(selection.top_k(v, k), want)
             left = np.empty_like(v)
-            taken = select.take_top_k(v, np.zeros_like(v), k, left)
+            taken = selection.take_top_k(v, np.zeros_like(v), k, left)
             same_entries(taken[:2], want)
             assert not left[want[0]].any()
 
@@ -73,11 +73,11 @@ def test_top_k_of_anything(dtype, data):
     v = np.array(data.draw(st.lists(st.sampled_from(pool), max_size=200)), dtype)
     k = data.draw(st.integers(0, v.size))
     bucket = data.draw(st.integers(1, 200))
-    same_entries(select.top_k(v, k), reference.top_k(v, k))
-    got = select.bucket_top_k(v, max(1, k), bucket)
+    same_entries(selection.top_k(v, k), reference.top_k(v, k))
+    got = selection.bucket_top_k(v, max(1, k), bucket)
     same_entries(got, reference.bucket_top_k(v, max(1, k), bucket))
     threshold = float(np.nan_to_num(abs(data.draw(st.sampled_from(pool)))))
-    same_entries(select.at_least(v, threshold), reference.at_least(v, threshold))
+    same_entries(selection.at_least(v, threshold), reference.at_least(v, threshold))
 
 
 @over_dtypes
@@ -87,7 +87,7 @@ def test_bucket_top_k_equals_the_reference(bucket, dtype):
     for size in (0, 1, 511, 512, 1024, 5000):
         for v in hard(rng, size, dtype).values():
             for k in (1, 4, 9, 40, bucket):
-                got = select.bucket_top_k(v, k, bucket)
+                got = selection.bucket_top_k(v, k, bucket)
                 same_entries(got, reference.bucket_top_k(v, k, bucket))
 
 
@@ -97,7 +97,7 @@ def test_at_least_equals_the_reference(size, dtype):
     rng = np.random.default_rng(size)
     for v in hard(rng, size, dtype).values():
         for threshold in (0.0, 1e-310, 1e-44, 1.0, 1.5, 3.0, np.inf):
-            same_entries(select.at_least(v, threshold), reference.at_least(v, threshold))
+            same_entries(selection.at_least(v, threshold), reference.at_least(v, threshold))
 
 
 @over_dtypes
@@ -115,10 +115,10 @@ def test_taking_equals_adding_selecting_and_zeroing(size, dtype):
         ):
             left, out = np.empty_like(r), np.empty_like(r)
             want = getattr(reference, name)(r, g, *arguments, left)
-            got = getattr(select, name)(r, g, *arguments, out)
+            got = getattr(selection, name)(r, g, *arguments, out)
             same_taken(got, want, out, left)
             again = r.copy()  # in place
-            got = getattr(select, name)(again, g, *arguments, again)
+            got = getattr(selection, name)(again, g, *arguments, again)
             same_taken(got, want, again, left)
 
 
@@ -129,21 +129,21 @@ def test_squares_have_one_order(block, dtype):
     for size in (0, 1, 63, 1000, 2048, 2049, 9999):
         v = values(rng, size, dtype, 0.0) * 1000
         for x in (v, values(rng, size, dtype)):
-            same_bits(select.block_squares(x, block), reference.block_squares(x, block))
+            same_bits(selection.block_squares(x, block), reference.block_squares(x, block))
         out = np.empty_like(v)
-        assert select.owe(v, v, out) == reference.owe(v, v, out)
+        assert selection.owe(v, v, out) == reference.owe(v, v, out)
         total = float(np.sum(np.square(2 * v.astype(np.float64))))
-        assert select.owe(v, v, out) == pytest.approx(total, rel=1e-12)
+        assert selection.owe(v, v, out) == pytest.approx(total, rel=1e-12)
 
 
 def test_squares_tell_of_what_is_not_finite_and_of_nothing_else():
     g = np.full(100, 3e38, np.float32)
     out = np.empty_like(g)
-    assert np.isfinite(select.owe(np.zeros_like(g), g, out))
+    assert np.isfinite(selection.owe(np.zeros_like(g), g, out))
     for bad in (np.nan, np.inf):
         g[70] = bad
-        assert not np.isfinite(select.owe(np.zeros_like(g), g, out))
-    assert not np.isfinite(select.owe(np.full(100, 3e38, np.float32), g, out))
+        assert not np.isfinite(selection.owe(np.zeros_like(g), g, out))
+    assert not np.isfinite(selection.owe(np.full(100, 3e38, np.float32), g, out))
 
 
 @over_dtypes

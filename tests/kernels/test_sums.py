@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparcml.kernels import coding, sums
-from sparcml.kernels.reference import sums as reference
+from sparcml.kernels import coding, reduction
+from sparcml.kernels.reference import reduction as reference
 
 from .sums_data import (
     LAST,
@@ -21,7 +21,7 @@ from .sums_data import (
 )
 
 pytestmark = pytest.mark.usefixtures("isa")
-over_ops = pytest.mark.parametrize("op", sums.OPS)
+over_ops = pytest.mark.parametrize("op", reduction.OPS)
 over_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 over_blocks = pytest.mark.parametrize("block", [1, 2, 3, 8, 64])
 many_examples = settings(
@@ -36,9 +36,9 @@ many_examples = settings(
 def test_combine_dense_handles_every_pair_of_odd_values(op, dtype):
     a, b = (x.ravel() for x in np.meshgrid(odd(dtype), odd(dtype)))
     want = reference.combine_dense(op, a, b)
-    same_bits(sums.combine_dense(op, a, b), want)
-    same_bits(sums.combine_dense(op, a, b, out=a), want)
-    assert sums.combine_dense(op, want, b, out=want) is want
+    same_bits(reduction.combine_dense(op, a, b), want)
+    same_bits(reduction.combine_dense(op, a, b, out=a), want)
+    assert reduction.combine_dense(op, want, b, out=want) is want
 
 
 @over_ops
@@ -50,7 +50,7 @@ def test_merge_equals_the_reference(op, dtype, block):
         for size in (nnz + 1, 3 * nnz + 1, LAST + 1):
             a = entries(rng, nnz, size, dtype, block)
             b = entries(rng, nnz, size, dtype, block)
-            got = sums.merge(op, *a, *b, block)
+            got = reduction.merge(op, *a, *b, block)
             same_entries(got, reference.merge(op, *a, *b, block))
 
 
@@ -60,7 +60,9 @@ def test_merge_with_every_overlap(kind, nnz):
     rng = np.random.default_rng(nnz)
     ai, bi = overlaps(nnz)[kind]
     av, bv = (values(rng, i.size, np.float32) for i in (ai, bi))
-    same_entries(sums.merge("sum", ai, av, bi, bv), reference.merge("sum", ai, av, bi, bv))
+    same_entries(
+        reduction.merge("sum", ai, av, bi, bv), reference.merge("sum", ai, av, bi, bv)
+    )
 
 
 @over_ops
@@ -69,7 +71,7 @@ def test_merge_of_many_rounds(op, dtype):
     rng = np.random.default_rng(7)
     a = entries(rng, 90_000, 200_000, dtype)
     b = entries(rng, 50_000, 150_000, dtype)
-    same_entries(sums.merge(op, *a, *b), reference.merge(op, *a, *b))
+    same_entries(reduction.merge(op, *a, *b), reference.merge(op, *a, *b))
 
 
 @over_ops
@@ -85,7 +87,7 @@ def test_merge_many_folds_from_the_left(op, dtype, block):
     ):
         parts = [entries(rng, nnz, size, dtype, block, 0.02) for _ in range(count)]
         parts[count // 2] = entries(rng, 0, size, dtype, block)
-        got = sums.merge_many(op, parts, block)
+        got = reduction.merge_many(op, parts, block)
         same_entries(got, reference.merge_many(op, parts, block))
 
 
@@ -95,7 +97,7 @@ def test_merge_many_of_many_windows(op, dtype):
     rng = np.random.default_rng(3)
     parts = [entries(rng, 20_000, 400_000, dtype) for _ in range(4)]
     parts += [(np.arange(5, 70_000, dtype=np.uint32), values(rng, 69_995, dtype))]
-    same_entries(sums.merge_many(op, parts), reference.merge_many(op, parts))
+    same_entries(reduction.merge_many(op, parts), reference.merge_many(op, parts))
 
 
 @over_ops
@@ -107,10 +109,10 @@ def test_scatter_and_place_equal_the_reference(op, dtype, block):
         stream = entries(rng, nnz, max(size, 1), dtype, block)
         got = values(rng, size * block, dtype)
         want = got.copy()
-        sums.scatter(op, got, *stream, block)
+        reduction.scatter(op, got, *stream, block)
         reference.scatter(op, want, *stream, block)
         same_bits(got, want)
-        sums.place(got, *stream, block)
+        reduction.place(got, *stream, block)
         reference.place(want, *stream, block)
         same_bits(got, want)
 
@@ -127,12 +129,12 @@ def test_compact_equals_the_reference(dtype, block, bitwise, fill):
             hit = rng.random(dense.size) < density
             dense[hit] = values(rng, int(hit.sum()), dtype)
             want = reference.compact(dense, fill, block, bitwise)
-            same_entries(sums.compact(dense, fill, block, bitwise), want)
+            same_entries(reduction.compact(dense, fill, block, bitwise), want)
             nnz = reference.count(dense, fill, block, bitwise)
-            assert sums.count(dense, fill, block, bitwise) == nnz
+            assert reduction.count(dense, fill, block, bitwise) == nnz
             if nnz:
-                assert sums.compact(dense, fill, block, bitwise, nnz - 1) is None
-            same_entries(sums.compact(dense, fill, block, bitwise, nnz), want)
+                assert reduction.compact(dense, fill, block, bitwise, nnz - 1) is None
+            same_entries(reduction.compact(dense, fill, block, bitwise, nnz), want)
 
 
 @over_dtypes
@@ -151,19 +153,19 @@ def test_squeeze_and_expand_equal_the_reference(dtype, fill, size):
         assert reference.squeeze(dense, fill, want_plane, want) == nnz
         for room in {nnz, nnz + 1, nnz + 8, size + 72}:
             plane, found = guarded(want_plane.size, np.uint8), guarded(room, dtype)
-            assert sums.squeeze(dense, fill, plane, found) == nnz
+            assert reduction.squeeze(dense, fill, plane, found) == nnz
             same_bits(plane, want_plane)
             same_bits(found[:nnz], want)
             assert intact(plane)
             assert intact(found)
         for room in {nnz - 1, nnz // 2, 0} - {-1, nnz}:
             plane, found = guarded(want_plane.size, np.uint8), guarded(room, dtype)
-            assert sums.squeeze(dense, fill, plane, found) == room + 1
+            assert reduction.squeeze(dense, fill, plane, found) == room + 1
             assert reference.squeeze(dense, fill, plane, found) == room + 1
             assert intact(plane)
             assert intact(found)
         got, back = guarded(size, dtype), np.empty(size, dtype)
-        sums.expand(want_plane, want, fill, got)
+        reduction.expand(want_plane, want, fill, got)
         reference.expand(want_plane, want, fill, back)
         same_bits(back, dense)
         same_bits(got, dense)
@@ -173,34 +175,38 @@ def test_squeeze_and_expand_equal_the_reference(dtype, fill, size):
 def test_ascending_finds_the_first_wrong_position():
     for size in (1, 2, 9, 1024, 1025, 1026, 5000):
         fine = np.arange(size, dtype=np.uint32) * 2
-        assert sums.ascending(fine, 2 * size) == size
-        assert sums.ascending(fine, size - 1) == reference.ascending(fine, size - 1)
+        assert reduction.ascending(fine, 2 * size) == size
+        assert reduction.ascending(fine, size - 1) == reference.ascending(fine, size - 1)
         for at in {1, size // 2, size - 1} - {0, size}:
             for wrong in (fine[at - 1], 0, 2**32 - 1):
                 bad = fine.copy()
                 bad[at] = wrong
                 want = reference.ascending(bad, 2**32 - 1)
-                assert sums.ascending(bad, 2**32 - 1) == want
+                assert reduction.ascending(bad, 2**32 - 1) == want
     last = np.array([LAST], np.uint32)
-    assert sums.ascending(last, LAST + 1) == 1
-    assert sums.ascending(last, LAST) == 0
-    assert sums.ascending(last[:0], 0) == 0
+    assert reduction.ascending(last, LAST + 1) == 1
+    assert reduction.ascending(last, LAST) == 0
+    assert reduction.ascending(last[:0], 0) == 0
 
 
 streams = st.lists(st.integers(0, 200) | st.integers(0, LAST), unique=True).map(sorted)
 
 
 @many_examples
-@given(st.sampled_from(sorted(sums.OPS)), st.lists(streams, min_size=1), st.integers(0, 99))
+@given(
+    st.sampled_from(sorted(reduction.OPS)),
+    st.lists(streams, min_size=1),
+    st.integers(0, 99),
+)
 def test_merge_many_is_repeated_merge(op, indices, seed):
     rng = np.random.default_rng(seed)
     arrays = [np.array(i, np.uint32) for i in indices]
     parts = [(i, values(rng, i.size, np.float32)) for i in arrays]
     want = reference.merge_many(op, parts)
-    same_entries(sums.merge_many(op, parts), want)
+    same_entries(reduction.merge_many(op, parts), want)
     folded = parts[0][0], parts[0][1]
     for part in parts[1:]:
-        folded = sums.merge(op, *folded, *part)
+        folded = reduction.merge(op, *folded, *part)
     if len(parts) > 1:
         same_entries(folded, want)
 
@@ -213,8 +219,8 @@ def test_compact_finds_what_place_put(indices, block, seed):
     v = values(rng, i.size * block, np.float64)
     v[v == 0] = 1
     dense = np.zeros(201 * block)
-    sums.place(dense, i, v, block)
-    same_entries(sums.compact(dense, block=block), (i, v))
+    reduction.place(dense, i, v, block)
+    same_entries(reduction.compact(dense, block=block), (i, v))
 
 
 @many_examples
@@ -228,12 +234,12 @@ def test_squeeze_is_compact_and_bitmap(present, dtype, fill, seed):
     where = np.array(present, bool)
     dense = np.full(where.size, fill, dtype)
     dense[where] = values(np.random.default_rng(seed), int(where.sum()), dtype)
-    pairs = sums.compact(dense, fill, bitwise=True)
+    pairs = reduction.compact(dense, fill, bitwise=True)
     assert pairs is not None
     plane, found = np.empty(-(-dense.size // 64) * 8, np.uint8), np.empty_like(pairs[1])
-    assert sums.squeeze(dense, fill, plane, found) == found.size
+    assert reduction.squeeze(dense, fill, plane, found) == found.size
     same_bits(plane, coding.bitmap_encode(pairs[0], dense.size))
     same_bits(found, pairs[1])
     back = np.empty_like(dense)
-    sums.expand(plane, found, fill, back)
+    reduction.expand(plane, found, fill, back)
     same_bits(back, dense)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparcml.kernels import _core, sums
+from sparcml.kernels import _core, reduction
 
 from .sums_data import Array, Pair
 
@@ -41,9 +41,9 @@ def test_scatter_writes_nowhere_else(wrong):
     dense = np.zeros(8, np.float32)
     indices = np.array(wrong, np.uint32)
     with pytest.raises(ValueError, match="indices must ascend"):
-        sums.scatter("sum", dense, indices, V)
+        reduction.scatter("sum", dense, indices, V)
     with pytest.raises(ValueError, match="indices must ascend"):
-        sums.place(dense, indices, V)
+        reduction.place(dense, indices, V)
     assert not dense.any()
 
 
@@ -51,20 +51,20 @@ def test_scatter_writes_nowhere_else(wrong):
 def test_scatter_checks_sizes(values, block):
     dense = np.zeros(8, np.float32)
     with pytest.raises(ValueError, match="must"):
-        sums.scatter("sum", dense, I, values, block)
+        reduction.scatter("sum", dense, I, values, block)
     with pytest.raises(ValueError, match="must"):
-        sums.place(dense, I, values, block)
+        reduction.place(dense, I, values, block)
     assert not dense.any()
 
 
 def test_merge_refuses_unsorted_indices():
     for wrong in (I[::-1].copy(), np.array([1, 1, 2], np.uint32)):
         with pytest.raises(ValueError, match="indices must ascend"):
-            sums.merge("sum", wrong, V, I, V)
+            reduction.merge("sum", wrong, V, I, V)
         with pytest.raises(ValueError, match="indices must ascend"):
-            sums.merge("sum", I, V, wrong, V)
+            reduction.merge("sum", I, V, wrong, V)
         with pytest.raises(ValueError, match="indices must ascend"):
-            sums.merge_many("sum", [(I, V), (wrong, V)])
+            reduction.merge_many("sum", [(I, V), (wrong, V)])
 
 
 def test_compact_checks_sizes():
@@ -73,9 +73,9 @@ def test_compact_checks_sizes():
         with pytest.raises(ValueError, match="must"):
             _core.compact(V, 0.0, block, False, limit, oi, ov)
     with pytest.raises(ValueError, match="must"):
-        sums.compact(V, block=0)
+        reduction.compact(V, block=0)
     with pytest.raises(ValueError, match="must"):
-        sums.count(V, block=2)
+        reduction.count(V, block=2)
     assert (oi == 9).all()
     assert (ov == 9).all()
 
@@ -104,9 +104,9 @@ def test_squeeze_and_expand_refuse_other_types():
     ]
     for dense, plane, found in wrong:
         with pytest.raises(TypeError):
-            sums.squeeze(dense, 0.0, plane, found)
+            reduction.squeeze(dense, 0.0, plane, found)
         with pytest.raises(TypeError):
-            sums.expand(plane, dense, 0.0, found)
+            reduction.expand(plane, dense, 0.0, found)
     assert (ov == 9).all()
 
 
@@ -118,6 +118,6 @@ def test_other_types_are_refused_not_converted():
     with pytest.raises(TypeError):
         _core.scatter(0, np.zeros(16, np.float32)[::2], I, V, 1)
     with pytest.raises(ValueError, match="parts must not be empty"):
-        sums.merge_many("sum", [])
+        reduction.merge_many("sum", [])
     with pytest.raises(ValueError, match="same size"):
-        sums.combine_dense("sum", V, V[:2])
+        reduction.combine_dense("sum", V, V[:2])

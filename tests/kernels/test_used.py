@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparcml.kernels import _core
-from sparcml.kernels.used import UNUSED, Used
+from sparcml.kernels.column_index import UNUSED, Used
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 1000, 100_000])

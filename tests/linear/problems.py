@@ -4,7 +4,7 @@ import numpy as np
 
 from sparcml.kernels.reference import linear as reference
 from sparcml.linear import LOSSES, Rows
-from sparcml.linear.order import places
+from sparcml.linear.data.shuffle import places
 
 
 def problem(count=120, features=300, each=9, *, signs=True, seed=0, dtype=np.float64):

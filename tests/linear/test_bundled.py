@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml.linear import DataError, Rows, spam
-from sparcml.linear.compact import pack, unpack
+from sparcml.linear.data.compact import pack, unpack
 
 
 def ones(dense, labels, features=None):

@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml.linear import read_svmlight, write_svmlight
-from sparcml.linear.generate import FLIPS, URL, WEBSPAM, Recipe
+from sparcml.linear.data.synthetic import FLIPS, URL, WEBSPAM, Recipe
 
 SMALL = Recipe(5000, 20.0, 0.5, 5.0, 0.4, 8, exponent=1.1, block=64)
 PUBLISHED = [

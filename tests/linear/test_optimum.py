@@ -7,7 +7,7 @@ import pytest
 
 import sparcml
 from sparcml.linear import LOSSES, SCD, SGD, Exponential, Penalty, Rows
-from sparcml.linear.evaluate import objective
+from sparcml.linear.solvers.evaluate import objective
 
 from .problems import problem
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparcml.linear.order import batches, places
+from sparcml.linear.data.shuffle import batches, places
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 5, 16, 17, 1000, 70_001])

@@ -8,8 +8,8 @@ import pytest
 import sparcml
 from sparcml.kernels import linear as loops
 from sparcml.linear import LOSSES, SCD, Descended, Penalty
-from sparcml.linear.columns import share_columns
-from sparcml.linear.evaluate import objective
+from sparcml.linear.data.partition import share_columns
+from sparcml.linear.solvers.evaluate import objective
 
 from .problems import dense, problem
 
@@ -106,7 +106,7 @@ def test_nothing_is_done_where_it_stands_still(ranks):
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_columns_are_the_matrix(ranks, monkeypatch):
     rows = replace(problem(count=50, features=17), weights=np.arange(50.0))
-    monkeypatch.setattr("sparcml.linear.columns.AT_ONCE", 20)  # many pieces
+    monkeypatch.setattr("sparcml.linear.data.partition.AT_ONCE", 20)  # many pieces
 
     def shared(comm):
         return share_columns(comm, rows.part(comm.rank, comm.size))

@@ -10,11 +10,11 @@ import pytest
 
 import sparcml
 from sparcml.linear import DataError, Rows
-from sparcml.linear.checkpoint import Checkpoint
-from sparcml.linear.classes import against, numbered
-from sparcml.linear.divide import divide
-from sparcml.linear.model import FORMAT, VERSION, Model
-from sparcml.linear.stored import store
+from sparcml.linear.data.divide import divide
+from sparcml.linear.data.labels import against, numbered
+from sparcml.linear.training.checkpoint import Checkpoint
+from sparcml.linear.training.model import FORMAT, VERSION, Model
+from sparcml.linear.training.npz import store
 
 from .problems import dense, problem
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sparcml
 from sparcml import kernels
 from sparcml.linear import DataError, read_svmlight
-from sparcml.linear.read import svmlight
+from sparcml.linear.data import svmlight
 
 TEXT = """\
 # a comment, then a blank line

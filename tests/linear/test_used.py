@@ -9,8 +9,8 @@ import pytest
 
 import sparcml
 from sparcml.linear import SGD, Inverse, LogisticRegression, Penalty, Rows, State
-from sparcml.linear.best import Best
-from sparcml.linear.passes import WIDE
+from sparcml.linear.solvers.sgd_run import WIDE
+from sparcml.linear.training.early_stopping import Best
 
 from .problems import problem
 from .test_sgd import KINDS, close, goes_on_bit_for_bit

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sparcml.linear import Rows, read_svmlight, write, write_svmlight
+from sparcml.linear import Rows, read_svmlight, write_svmlight
+from sparcml.linear.data import write
 
 AWKWARD = [
     0.1,

@@ -5,7 +5,7 @@ import pytest
 from claims import watched
 
 from sparcml import Communicator, Stream
-from sparcml.network.bounds import least_seconds, least_values
+from sparcml.costs.bounds import least_seconds, least_values
 
 SIZE, STORED = 960, 60
 SPARSE = (

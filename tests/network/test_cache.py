@@ -11,8 +11,8 @@ import pytest
 import sparcml
 from sparcml.cli import probe as probe_command
 from sparcml.collectives import ONE_MACHINE, Network
-from sparcml.collectives.tuning import Tuned
-from sparcml.network import cache
+from sparcml.costs.calibration import Tuned
+from sparcml.network import store
 from sparcml.network.measurement import Measurement, from_json
 from sparcml.network.models import of_size
 from sparcml.network.plan import plan
@@ -23,7 +23,7 @@ COST: dict[str, Any] = {"latency": 1e-4, "message": 2e-5, "byte": 1e-8}
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv(cache.VARIABLE, raising=False)
+    monkeypatch.delenv(store.VARIABLE, raising=False)
     return tmp_path / "sparcml"
 
 
@@ -45,9 +45,9 @@ def this_machine(**costs):
 
 
 def test_what_is_kept_is_found_again_with_its_age(folder):
-    found = cache.keep(measurement())
+    found = store.keep(measurement())
     assert found.parent == folder
-    back = cache.kept("mpi", ("a", "b"))
+    back = store.kept("mpi", ("a", "b"))
     assert back is not None
     assert back == from_json(back.to_json())
     assert back.network == measurement().network
@@ -57,35 +57,35 @@ def test_what_is_kept_is_found_again_with_its_age(folder):
 
 
 def test_each_set_of_machines_and_engine_has_its_own():
-    cache.keep(measurement())
-    cache.keep(measurement(latency=5e-4))  # newer
+    store.keep(measurement())
+    store.keep(measurement(latency=5e-4))  # newer
     for engine, hosts in (("torch", ("a", "b")), ("mpi", ("a",)), ("mpi", ("a", "b", "c"))):
-        assert cache.kept(engine, hosts) is None
-    back = cache.kept("mpi", ("a", "b"))
+        assert store.kept(engine, hosts) is None
+    back = store.kept("mpi", ("a", "b"))
     assert back is not None
     assert back.network.latency == 5e-4
 
 
 def test_everything_kept_is_listed_the_latest_first(folder):
-    assert cache.all_kept() == []
-    cache.keep(replace(measurement(), measured=1.0))
-    cache.keep(measurement(engine="torch"))
+    assert store.all_kept() == []
+    store.keep(replace(measurement(), measured=1.0))
+    store.keep(measurement(engine="torch"))
     (folder / "network-mpi-broken.json").write_text("{")
-    assert [m.engine for m in cache.all_kept()] == ["torch", "mpi"]
+    assert [m.engine for m in store.all_kept()] == ["torch", "mpi"]
 
 
 def test_a_relative_cache_home_is_ignored(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
-    assert cache.folder().parts[-2:] == (".cache", "sparcml")
-    assert cache.folder().is_absolute()
+    assert store.folder().parts[-2:] == (".cache", "sparcml")
+    assert store.folder().is_absolute()
 
 
 def test_without_a_home_nothing_is_kept(monkeypatch, capsys):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "~")  # as where the system knows none
     with pytest.raises(FileNotFoundError, match="no home"):
-        cache.folder()
-    assert cache.all_kept() == []
+        store.folder()
+    assert store.all_kept() == []
     with sparcml.world() as comm:
         assert comm.network == ONE_MACHINE
     assert capsys.readouterr().err == ""
@@ -95,7 +95,7 @@ def test_a_world_uses_what_is_kept():
     with sparcml.world() as comm:
         assert comm.network == ONE_MACHINE
         assert comm.network.origin == "assumed"
-    cache.keep(this_machine())
+    store.keep(this_machine())
     with sparcml.world() as comm:
         assert comm.network == Network(**COST)
         assert comm.duplicate().network == comm.network
@@ -125,7 +125,7 @@ def broken():
 
 @pytest.mark.parametrize(("what", "text"), [*broken()], ids=lambda value: value[:15])
 def test_a_broken_file_never_fails_a_job(what, text, capsys):
-    path = cache.keep(this_machine())
+    path = store.keep(this_machine())
     path.write_bytes(text.encode(errors="surrogateescape"))
     with sparcml.world() as comm:
         assert comm.network == ONE_MACHINE
@@ -136,7 +136,7 @@ def test_a_broken_file_never_fails_a_job(what, text, capsys):
 
 
 def test_a_folder_in_its_place_neither(capsys):
-    path = cache.keep(this_machine())
+    path = store.keep(this_machine())
     path.unlink()
     path.mkdir()
     with sparcml.world() as comm:
@@ -145,7 +145,7 @@ def test_a_folder_in_its_place_neither(capsys):
 
 
 def test_the_environment_overrides(monkeypatch, tmp_path):
-    cache.keep(this_machine())
+    store.keep(this_machine())
     other = tmp_path / "other"
     other.write_text(measurement(latency=7e-4).to_json())
     cases = {
@@ -156,7 +156,7 @@ def test_the_environment_overrides(monkeypatch, tmp_path):
         "": Network(**COST),
     }
     for value, want in cases.items():
-        monkeypatch.setenv(cache.VARIABLE, value)
+        monkeypatch.setenv(store.VARIABLE, value)
         with sparcml.world() as comm:
             assert comm.network == want, value
 
@@ -170,8 +170,8 @@ def test_the_environment_overrides(monkeypatch, tmp_path):
     ],
 )
 def test_a_wrong_name_is_an_error_that_says_what_to_do(value, words, monkeypatch):
-    monkeypatch.setenv(cache.VARIABLE, value)
-    with pytest.raises(ValueError, match=cache.VARIABLE) as error:
+    monkeypatch.setenv(store.VARIABLE, value)
+    with pytest.raises(ValueError, match=store.VARIABLE) as error:
         sparcml.world()
     for word in words:
         assert word in str(error.value)
@@ -192,7 +192,7 @@ def test_weights_hold_for_as_many_ranks_only():
 
 def test_a_quick_probe_does_not_replace_a_whole_one(capsys):
     whole = replace(this_machine(), sums={"ring": 0.1})
-    path = cache.keep(whole)
+    path = store.keep(whole)
     before = path.read_text()
     probe_command._report(this_machine(), as_json=True, kept=None)
     assert (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparcml.network.fit import least_squares
+from sparcml.network.least_squares import least_squares
 
 ALPHA, MESSAGE, BETA = 120e-6, 30e-6, 8.5e-9
 COUNTS = [(1, m - 1, m * n) for m in (1, 2, 8) for n in (0, 1000, 1 << 20)]

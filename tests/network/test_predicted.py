@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml.collectives import Network
-from sparcml.collectives.auto import Forecast, _about
+from sparcml.communicator.auto import Forecast, _about
 from sparcml.transport import Nodes
 
 LINKS = Network(100e-6, 20e-6, 8e-9)

@@ -10,7 +10,7 @@ import sparcml
 from sparcml import wire
 from sparcml.collectives import ALLREDUCES, Network, Problem
 from sparcml.collectives.allgather import cost as allgather_cost
-from sparcml.collectives.cost import Numbers
+from sparcml.costs.workload import Numbers
 
 ALPHA, BETA = 100e-6, 8e-9
 LINKS_ONLY = Network(ALPHA, 20e-6, BETA, coded=0.0, merged=0.0, written=0.0)

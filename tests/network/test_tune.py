@@ -7,12 +7,12 @@ import pytest
 
 import sparcml
 from sparcml.collectives import ALLREDUCES, Network, Problem
-from sparcml.collectives.auto import estimate
-from sparcml.collectives.tuning import Tuned
-from sparcml.network import tune as tuning
+from sparcml.communicator.auto import estimate
+from sparcml.costs.calibration import Tuned
+from sparcml.network import probe_algorithms as tuning
 from sparcml.network.measurement import from_json
 from sparcml.network.probe import probe
-from sparcml.network.tune import POINTS, Sample, tune
+from sparcml.network.probe_algorithms import POINTS, Sample, tune
 from sparcml.transport import Nodes
 
 RANKS = 8

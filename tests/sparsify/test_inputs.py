@@ -52,7 +52,7 @@ def test_tensors(name):
 
 def test_a_tensor_in_main_memory_is_not_copied():
     torch = pytest.importorskip("torch")
-    from sparcml.sparsify.source import Host, opened
+    from sparcml.sparsify.vector import Host, opened
 
     x = torch.ones(10)
     source = opened(x)

@@ -14,7 +14,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from sparcml.cli.meeting import meeting
+from sparcml.cli.launch.meeting import meeting
 
 HERE = Path(__file__).parent
 TORCHRUN = Path(sys.executable).with_name("torchrun")
@@ -22,7 +22,7 @@ TORCHRUN = Path(sys.executable).with_name("torchrun")
 _fork = multiprocessing.get_context("forkserver")
 # torch._dynamo is what optimizers import when they are first used.
 _fork.set_forkserver_preload(
-    ["numpy", "sparcml.transport.meeting", "sparcml.torch", "torch._dynamo"]
+    ["numpy", "sparcml.transport.gloo.rendezvous", "sparcml.torch", "torch._dynamo"]
 )
 
 

@@ -3,14 +3,14 @@
 import pytest
 
 import sparcml
-from sparcml import ranks
+from sparcml import startup
 
 pytestmark = pytest.mark.torch
 
 
 def test_torch_is_missing(monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
-    monkeypatch.setattr(ranks, "find_spec", lambda name: None)
+    monkeypatch.setattr(startup, "find_spec", lambda name: None)
     with pytest.raises(sparcml.TransportError, match=r"pip install sparcml\[torch\]"):
         sparcml.world()
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcml import QSGD, Half, Natural, Stream, WireError, wire
-from sparcml.stream.switch import densify
+from sparcml.stream.densify import densify
 from sparcml.wire import indices
 
 from .test_hostile import resealed

@@ -15,7 +15,7 @@ from .state import RESIDUAL, STEP, fresh, name_of, of_kind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..communicator import Communicator
+    from ..communicator.communicator import Communicator
     from ..stream.stream import Values
     from .gradients import Parameter, Shape
     from .state import State

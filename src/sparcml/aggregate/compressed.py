@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import buffer_pool as pool
 from .. import kernels
-from .. import memory as pool
-from ..arguments import check_reduction
 from ..collectives.base import mixed
+from ..communicator.arguments import check_reduction
 from ..quantize import Quantizer, TernGrad
 from ..sparsify import RandomK, Sparsifier, Taken, TopK
-from ..sparsify.source import Host
+from ..sparsify.vector import Host
 from ..stream import Stream
 from .base import Method
-from .exchange import all_but_seen, exchange, mean, put_back, squares_of
 from .keep import keep_largest
-from .plain import plain_means
-from .scalers import Scaled, on_the_wire
+from .reduce import all_but_seen, exchange, mean, put_back, squares_of
+from .scaling import Scaled, on_the_wire
 from .schedule import Schedule, at
 from .state import RESIDUAL, STEP, key, recalled, zeros
+from .uncompressed import plain_means
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..communicator import Communicator
+    from ..communicator.communicator import Communicator
     from ..stream.stream import Values
-    from .exchange import Pair
     from .gradients import Parameter, Shape
+    from .reduce import Pair
     from .state import State
 
 MEMORY = "memory"

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .base import Method
-from .plain import plain_means
 from .state import RESIDUAL, of_kind
+from .uncompressed import plain_means
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..communicator import Communicator
+    from ..communicator.communicator import Communicator
     from .gradients import Parameter, Shape
     from .state import State
 

@@ -11,15 +11,15 @@ import numpy as np
 from ..sparsify import TopK
 from .base import Method
 from .compressed import Compressed
-from .exchange import squares_of
 from .gradients import said
+from .reduce import squares_of
 from .schedule import Schedule
 from .state import key, recalled, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..communicator import Communicator
+    from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
     from ..stream.stream import Values
     from .gradients import Parameter, Shape

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import kernels
-from ..stream.parts import only, pick
+from ..stream.ranges import only, pick
 
 if TYPE_CHECKING:
     from ..sparsify import TopK
     from ..stream import Stream
-    from .exchange import Pair
+    from .reduce import Pair
 
 
 def keep_largest(keep: TopK, total: Stream, seen: Stream) -> Pair:

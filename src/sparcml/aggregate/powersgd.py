@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import whole
+from ..communicator.arguments import whole
 from .base import Method
-from .exchange import dense_sums
-from .plain import plain_means
+from .reduce import dense_sums
 from .state import RESIDUAL, STEP, key, recalled, zeros
+from .uncompressed import plain_means
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..communicator import Communicator
+    from ..communicator.communicator import Communicator
     from ..stream.stream import Values
     from .gradients import Parameter, Shape
     from .state import State

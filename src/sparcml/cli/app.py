@@ -9,7 +9,7 @@ from sparcml import __version__
 from sparcml.cli.bench.allreduce import allreduce
 from sparcml.cli.bench.compress import compress
 from sparcml.cli.bench.kernels import kernels
-from sparcml.cli.demo import demo
+from sparcml.cli.demo.command import demo
 from sparcml.cli.fit import fit
 from sparcml.cli.info import info
 from sparcml.cli.plan import plan

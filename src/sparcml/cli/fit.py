@@ -10,17 +10,17 @@ from typing import Annotated
 import typer
 
 from sparcml import Communicator
-from sparcml.cli.start import Engine, start_self, under_launcher
-from sparcml.cli.together import on_ranks
-from sparcml.cli.training.bar import Bar
-from sparcml.cli.training.methods import KNOWN
-from sparcml.cli.training.plot import check_plot, draw
-from sparcml.cli.training.settings import Settings
-from sparcml.cli.training.summary import show
-from sparcml.cli.training.train import train
+from sparcml.cli.fit_report import show
+from sparcml.cli.launch.start import Engine, start_self, under_launcher
+from sparcml.cli.launch.together import on_ranks
+from sparcml.cli.plot import check_plot, draw
+from sparcml.communicator.collective_errors import gather, together
 from sparcml.errors import DataError
 from sparcml.linear import LOSSES
-from sparcml.linear.together import gather, together
+from sparcml.linear.training.bar import Bar
+from sparcml.linear.training.config import Settings
+from sparcml.linear.training.loop import train
+from sparcml.linear.training.methods import KNOWN
 from sparcml.network.rates import parse_rate
 
 COMMAND = "sparcml fit"

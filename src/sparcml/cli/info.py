@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sparcml.cli.launcher import find_mpiexec
-from sparcml.network.cache import all_kept, file_for
+from sparcml.cli.launch.launcher import find_mpiexec
+from sparcml.network.store import all_kept, file_for
 
 Facts = dict[str, dict[str, Any]]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sparcml.errors import DataError
 from sparcml.linear import LOSSES, Rows, read_svmlight
-from sparcml.linear.classes import against
-from sparcml.linear.model import Model
-from sparcml.linear.write import replacing
+from sparcml.linear.data.labels import against
+from sparcml.linear.data.write import replacing
+from sparcml.linear.training.model import Model
 
 Doubles = NDArray[np.float64]
 

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 import sparcml
-from sparcml.network.cache import keep
-from sparcml.network.cache import kept as kept_before
 from sparcml.network.measurement import Measurement
 from sparcml.network.probe import probe as measure
+from sparcml.network.store import keep
+from sparcml.network.store import kept as kept_before
 from sparcml.transport import Transport
 
 ALONE = (

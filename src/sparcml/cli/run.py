@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sparcml.cli.start import Engine, start
+from sparcml.cli.launch.start import Engine, start
 from sparcml.network.rates import parse_rate
 
 

@@ -3,29 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..costs.workload import MADE_DENSE
+from ..costs.workload import ONE_MACHINE as ONE_MACHINE
+from ..costs.workload import Network as Network
+from ..costs.workload import Problem as Problem
+from ..costs.workload import Round as Round
 from ..stream import Stream
-from . import (
+from .base import Call as Call
+from .base import Shape as Shape
+from .dense import (
     double_binary_tree,
-    dsar_split_allgather,
     halving_doubling,
-    hierarchical,
     master,
     native,
-    oktopk,
     recursive_double,
     ring,
     sharded,
+)
+from .sparse import (
+    dsar_split_allgather,
+    hierarchical,
+    oktopk,
     ssar_recursive_double,
     ssar_ring,
     ssar_split_allgather,
 )
-from .base import Call as Call
-from .base import Shape as Shape
-from .cost import MADE_DENSE
-from .cost import ONE_MACHINE as ONE_MACHINE
-from .cost import Network as Network
-from .cost import Problem as Problem
-from .cost import Round as Round
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..costs.workload import Problem
 from ..errors import MismatchError
 from .allgather import allgather_messages
 from .base import Shape
-from .cost import Problem
 
 if TYPE_CHECKING:
     from ..stream import Stream

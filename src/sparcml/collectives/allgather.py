@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import memory, wire
+from .. import buffer_pool, wire
+from ..costs.workload import Load, Round
 from ..errors import WireError
-from .cost import Load, Round
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def allgather_messages(call: Call, mine: Message, turn: int = 0) -> list[Message
     while len(held) < P:
         distance = len(held)
         share = held[: P - distance]
-        bundle = share[0] if len(share) == 1 else memory.concatenate(share)
+        bundle = share[0] if len(share) == 1 else buffer_pool.concatenate(share)
         call.send_message((me - distance) % P, bundle, turn)
         source = (me + distance) % P
         bundle = call.receive_message(source, turn)

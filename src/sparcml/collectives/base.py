@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import wire
+from ..costs.workload import MADE_DENSE
 from ..errors import MismatchError, WireError
 from ..stream import MEAN, OPS, Stream, add, add_many, neutral
-from ..stream.add import add_into
-from ..stream.switch import densify
+from ..stream.densify import densify
+from ..stream.reduction import add_into
 from ..transport import Members
-from .cost import MADE_DENSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .cost import Load, Round
+from ..costs.workload import Load, Round
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

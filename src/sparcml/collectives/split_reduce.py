@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..costs.workload import Load, Problem, Round
 from ..stream import bounds, split
-from .cost import Load, Problem, Round
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ The layouts of the sections are drawn in `cpp/kernels/gap/gap.h` and
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import memory
+from .. import buffer_pool
 from . import _core
 
 Bytes = NDArray[np.uint8]
@@ -33,7 +33,7 @@ def gap_encode(indices: Indices, r: int | None = None, out: Bytes | None = None)
     elif out is None:
         nbytes = _core.gap_nbytes(indices, r)
     if out is None:
-        out = memory.empty(nbytes, np.uint8)
+        out = buffer_pool.empty(nbytes, np.uint8)
     _core.gap_encode(indices, r, out)
     return out
 
@@ -42,7 +42,7 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
     """The nnz indices below blocks; ValueError if data is no section of such."""
     if nnz > 8 * data.size:  # before anything is allocated for them
         raise ValueError(f"gap_decode: {data.size} bytes cannot hold {nnz} entries")
-    out = memory.empty(nnz, np.uint32)
+    out = buffer_pool.empty(nnz, np.uint32)
     _core.gap_decode(data, nnz, blocks, out)
     return out
 
@@ -50,7 +50,7 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
 def bitmap_encode(indices: Indices, blocks: int, out: Bytes | None = None) -> Bytes:
     """One bit per block, set for those in indices, in words of 8 bytes."""
     if out is None:
-        out = memory.empty(-(-blocks // 64) * 8, np.uint8)
+        out = buffer_pool.empty(-(-blocks // 64) * 8, np.uint8)
     _core.bitmap_encode(indices, blocks, out)
     return out
 
@@ -59,7 +59,7 @@ def bitmap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
     """The nnz indices below blocks; ValueError if data is no section of such."""
     if nnz > 8 * data.size:  # before anything is allocated for them
         raise ValueError(f"bitmap_decode: {data.size} bytes cannot hold {nnz} entries")
-    out = memory.empty(nnz, np.uint32)
+    out = buffer_pool.empty(nnz, np.uint32)
     _core.bitmap_decode(data, nnz, blocks, out)
     return out
 
@@ -85,7 +85,7 @@ def to_half(
 ) -> NDArray[np.uint16]:
     """The bits of values as float16 or bfloat16, to nearest, ties to even."""
     if out is None:
-        out = memory.empty(values.size, np.uint16)
+        out = buffer_pool.empty(values.size, np.uint16)
     _core.to_half(values, out, bfloat)
     return out
 
@@ -97,6 +97,6 @@ def from_half(
 ) -> NDArray[np.float32]:
     """The values that have these bits as float16 or bfloat16."""
     if out is None:
-        out = memory.empty(bits.size, np.float32)
+        out = buffer_pool.empty(bits.size, np.float32)
     _core.from_half(bits, out, bfloat)
     return out

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import memory
+from .. import buffer_pool
 from . import _core
 
 Levels = NDArray[np.int8]
@@ -30,7 +30,7 @@ def elias_encode(levels: Levels, sparse: bool = False, bits: int | None = None) 
     if bits is None:
         plan = elias_plan(levels)
         bits = plan.sparse_bits if sparse else plan.dense_bits
-    out: Bytes = memory.empty(-(-bits // 64) * 8, np.uint8)
+    out: Bytes = buffer_pool.empty(-(-bits // 64) * 8, np.uint8)
     _core.elias_encode(levels, sparse, out)
     return out
 
@@ -41,6 +41,6 @@ def elias_decode(
     """So many levels, of which `nonzeros` are in a sparse code; ValueError if it is none."""
     if not sparse and count > 8 * data.size:  # before anything is allocated for them
         raise ValueError(f"elias_decode: {data.size} bytes cannot hold {count} levels")
-    levels: Levels = memory.empty(count, np.int8)
+    levels: Levels = buffer_pool.empty(count, np.int8)
     _core.elias_decode(data, sparse, nonzeros, levels)
     return levels

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import memory
+from .. import buffer_pool
 from . import _core
 
 Floats = NDArray[Any]  # float32 or float64, one of both in all arrays of a call
@@ -77,8 +77,8 @@ def gradient(
     entries = int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
     features = model.plain.size
     room = min(entries, features) + 1
-    indices = memory.empty(room, np.uint32)
-    values = memory.empty(room, rows.values.dtype)
+    indices = buffer_pool.empty(room, np.uint32)
+    values = buffer_pool.empty(room, rows.values.dtype)
     nnz, slope, total = _loops.linear_gradient(
         *rows, chosen, loss, share, *model, indices, values
     )
@@ -209,6 +209,9 @@ def combine(
     """The sum of slope * column over the chosen ones, which are vectors of that size."""
     entries = int((columns.indptr[chosen + 1] - columns.indptr[chosen]).sum())
     room = min(entries, size)
-    indices, values = memory.empty(room, np.uint32), memory.empty(room, np.float64)
+    indices, values = (
+        buffer_pool.empty(room, np.uint32),
+        buffer_pool.empty(room, np.float64),
+    )
     nnz = _core.linear_combine(*columns, chosen, slopes, size, indices, values)
     return indices[:nnz], values[:nnz]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import memory
+from .. import buffer_pool
 from . import _core
 
 Floats = NDArray[np.float32]
@@ -19,7 +19,7 @@ def one_bit(
 ) -> tuple[Floats, Bits]:
     """Two levels for each bucket, split at zero or at its mean, and a bit a value."""
     if levels is None:
-        levels = memory.empty(2 * -(-values.size // bucket), np.float32)
+        levels = buffer_pool.empty(2 * -(-values.size // bucket), np.float32)
     bits = _plane(values.size) if bits is None else bits
     _core.one_bit(values, bucket, mean, levels, bits)
     return levels, bits
@@ -30,7 +30,7 @@ def signs(
 ) -> tuple[Floats, Bits]:
     """The mean magnitude of each bucket, and a bit a value: not below zero."""
     if scales is None:
-        scales = memory.empty(-(-values.size // bucket), np.float32)
+        scales = buffer_pool.empty(-(-values.size // bucket), np.float32)
     bits = _plane(values.size) if bits is None else bits
     _core.signs(values, bucket, scales, bits)
     return scales, bits
@@ -41,11 +41,11 @@ def two_levels(
 ) -> Floats:
     """The level of its bucket that each bit chooses."""
     if values is None:
-        values = memory.empty(count, np.float32)
+        values = buffer_pool.empty(count, np.float32)
     _core.two_levels(levels, bits, bucket, values)
     return values
 
 
 def _plane(count: int) -> Bits:
-    plane: Bits = memory.empty(-(-count // 8), np.uint8)
+    plane: Bits = buffer_pool.empty(-(-count // 8), np.uint8)
     return plane

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import memory
+from .. import buffer_pool
 from . import _core
 
 Floats = NDArray[np.float32]
@@ -18,7 +18,7 @@ def width(most: int) -> int:
 def to_whole(values: Floats, step: float, most: int, packed: Bytes | None = None) -> Bytes:
     """Each value / step, packed; ValueError if one is no multiple, or too large."""
     if packed is None:
-        packed = memory.empty(-(-values.size * width(most) // 8), np.uint8)
+        packed = buffer_pool.empty(-(-values.size * width(most) // 8), np.uint8)
     fine = _core.to_whole(values, step, most, packed)
     if fine < values.size:
         raise ValueError(
@@ -33,7 +33,7 @@ def from_whole(
 ) -> Floats:
     """The values; ValueError if a code is not in use."""
     if values is None:
-        values = memory.empty(count, np.float32)
+        values = buffer_pool.empty(count, np.float32)
     fine = _core.from_whole(packed, step, most, values)
     if fine < count:
         raise ValueError(f"values from {fine} on have one that is above {most}")

@@ -4,26 +4,26 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError as DataError
-from .bundled import spam as spam
-from .descended import Descended as Descended
-from .generate import url_like as url_like
-from .generate import webspam_like as webspam_like
-from .hashing import Hashing as Hashing
-from .losses import LOSSES as LOSSES
-from .penalty import Penalty as Penalty
-from .progress import Progress as Progress
-from .read import load_rows as load_rows
-from .read import read_svmlight as read_svmlight
-from .read import save_rows as save_rows
-from .rows import Rows as Rows
-from .scd import SCD as SCD
-from .sgd import SGD as SGD
-from .state import State as State
-from .steps import Constant as Constant
-from .steps import Exponential as Exponential
-from .steps import Inverse as Inverse
-from .steps import WarmUp as WarmUp
-from .write import write_svmlight as write_svmlight
+from .data import load_rows as load_rows
+from .data import read_svmlight as read_svmlight
+from .data import save_rows as save_rows
+from .data.bundled import spam as spam
+from .data.hashing import Hashing as Hashing
+from .data.rows import Rows as Rows
+from .data.synthetic import url_like as url_like
+from .data.synthetic import webspam_like as webspam_like
+from .data.write import write_svmlight as write_svmlight
+from .solvers.learning_rate import Constant as Constant
+from .solvers.learning_rate import Exponential as Exponential
+from .solvers.learning_rate import Inverse as Inverse
+from .solvers.learning_rate import WarmUp as WarmUp
+from .solvers.objective import LOSSES as LOSSES
+from .solvers.penalty import Penalty as Penalty
+from .solvers.progress import Progress as Progress
+from .solvers.scd import SCD as SCD
+from .solvers.scd_state import Descended as Descended
+from .solvers.sgd import SGD as SGD
+from .solvers.sgd_state import State as State
 
 if TYPE_CHECKING:
     from .estimators import Lasso as Lasso

@@ -2,7 +2,7 @@
 
 from ..collectives import Network as Network
 from .presets import network as network
-from .simulate import simulate as simulate
 from .simulation import Simulation as Simulation
+from .simulator import simulate as simulate
 from .stragglers import Exponential as Exponential
 from .stragglers import Gaussian as Gaussian

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..collectives import Problem
-from ..collectives.bound import needs
+from ..costs.lower_bound import needs
 from .terms import Terms, terms
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..collectives import Network
-from ..collectives.tuning import Tuned
-from .cache import NONE, kept, told
-from .share import hosts, share
+from ..costs.calibration import Tuned
+from ..transport.bootstrap import hosts, share
+from .store import NONE, kept, told
 
 if TYPE_CHECKING:
     from ..transport import Transport

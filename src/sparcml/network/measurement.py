@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from ..collectives import Network
-from ..collectives.tuning import Tuned
+from ..costs.calibration import Tuned
 
 VERSION = 2
 COSTS = tuple(f.name for f in fields(Network) if f.type == "float" and f.name != "burst")

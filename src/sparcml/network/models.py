@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import shapes
+from . import architectures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .shapes import Shapes
+    from .architectures import Shapes
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 MOST = 10**12  # parameters; beyond them it must be a slip
@@ -96,25 +96,28 @@ WIDE = "He et al. 2016 with every layer four times as wide, as the SparCML talk 
 # Built when they are asked for: name, shapes, where from, work.
 _BUILT: dict[str, Callable[[], tuple[str, Model]]] = {
     "alexnet": lambda: _images(
-        "alexnet", shapes.alexnet, "Krizhevsky 2014, one tower, tensor by tensor", 0.71
+        "alexnet",
+        architectures.alexnet,
+        "Krizhevsky 2014, one tower, tensor by tensor",
+        0.71,
     ),
     "resnet50": lambda: _images(
-        "resnet50", lambda: shapes.resnet((3, 4, 6, 3), True), HE, 4.1
+        "resnet50", lambda: architectures.resnet((3, 4, 6, 3), True), HE, 4.1
     ),
     "resnet152": lambda: _images(
-        "resnet152", lambda: shapes.resnet((3, 8, 36, 3), True), HE, 11.5
+        "resnet152", lambda: architectures.resnet((3, 8, 36, 3), True), HE, 11.5
     ),
     "4xresnet18": lambda: _images(
-        "4xresnet18", lambda: shapes.resnet((2, 2, 2, 2), False, 256), WIDE, 16 * 1.8
+        "4xresnet18", lambda: architectures.resnet((2, 2, 2, 2), False, 256), WIDE, 16 * 1.8
     ),
     "4xresnet34": lambda: _images(
-        "4xresnet34", lambda: shapes.resnet((3, 4, 6, 3), False, 256), WIDE, 16 * 3.6
+        "4xresnet34", lambda: architectures.resnet((3, 4, 6, 3), False, 256), WIDE, 16 * 3.6
     ),
     "asr-lstm": lambda: (
         "asr-lstm",
         Model(
             "asr-lstm",
-            shapes.tiles(60_000_000),
+            architectures.tiles(60_000_000),
             "the talk's number, 60 M; its tensors are not published: squares of 1024",
             # 6 operations a parameter and frame; a V100 in float32 at 9 of its 15 TFLOP/s
             6 * 60e6 * 4096 / 9e12,
@@ -123,22 +126,25 @@ _BUILT: dict[str, Callable[[], tuple[str, Model]]] = {
     ),
     "bert-large": lambda: _tokens(
         "bert-large",
-        lambda: shapes.bert(24, 1024),
+        lambda: architectures.bert(24, 1024),
         "Devlin et al. 2019, tensor by tensor",
         8192,
     ),
     "gpt2": lambda: _tokens(
-        "gpt2", lambda: shapes.gpt2(12, 768), "Radford et al. 2019, tensor by tensor", 16384
+        "gpt2",
+        lambda: architectures.gpt2(12, 768),
+        "Radford et al. 2019, tensor by tensor",
+        16384,
     ),
     "gpt2-xl": lambda: _tokens(
         "gpt2-xl",
-        lambda: shapes.gpt2(48, 1600),
+        lambda: architectures.gpt2(48, 1600),
         "Radford et al. 2019, tensor by tensor",
         8192,
     ),
     "llama-3.2-1b": lambda: _tokens(
         "llama-3.2-1b",
-        lambda: shapes.llama(16, 2048, 8192, 512, 128256, tied=True),
+        lambda: architectures.llama(16, 2048, 8192, 512, 128256, tied=True),
         "Meta 2024, its published configuration, tensor by tensor",
         8192,
     ),
@@ -174,7 +180,9 @@ def of_size(text: str) -> Model:
     if not 1 <= count <= MOST:
         raise ValueError(f"params must be from 1 to 1T, got {text!r}")
     n = round(count)
-    return Model(f"{text.strip()} parameters", shapes.tiles(n), "squares of 1024, assumed")
+    return Model(
+        f"{text.strip()} parameters", architectures.tiles(n), "squares of 1024, assumed"
+    )
 
 
 def _read(path: Path) -> Shapes:

@@ -13,8 +13,8 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .cache import named
 from .candidates import RATIOS, Candidate, candidates
+from .store import named
 
 if TYPE_CHECKING:
     from ..collectives import Network

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..collectives import Network
-from .fit import Fit, least_squares
+from ..transport.bootstrap import hosts, share
+from .least_squares import Fit, least_squares
 from .measurement import Measurement, from_json
-from .share import hosts, share
-from .speeds import speeds
-from .tune import Sample, samples, tune
+from .probe_algorithms import Sample, samples, tune
+from .probe_compute import speeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,9 +2,10 @@
 
 from .base import Code as Code
 from .base import Quantizer as Quantizer
+from .distortion import Measured as Measured
+from .distortion import measure as measure
 from .half import Half as Half
-from .measure import Measured as Measured
-from .measure import measure as measure
+from .integer import Whole as Whole
 from .natural import Natural as Natural
 from .nuqsgd import NUQSGD as NUQSGD
 from .onebit import OneBit as OneBit
@@ -12,4 +13,3 @@ from .qsgd import QSGD as QSGD
 from .registry import from_wire as from_wire
 from .sign import Sign as Sign
 from .terngrad import TernGrad as TernGrad
-from .whole import Whole as Whole

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import memory
+from .. import buffer_pool
 from .source import as_array, as_float32, check_out
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Quantizer(ABC):
         flat = as_float32(array)
         due = self.nbytes(flat.size)
         if out is None:
-            out = memory.empty(due, np.uint8)
+            out = buffer_pool.empty(due, np.uint8)
         check_out("encode", out, np.uint8)
         if out.shape != (due,):
             raise ValueError(
@@ -99,7 +99,7 @@ class Quantizer(ABC):
         if math.prod(shape) != code.count:
             raise ValueError(f"{code.count} values have no shape {shape}")
         if out is None:
-            out = memory.empty(code.count, np.float32).reshape(shape)
+            out = buffer_pool.empty(code.count, np.float32).reshape(shape)
         check_out("decode", out, np.float32)
         if out.size != code.count:
             raise ValueError(f"room for {out.size} values where {code.count} were coded")

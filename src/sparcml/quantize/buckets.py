@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..checks import check_whole
+from ..validation import check_whole
 
 MOST = 2**32 - 1  # values in a bucket: as many as its field on the wire holds
 WIDTHS = range(2, 9)  # bits of a code

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import kernels
-from . import bits
+from . import bitplane
 from .base import Code, Quantizer
 from .buckets import bucket_of, check_bucket
 from .source import as_array
@@ -86,10 +86,10 @@ class OneBit(Quantizer):
     ) -> None:
         del seed
         bucket, mean = bucket_of(self.bucket, values.size), self.threshold == "mean"
-        kernels.one_bit(values, bucket, mean, *bits.parts(out, values.size))
+        kernels.one_bit(values, bucket, mean, *bitplane.parts(out, values.size))
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        levels, plane = bits.checked_parts(data, out.size)
+        levels, plane = bitplane.checked_parts(data, out.size)
         kernels.two_levels(levels, plane, out.size, bucket_of(self.bucket, out.size), out)
 
     def _by_columns(self, shape: tuple[int, ...]) -> bool:
@@ -107,4 +107,4 @@ class OneBit(Quantizer):
     @property
     def settings(self) -> bytes:
         """The bucket, as u64. Which threshold it was is no matter to a reader."""
-        return bits.settings(self.bucket)
+        return bitplane.settings(self.bucket)

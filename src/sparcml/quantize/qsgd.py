@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from .. import kernels, memory
-from ..checks import check_whole
+from .. import buffer_pool, kernels
+from ..validation import check_whole
 from .base import SEEDS, Quantizer
 from .buckets import bucket_of, check_bits, check_bucket
 from .coders import CODERS, frame, name_of, number_of
@@ -119,7 +119,7 @@ class QSGD(Quantizer):
         out: NDArray[np.float32] | None = None,
     ) -> NDArray[np.float32]:
         """The values of these levels."""
-        code = memory.concatenate((norms.view(np.uint8), levels.view(np.uint8)))
+        code = buffer_pool.concatenate((norms.view(np.uint8), levels.view(np.uint8)))
         bucket = bucket_of(self.bucket, levels.size)
         return kernels.from_grid(code, levels.size, bucket, self.s, 8, out)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from . import bits, whole
+from . import bitplane, integer
 from .half import FORMATS, Half
 from .natural import Natural
 from .nuqsgd import NUQSGD
@@ -29,9 +29,9 @@ READERS: dict[int, tuple[int, Callable[[bytes], Quantizer]]] = {
     5: (8, NUQSGD.from_settings),
     6: (0, lambda _: TernGrad()),
     7: (0, lambda _: Natural()),
-    8: (bits.SETTINGS.size, lambda settings: OneBit(bits.bucket_of(settings))),
-    9: (bits.SETTINGS.size, lambda settings: Sign(bits.bucket_of(settings))),
-    10: (whole.SETTINGS.size, lambda s: whole.Whole(*whole.SETTINGS.unpack(s))),
+    8: (bitplane.SETTINGS.size, lambda settings: OneBit(bitplane.bucket_of(settings))),
+    9: (bitplane.SETTINGS.size, lambda settings: Sign(bitplane.bucket_of(settings))),
+    10: (integer.SETTINGS.size, lambda s: integer.Whole(*integer.SETTINGS.unpack(s))),
 }
 
 

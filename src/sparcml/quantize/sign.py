@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .. import kernels
-from ..checks import check_real
-from . import bits
+from ..validation import check_real
+from . import bitplane
 from .base import Quantizer
 from .buckets import bucket_of, check_bucket
 
@@ -56,13 +56,13 @@ class Sign(Quantizer):
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
     ) -> None:
         del seed
-        scales, plane = bits.parts(out, values.size)
+        scales, plane = bitplane.parts(out, values.size)
         kernels.signs(values, bucket_of(self.bucket, values.size), scales, plane)
         if self.scale is not None:
             scales[np.isfinite(scales)] = self.scale
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        scales, plane = bits.checked_parts(data, out.size)
+        scales, plane = bitplane.checked_parts(data, out.size)
         levels = np.stack((-scales, scales), axis=1).reshape(-1)
         kernels.two_levels(levels, plane, out.size, bucket_of(self.bucket, out.size), out)
 
@@ -79,4 +79,4 @@ class Sign(Quantizer):
     @property
     def settings(self) -> bytes:
         """The bucket, as u64."""
-        return bits.settings(self.bucket)
+        return bitplane.settings(self.bucket)

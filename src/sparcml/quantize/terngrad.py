@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import kernels
-from ..checks import check_real
+from ..validation import check_real
 from .base import Quantizer
 from .buckets import bucket_of
+from .integer import MOST, Whole
 from .qsgd import omega_of_max
-from .whole import MOST, Whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import kernels, memory
-from .source import Host, opened
+from .. import buffer_pool, kernels
+from .vector import Host, opened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..stream import Stream
-    from .source import Source
+    from .vector import Source
 
     Vector = NDArray[Any]  # float32 or float64
 
@@ -117,7 +117,7 @@ def checked_out(residual: Vector, gradient: Vector, out: Vector | None) -> Vecto
     _check_vector("residual", residual, residual)
     _check_vector("gradient", gradient, residual)
     if out is None:
-        return memory.empty(residual.size, residual.dtype)
+        return buffer_pool.empty(residual.size, residual.dtype)
     _check_vector("out", out, residual)
     if not out.flags.writeable:
         raise ValueError("take: out must be writable")

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .source import Entries, Indices, Values
+    from .vector import Entries, Indices, Values
 
 LANES = 8
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..stream import Stream
-from .amount import amount, check_amount
 from .base import Sparsifier
+from .ratio import amount, check_amount
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .source import Source
+    from .vector import Source
 
 KEY = 0x5BA5_C311  # sets these numbers apart from others of the same seed
 

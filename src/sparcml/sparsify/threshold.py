@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import kernels
-from ..checks import check_real
 from ..stream import Stream
-from .amount import amount, check_ratio
+from ..validation import check_real
 from .base import Sparsifier, Taken, subtract
-from .source import Host, Sum
+from .ratio import amount, check_ratio
+from .vector import Host, Sum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .base import Vector
-    from .source import Entries, Sampled, Source, Values
+    from .vector import Entries, Sampled, Source, Values
 
 REUSED = 32  # calls until the threshold is sampled again
 SAMPLE = 100  # every so manieth value, unless

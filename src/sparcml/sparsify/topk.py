@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from .. import kernels
 from ..stream import Stream
-from .amount import amount, check_amount, check_positive
 from .base import Sparsifier, Taken
+from .ratio import amount, check_amount, check_positive
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from .base import Vector
-    from .source import Source
+    from .vector import Source
 
 
 @dataclass(frozen=True)

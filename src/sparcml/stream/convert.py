@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kernels
+from .densify import INDEX_BYTES, densify
 from .stream import Stream, Values, as_values, check_shape, read_only
-from .switch import INDEX_BYTES, densify
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -187,7 +187,7 @@ class Stream:
 
     def to_dense(self) -> Values:
         """All `size` values as a new array."""
-        from .switch import densify
+        from .densify import densify
 
         return self.raw_values.copy() if self.is_dense else densify(self).raw_values
 
@@ -214,8 +214,8 @@ class Stream:
         return self
 
     def __add__(self, other: object) -> Stream:
-        from .add import add
-        from .switch import densify
+        from .densify import densify
+        from .reduction import add
 
         if not isinstance(other, Stream):
             return NotImplemented

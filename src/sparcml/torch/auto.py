@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..aggregate import Method
     from ..collectives import Network
-    from ..communicator import Communicator
+    from ..communicator.communicator import Communicator
     from ..network.candidates import Candidate
     from ..network.plan import Plan
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..aggregate import Method, State
-    from ..communicator import Communicator
-    from .ledger import Ledger
+    from ..communicator.communicator import Communicator
+    from .reducer import Ledger
 
 VERSION = 2
 FIELDS = frozenset(

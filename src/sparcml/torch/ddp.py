@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from torch.nn.parallel import DistributedDataParallel
 
 from ..aggregate import Dense, Method
-from ..arguments import seconds_to_wait
-from ..ranks import from_group
+from ..communicator.arguments import seconds_to_wait
+from ..startup import from_group
 from .clipping import Clip
+from .ddp_handle import Automatic, Hooked, inside, register
+from .dense_reducer import Native
 from .hook import Hook
-from .hooked import Automatic, Hooked, inside, register
-from .ledger import Ledger
-from .native import Native
+from .reducer import Ledger
 from .rules import left_alone
 from .tensors import check_device
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..aggregate import Method
     from .buckets import Layout
-    from .ledger import Ledger
+    from .reducer import Ledger
     from .stats import Stats
 
 

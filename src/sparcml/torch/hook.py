@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from .buckets import Layout
-    from .ledger import Ledger
-    from .native import Native, Summing
+    from .dense_reducer import Native, Summing
+    from .reducer import Ledger
 
 
 class Hook:

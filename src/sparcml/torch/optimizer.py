@@ -10,19 +10,19 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .. import kernels
 from ..aggregate import Method
-from ..ranks import from_group
+from ..startup import from_group
 from .clipping import Clip
-from .ledger import Ledger
+from .optimizer_handle import Wrapped
+from .reducer import Ledger
 from .rules import left_alone
 from .tensors import check_device
-from .wrapped import Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from torch import Tensor
 
-    from ..communicator import Communicator
+    from ..communicator.communicator import Communicator
 
 
 def wrap(

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, fields
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from ..aggregate.exchange import squares_of
+from ..aggregate.reduce import squares_of
 from ..aggregate.state import RESIDUAL, of_kind
 
 if TYPE_CHECKING:
-    from .ledger import Ledger
+    from .reducer import Ledger
 
 MB = 2**20
 HIDDEN = 0.1  # of the work may be waited for and still count as hidden

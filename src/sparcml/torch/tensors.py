@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..aggregate.exchange import squares_of
+from ..aggregate.reduce import squares_of
 
 if TYPE_CHECKING:
     from torch import Tensor

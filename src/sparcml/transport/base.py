@@ -21,7 +21,7 @@ from .nodes import Nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .condition import Condition
+    from .virtual.condition import Condition
 
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mpi4py import MPI
 
-from .. import memory
+from .. import buffer_pool
 from ..errors import TransportError
 from .base import EMPTY, Message, Pending, Transport
-from .farewell import MOMENT, Farewell
+from .shutdown import MOMENT, Farewell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,12 +79,12 @@ class _Receiving(Pending):
         if found is None:
             return False
         if status.Get_tag() == WHOLE:
-            self._message = memory.empty(status.Get_count(MPI.BYTE), np.uint8)
+            self._message = buffer_pool.empty(status.Get_count(MPI.BYTE), np.uint8)
             self._requests = [found.Irecv(self._message)]
             return True
         length = np.empty(1, np.int64)
         found.Recv(length)
-        self._message = memory.empty(int(length[0]), np.uint8)
+        self._message = buffer_pool.empty(int(length[0]), np.uint8)
         self._requests = [
             comm.Irecv(part, self.peer, PART) for part in _pieces(self._message)
         ]
@@ -149,7 +149,7 @@ class MpiTransport(Transport):
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
         flat = array.reshape(-1)
-        out = memory.empty(array.size, array.dtype)
+        out = buffer_pool.empty(array.size, array.dtype)
         step = MOST_BYTES // array.itemsize
         for start in range(0, array.size, step):
             part = slice(start, start + step)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .links import Link
+from .virtual.links import Link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

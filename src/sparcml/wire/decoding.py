@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import kernels, memory
+from .. import buffer_pool, kernels
 from ..errors import WireError
 from ..stream import Stream
 from . import indices, values
@@ -68,7 +68,7 @@ def decode(
     if header.index_format == indices.DENSE or not (as_held and header.held_dense):
         return _stream(header, message, fill, covered)
     try:
-        dense = memory.empty(covered * header.block, header.dtype)
+        dense = buffer_pool.empty(covered * header.block, header.dtype)
     except (MemoryError, ValueError) as error:
         raise WireError(f"no room for the vector that was sent: {error}") from None
     _write(header, message, fill, dense)
@@ -138,7 +138,7 @@ def _sections(
 
 def _aligned(message: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The same bytes where words begin at words: one may be cut out of a bundle."""
-    return memory.copy(message) if address(message) % 8 else message
+    return buffer_pool.copy(message) if address(message) % 8 else message
 
 
 def address(array: NDArray[Any]) -> int:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import kernels, memory
-from ..stream.parts import without_fill
-from ..stream.switch import densify
+from .. import buffer_pool, kernels
+from ..stream.densify import densify
+from ..stream.ranges import without_fill
 from . import indices, values
 from .decoding import address, decode
 from .header import SIZE, Header, Tag
@@ -50,7 +50,7 @@ def encode(
     message = _home(sent) if quantizer is None and index_format == indices.DENSE else None
     if message is None:
         nbytes = values.nbytes(nnz * stream.block, stream.dtype, quantizer)
-        message = memory.empty(values_at + nbytes, np.uint8)
+        message = buffer_pool.empty(values_at + nbytes, np.uint8)
         plane, rest = message[SIZE:values_at], message[values_at:]
         if sent.raw_indices is None and index_format == indices.BITMAP:
             used = _squeeze(sent, nnz, quantizer, seed, plane, rest)
@@ -85,7 +85,9 @@ def _squeeze(
     rest: NDArray[np.uint8],
 ) -> int:
     """Write a crowded dense vector without its gaps: both sections in one pass."""
-    found = rest.view(sent.dtype) if quantizer is None else memory.empty(nnz, sent.dtype)
+    found = (
+        rest.view(sent.dtype) if quantizer is None else buffer_pool.empty(nnz, sent.dtype)
+    )
     kernels.squeeze(sent.raw_values, sent.fill, plane, found)
     if quantizer is None:
         return rest.size

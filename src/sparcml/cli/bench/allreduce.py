@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 import sparcml
+from sparcml.cli.bench.baselines import PEERS, available, close
 from sparcml.cli.bench.common import check_json, environment, parse_sizes
-from sparcml.cli.bench.peers import PEERS, available, close
-from sparcml.cli.bench.report import Progress, Report
-from sparcml.cli.bench.sums import EVERY, OURS, SECONDS, Trial, quantizes
+from sparcml.cli.bench.table import Progress, Report
+from sparcml.cli.bench.trial import EVERY, OURS, SECONDS, Trial, quantizes
 from sparcml.cli.bench.vectors import Problem
-from sparcml.cli.start import start_self, under_launcher
+from sparcml.cli.launch.start import start_self, under_launcher
 from sparcml.quantize import QSGD, Half, Quantizer
 
 COMMAND = "sparcml bench allreduce"

@@ -12,8 +12,8 @@ import numpy as np
 from sparcml.cli.bench.kernel_case import Case, Floor, copy_of
 from sparcml.cli.bench.vectors import positions, whole_numbers
 from sparcml.kernels import _core
-from sparcml.kernels.reference import sums as reference
-from sparcml.kernels.sums import OPS
+from sparcml.kernels.reduction import OPS
+from sparcml.kernels.reference import reduction as reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,8 @@ from sparcml import kernels
 from sparcml.cli.bench.kernel_case import Case, Floor
 from sparcml.cli.bench.vectors import whole_numbers
 from sparcml.kernels import linear as loops
+from sparcml.kernels.column_index import Used
 from sparcml.kernels.reference import linear as reference
-from sparcml.kernels.used import Used
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

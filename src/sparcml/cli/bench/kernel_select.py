@@ -13,7 +13,7 @@ import numpy as np
 
 from sparcml import Threshold, TopK
 from sparcml.cli.bench.kernel_case import Case, Floor, copy_of
-from sparcml.kernels.reference import select as reference
+from sparcml.kernels.reference import selection as reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

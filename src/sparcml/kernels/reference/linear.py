@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcml.kernels.linear import Csr, Doubles, Floats, Numbers
-from sparcml.kernels.sums import Entries
+from sparcml.kernels.reduction import Entries
 
 
 def margins(rows: Csr, weights: Floats) -> Doubles:

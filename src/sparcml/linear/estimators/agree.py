@@ -10,13 +10,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from ...arguments import seconds_to_wait
-from ...communicator import Communicator
+from ...communicator.arguments import seconds_to_wait
+from ...communicator.collective_errors import gather
+from ...communicator.communicator import Communicator
 from ...errors import DataError
 from ...transport import ThreadTransport, World
-from ..order import places
-from ..rows import Rows
-from ..together import gather
+from ..data.rows import Rows
+from ..data.shuffle import places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

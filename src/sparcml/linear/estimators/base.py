@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ...communicator.collective_errors import together
 from ...errors import DataError
-from ..together import together
 from .agree import alone, common_shape
 from .settings import check_settings
 from .train import advance, solve
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...aggregate import Method
-    from ...communicator import Communicator
-    from ..penalty import Penalty
-    from ..state import State
-    from ..steps import Steps
+    from ...communicator.communicator import Communicator
+    from ..solvers.learning_rate import Steps
+    from ..solvers.penalty import Penalty
+    from ..solvers.sgd_state import State
 
     Doubles = NDArray[np.float64]
 

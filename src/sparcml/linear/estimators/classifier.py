@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from ...communicator.collective_errors import together
 from ...errors import DataError
-from ..classes import against, balanced, targets
-from ..together import together
+from ..data.labels import against, balanced, targets
 from .agree import common_classes
 from .base import LinearModel
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...communicator import Communicator
+    from ...communicator.communicator import Communicator
 
     Doubles = NDArray[np.float64]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..penalty import Penalty
+from ..solvers.penalty import Penalty
 from .regressor import LinearRegressor
 from .settings import check_number
 
 if TYPE_CHECKING:
     from ...aggregate import Method
-    from ...communicator import Communicator
-    from ..steps import Steps
+    from ...communicator.communicator import Communicator
+    from ..solvers.learning_rate import Steps
 
 
 class Lasso(LinearRegressor):

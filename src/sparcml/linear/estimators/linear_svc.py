@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..penalty import Penalty
+from ..solvers.penalty import Penalty
 from .classifier import LinearClassifier
 from .settings import check_number
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...aggregate import Method
-    from ...communicator import Communicator
-    from ..steps import Steps
+    from ...communicator.communicator import Communicator
+    from ..solvers.learning_rate import Steps
 
 LOSSES = ("squared_hinge", "hinge")
 

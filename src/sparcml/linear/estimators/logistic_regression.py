@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import log_expit, log_softmax
 
-from ..penalty import Penalty
+from ..solvers.penalty import Penalty
 from .classifier import LinearClassifier
 from .settings import check_number
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...aggregate import Method
-    from ...communicator import Communicator
-    from ..steps import Steps
+    from ...communicator.communicator import Communicator
+    from ..solvers.learning_rate import Steps
 
     Doubles = NDArray[np.float64]
 

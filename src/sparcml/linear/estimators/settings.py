@@ -6,8 +6,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from ...aggregate import Method
-from ..losses import loss_of
-from ..steps import Steps
+from ..solvers.learning_rate import Steps
+from ..solvers.objective import loss_of
 
 SOLVERS = ("auto", "scd", "sgd")
 WHOLE = {"max_iter": 1, "n_iter_no_change": 1, "batch_size": 1}  # and the least they may be

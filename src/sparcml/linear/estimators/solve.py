@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..best import Best
-from ..lengths import squared_lengths
-from ..losses import loss_of
-from ..steps import Inverse
+from ..solvers.learning_rate import Inverse
+from ..solvers.lengths import squared_lengths
+from ..solvers.objective import loss_of
+from ..training.early_stopping import Best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...communicator import Communicator
-    from ..columns import Share
-    from ..penalty import Penalty
-    from ..rows import Rows
-    from ..scd import SCD
-    from ..sgd import SGD
-    from ..state import State
-    from ..steps import Steps
+    from ...communicator.communicator import Communicator
+    from ..data.partition import Share
+    from ..data.rows import Rows
+    from ..solvers.learning_rate import Steps
+    from ..solvers.penalty import Penalty
+    from ..solvers.scd import SCD
+    from ..solvers.sgd import SGD
+    from ..solvers.sgd_state import State
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..columns import share_columns
-from ..scd import SCD
-from ..sgd import SGD
-from ..state import INTERCEPT
+from ..data.partition import share_columns
+from ..solvers.scd import SCD
+from ..solvers.sgd import SGD
+from ..solvers.sgd_state import INTERCEPT
 from .agree import centred, common_rows, common_seed, held_out
 from .settings import solver_of
 from .solve import default_steps, descend, one_more, step
@@ -19,9 +19,9 @@ from .solve import default_steps, descend, one_more, step
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...communicator import Communicator
-    from ..rows import Rows
-    from ..state import State
+    from ...communicator.communicator import Communicator
+    from ..data.rows import Rows
+    from ..solvers.sgd_state import State
     from .base import LinearModel
     from .solve import Solution
 

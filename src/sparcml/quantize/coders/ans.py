@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import memory
+from ... import buffer_pool
 from .base import Coder
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Ans(Coder):
             np.zeros(frequencies.size % 2 * 2, np.uint8),
             coder.get_compressed().view(np.uint8),
         )
-        return memory.concatenate(parts)
+        return buffer_pool.concatenate(parts)
 
     def decode(self, data: Bytes, count: int) -> Levels:
         """As many levels as there were; the words must be used up exactly."""
@@ -69,7 +69,7 @@ class Ans(Coder):
         words = np.frombuffer(raw, np.uint32, offset=at)
         if not (frequencies[0] and frequencies[-1]) or (words.size and not words[-1]):
             raise ValueError("ans: this is no code")
-        levels = memory.empty(count, np.int8)
+        levels = buffer_pool.empty(count, np.int8)
         if not _fill(levels, lowest, frequencies, words):
             raise ValueError(f"ans: there is more than {count} levels")
         return levels

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ... import kernels, memory
+from ... import buffer_pool, kernels
 from .base import Coder
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Elias(Coder):
         bits = plan.sparse_bits if sparse else plan.dense_bits
         head = HEAD.pack(sparse, plan.nonzeros if sparse else 0)
         words = kernels.elias_encode(levels, sparse, bits)
-        return memory.concatenate((np.frombuffer(head, np.uint8), words))
+        return buffer_pool.concatenate((np.frombuffer(head, np.uint8), words))
 
     def decode(self, data: Bytes, count: int) -> Levels:
         """Every word, checked."""

@@ -1,0 +1,1 @@
+"""Start ranks, watch them, and report how they ended."""

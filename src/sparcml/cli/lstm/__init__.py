@@ -1,1 +1,0 @@
-"""The second scene of `sparcml demo`: an LSTM that reads, by DDP."""

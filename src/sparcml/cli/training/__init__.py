@@ -1,1 +1,0 @@
-"""What `sparcml fit` and `sparcml demo` share: settings, training on ranks, reports."""

@@ -1,0 +1,1 @@
+"""Allreduce algorithms for dense vectors."""

@@ -1,0 +1,66 @@
+"""Sparse allreduce by recursive doubling: for small data, where latency counts.
+
+Steps: log2(P), or floor(log2(P)) + 2 when P is no power of two.
+Bytes sent per rank: between log2(P) and P - 1 times those of one rank's stream.
+
+In round t each rank exchanges all it has summed so far with the rank whose number
+differs in bit t, so both hold the sum of 2^(t+1) ranks. A sum that fills up turns dense on
+the way. Both partners add the same two streams, so all ranks end with the same bits.
+
+Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
+(SSAR_Recursive_double).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...costs.workload import Problem, Round, union
+from ..fold import Fold
+
+if TYPE_CHECKING:
+    from ...stream import Stream
+    from ..base import Call
+
+
+def ssar_recursive_double(call: Call, x: Stream) -> Stream:
+    """Sum over all ranks, on all ranks."""
+    fold = Fold(call.size)
+    me, partner = fold.virtual(call.rank), fold.partner(call.rank)
+    last = fold.power.bit_length()
+
+    if partner is not None:  # fold: the even rank of a pair sits out
+        if me is None:
+            call.send(partner, x, 0)
+            return call.receive(partner, last)
+        x = call.add(call.receive(partner, 0), x)
+
+    assert me is not None
+    for turn in range(1, last):
+        peer = fold.real(me ^ 1 << (turn - 1))
+        x, y = call.exchange(peer, x, turn)
+        x = call.add(x, y) if call.rank < peer else call.add(y, x)
+
+    if partner is not None:  # unfold
+        x = call.send(partner, x, last)
+    return x
+
+
+def cost(rank: int, problem: Problem) -> list[Round]:
+    """What this rank sends and adds, round by round."""
+    fold = Fold(problem.ranks)
+    me, partner = fold.virtual(rank), fold.partner(rank)
+    if me is None:
+        assert partner is not None
+        return [Round(((partner, (union(problem, [rank]),)),))]
+    rounds = []
+    if partner is not None:
+        rounds.append(Round(merged=problem.nnz[rank] + problem.nnz[partner]))
+    for turn in range(fold.power.bit_length() - 1):
+        first = me >> turn << turn
+        load = union(problem, fold.members(range(first, first + (1 << turn))))
+        send = (fold.real(me ^ 1 << turn), (load,))
+        rounds.append(Round((send,), merged=2 * load.likely))
+    if partner is not None:
+        rounds.append(Round(((partner, (union(problem, range(problem.ranks)),)),)))
+    return rounds

@@ -1,0 +1,104 @@
+"""One call after the other on one transport: numbered, counted, and failing together."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .. import buffer_pool
+from ..collectives import Call, Shape
+from ..errors import TransportError
+from ..transport import Counting, Stats, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..quantize import Quantizer
+    from ..stream import Stream
+    from ..transport.timeline import Span
+
+
+class Session:
+    """What all calls of a communicator share."""
+
+    def __init__(self, transport: Transport, stats: Stats | None = None) -> None:
+        self.transport = transport
+        self.stats = stats or Stats(clock=transport.now)
+        self._link = Counting(transport, self.stats)
+        self._sequence = 0
+        self._kept: dict[str, Any] = {}  # what collectives keep from call to call
+        self._busy = threading.Lock()
+        self._closed = False
+
+    def close(self) -> None:
+        """Give the engine's resources and unused memory back; only once."""
+        if not self._closed:
+            self._closed = True
+            self.transport.close()
+            if not self.transport.family:  # the last of its kind
+                buffer_pool.POOL.release()
+
+    @contextmanager
+    def call(
+        self,
+        collective: str,
+        op: str,
+        x: Stream | None,
+        quantizer: Quantizer | None = None,
+        seed: int | None = None,
+    ) -> Iterator[Call]:
+        """A collective in which all ranks bring a vector like x, if one is given."""
+        with self.operation(collective) as span:
+            if span is not None and x is not None:
+                span.about.update(op=op, size=x.size, nnz=x.nnz)
+            shape = None if x is None else Shape.of(x)
+            coding = "" if quantizer is None else f", {quantizer}"
+            self.transport.bringing = "" if shape is None else f"{shape}, {op}{coding}"
+            call = Call(
+                self._link,
+                collective,
+                op,
+                self._sequence,
+                shape,
+                quantizer,
+                self._kept,
+                seed,
+            )
+            yield call
+            call.finish()
+            self.transport.bringing = ""
+
+    def check_open(self, name: str) -> None:
+        """Raise if there is nobody to talk to any more."""
+        failure = self.transport.control.failure
+        if self._closed or failure is not None:
+            why = f" after: {failure}" if failure is not None else ""
+            raise TransportError(f"{name}: this communicator is closed{why}")
+
+    @contextmanager
+    def operation(self, name: str) -> Iterator[Span | None]:
+        """One call at a time; whatever goes wrong in it, all ranks hear of it."""
+        self.check_open(name)
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError(
+                f"{name}: another thread is using this communicator; give each thread its "
+                f"own with duplicate()"
+            )
+        self._sequence += 1
+        self.transport.operation = f"{name} #{self._sequence}"
+        trace = self.stats.trace
+        span = None if trace is None else trace.begin(name, self.transport)
+        try:
+            self.transport.control.check()
+            yield span
+            self.transport.operation = f"after {name} #{self._sequence}"
+        except BaseException as error:
+            if span is not None:
+                span.about["error"] = f"{type(error).__name__}: {error}"
+            self.transport.abort(error)
+            raise
+        finally:
+            if trace is not None and span is not None:
+                trace.end(span)
+            self._busy.release()

@@ -1,0 +1,1 @@
+"""The cost model: what a collective sends and computes, and how long that takes."""

@@ -1,0 +1,230 @@
+"""Rows of a sparse matrix with their labels: what every part of `linear` works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float32] | NDArray[np.float64]
+
+MOST_FEATURES = 2**32 - 1  # what a stream can hold
+ALL = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """One rank's rows, compressed (CSR); the arrays are never written to.
+
+    Attributes:
+        indptr: int64, n + 1 long: row i has the entries indptr[i] to indptr[i + 1].
+        indices: uint32, the columns, strictly ascending in each row.
+        values: float32 or float64, one an entry.
+        labels: float64, one a row.
+        features: Columns of the matrix, the same on all ranks.
+        first: The number of the first row here, counted over all ranks.
+        total: Rows of all ranks together; by default these are all.
+        weights: float64, one a row, or None for ones.
+        zero_based: Whether indices start at 0 in the text that the rows are from; None if
+            they are from no text. Here they always do.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.uint32]
+    values: Floats
+    labels: NDArray[np.float64]
+    features: int
+    first: int = 0
+    total: int = ALL
+    weights: NDArray[np.float64] | None = None
+    zero_based: bool | None = None
+
+    def __post_init__(self) -> None:
+        count = self.labels.size
+        if self.total == ALL:
+            object.__setattr__(self, "total", self.first + count)
+        if not 0 <= self.first <= self.first + count <= self.total:
+            raise ValueError(
+                f"Rows: rows {self.first} to {self.first + count} are not among {self.total}"
+            )
+        if not 0 <= self.features <= MOST_FEATURES:
+            raise ValueError(
+                f"Rows: features must be 0 to {MOST_FEATURES}, got {self.features}"
+            )
+        if self.indptr.size != count + 1:
+            raise ValueError(
+                f"Rows: {count} labels, but {self.indptr.size - 1} rows in indptr"
+            )
+        if self.weights is not None and self.weights.size != count:
+            raise ValueError(f"Rows: {count} labels, but {self.weights.size} weights")
+        if self.indices.size != self.values.size:
+            raise ValueError(
+                f"Rows: {self.indices.size} indices, but {self.values.size} values"
+            )
+
+    def __len__(self) -> int:
+        return self.labels.size
+
+    @property
+    def nnz(self) -> int:
+        """Entries of the rows here."""
+        return int(self.indptr[-1] - self.indptr[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        arrays = (self.indptr, self.indices, self.values, self.labels, self.weights)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: ArrayLike | None = None,
+        features: int | None = None,
+        weights: ArrayLike | None = None,
+    ) -> Rows:
+        """Rows of a scipy sparse matrix or of a dense array.
+
+        A CSR matrix whose rows are in order is not copied where the types agree: values
+        of float32 or float64, and 32 bits an index.
+
+        Args:
+            X: One row a sample.
+            y: Their labels; zeros by default.
+            features: Columns, if X has not all of them.
+            weights: Of the rows.
+
+        Raises:
+            DataError: If a value, label or weight is not finite.
+        """
+        if hasattr(X, "tocsr"):
+            indptr, indices, values, shape = _from_sparse(X)
+        else:
+            indptr, indices, values, shape = _from_dense(X)
+        if features is None:
+            features = shape[1]
+        elif features < shape[1]:
+            raise ValueError(f"Rows.of: X has {shape[1]} columns, features is {features}")
+        labels = np.zeros(shape[0]) if y is None else np.asarray(y, np.float64)
+        if labels.shape != (shape[0],):
+            raise ValueError(f"Rows.of: X has {shape[0]} rows, y has shape {labels.shape}")
+        given = None if weights is None else np.asarray(weights, np.float64)
+        rows = cls(indptr, indices, values, labels, features, weights=given)
+        rows.check()
+        return rows
+
+    def take(self, start: int, stop: int) -> Rows:
+        """Rows start to stop of those here, without a copy; `first` moves along."""
+        if not 0 <= start <= stop <= len(self):
+            raise ValueError(
+                f"Rows.take: rows {start} to {stop} are not among the {len(self)} here"
+            )
+        low, high = self.indptr[start], self.indptr[stop]
+        return replace(
+            self,
+            indptr=self.indptr[start : stop + 1] - low,
+            indices=self.indices[low:high],
+            values=self.values[low:high],
+            labels=self.labels[start:stop],
+            first=self.first + start,
+            weights=None if self.weights is None else self.weights[start:stop],
+        )
+
+    def part(self, rank: int, ranks: int) -> Rows:
+        """A rank's share of rows that every rank has: as many as the others, or one less."""
+        return self.take(rank * len(self) // ranks, (rank + 1) * len(self) // ranks)
+
+    def check(self) -> None:
+        """Look for what no solver can work with.
+
+        Raises:
+            DataError: If a value, label or weight is NaN or infinite; says in which row.
+        """
+        at = _not_finite(self.values)
+        if at is not None:
+            row = int(np.searchsorted(self.indptr, at, side="right")) - 1
+            raise DataError(
+                f"row {self.first + row}, column {self.indices[at]}: the value is "
+                f"{self.values[at]}; all must be finite"
+            )
+        for name, numbers in (("label", self.labels), ("weight", self.weights)):
+            at = None if numbers is None else _not_finite(numbers)
+            if numbers is not None and at is not None:
+                raise DataError(
+                    f"row {self.first + at}: the {name} is {numbers[at]}; all must be finite"
+                )
+
+    def to_scipy(self) -> Any:
+        """A scipy CSR matrix; shares the arrays where columns fit in 31 bits."""
+        from scipy import sparse
+
+        narrow = np.int32 if self.features <= np.iinfo(np.int32).max else np.int64
+        indices = self.indices.view(np.int32) if narrow is np.int32 else self.indices
+        shape = (len(self), self.features)
+        return sparse.csr_matrix(
+            (self.values, indices.astype(narrow, copy=False), self.indptr), shape
+        )
+
+
+def _not_finite(numbers: Floats) -> int | None:
+    """Where the first NaN or infinity is. Without one, no memory is taken."""
+    if np.isfinite(numbers.min(initial=0)) and np.isfinite(numbers.max(initial=0)):
+        return None
+    return int(np.flatnonzero(~np.isfinite(numbers))[0])
+
+
+def _as_floats(values: NDArray[Any]) -> Floats:
+    if np.iscomplexobj(values):
+        raise DataError("Complex data not supported: values must be real")
+    if values.dtype == np.float16:
+        return values.astype(np.float32)
+    if values.dtype == np.float32:
+        return np.ascontiguousarray(values, np.float32)
+    return np.ascontiguousarray(values, np.float64)
+
+
+Compressed = tuple["NDArray[np.int64]", "NDArray[np.uint32]", "Floats", tuple[int, int]]
+
+
+def _from_sparse(X: Any) -> Compressed:
+    matrix = X.tocsr()
+    if len(matrix.shape) != 2:
+        raise ValueError(f"Rows.of: X must have two dimensions, got {len(matrix.shape)}")
+    if not _ascending(matrix.indptr, matrix.indices):
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.shape[1] > MOST_FEATURES:
+        raise ValueError(
+            f"Rows.of: at most {MOST_FEATURES} columns, X has {matrix.shape[1]}"
+        )
+    indices = np.ascontiguousarray(matrix.indices)
+    narrow = indices.dtype.itemsize == 4
+    indices = indices.view(np.uint32) if narrow else indices.astype(np.uint32)
+    indptr = np.ascontiguousarray(matrix.indptr, np.int64)
+    count = indptr[-1]  # arrays may be longer than what is in use
+    return indptr, indices[:count], _as_floats(matrix.data[:count]), matrix.shape
+
+
+def _ascending(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:
+    """Whether columns ascend strictly in each row; scipy's own flags may be stale."""
+    falls = np.flatnonzero(indices[1 : indptr[-1]] <= indices[: max(indptr[-1] - 1, 0)]) + 1
+    return bool(np.isin(falls, indptr).all())
+
+
+def _from_dense(X: Any) -> Compressed:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(f"Rows.of: X must have two dimensions, got {array.ndim}")
+    if array.dtype.kind not in "biufc":
+        array = array.astype(np.float64)
+    row, column = np.nonzero(array)  # NaN is not zero
+    indptr = np.zeros(array.shape[0] + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=array.shape[0]), out=indptr[1:])
+    return indptr, column.astype(np.uint32), _as_floats(array[row, column]), array.shape

@@ -1,0 +1,1 @@
+"""Solvers of linear models: stochastic gradient descent and coordinate descent."""

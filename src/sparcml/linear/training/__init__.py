@@ -1,0 +1,1 @@
+"""Training of linear models on many ranks: configuration, epochs, checkpoints, models."""

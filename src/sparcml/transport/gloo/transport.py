@@ -1,0 +1,197 @@
+"""Ranks as processes of torch.distributed, over gloo.
+
+Messages and notes travel on connections of our own, so that nothing of ours meets a
+message of the user's. Both take the same ones: what a rank says before it leaves thus
+arrives before the end of its connection is seen. One frame from each peer is always
+awaited, so that a short message takes one trip.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import distributed as dist
+
+from ... import buffer_pool
+from ...errors import TransportError
+from ..base import EMPTY, Message, Pending, Transport
+from ..shutdown import Farewell
+from .frames import ROOM, START, Board, Peer, length
+from .mesh import Mesh
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from .operations import Job
+
+GLANCE = 50e-6  # seconds of looking at what is awaited before going to sleep
+NAP = 0.02  # seconds between two looks at the notes, in a long wait
+LAST_WORDS = 0.2  # seconds to hear why a connection has closed
+
+
+class _Sending(Pending):
+    transport: TorchTransport
+
+    def __init__(self, transport: TorchTransport, peer: int, message: Message) -> None:
+        super().__init__(transport, peer, f"send to rank {transport.labels[peer]}")
+        with suppress(RuntimeError):
+            self._job = transport.peers[peer].send(message)
+            return
+        raise transport.lost(peer, self.verb)
+
+    def poll(self) -> bool:
+        return self._job is None or self.transport.done(self._job, self.peer, self.verb)
+
+    def result(self) -> Message:
+        return EMPTY
+
+
+class _Receiving(Pending):
+    transport: TorchTransport
+
+    def __init__(self, transport: TorchTransport, peer: int) -> None:
+        super().__init__(transport, peer, f"receive from rank {transport.labels[peer]}")
+        self._message: Message | None = None
+        self._body: Job | None = None
+
+    def poll(self) -> bool:
+        with suppress(RuntimeError):
+            if self._message is None:
+                self._begin()
+            return self._message is not None and (self._body is None or self._body.done())
+        raise self.transport.lost(self.peer, self.verb)
+
+    def _begin(self) -> None:
+        peer = self.transport.peers[self.peer]
+        frame = peer.next_frame()
+        if frame is None:
+            return
+        size = length(frame)
+        if size <= ROOM:
+            self._message = frame[START : START + size]
+        else:
+            self._message = buffer_pool.empty(size, np.uint8)
+            self._body = peer.body(frame, self._message)
+
+    def result(self) -> Message:
+        assert self._message is not None
+        return self._message
+
+
+class TorchTransport(Transport):
+    """One process's end of a gloo group of our own.
+
+    Args:
+        store: Where the ranks meet; nobody else may use its keys.
+        rank: This process's number in the group.
+        size: Number of ranks.
+        timeout: Seconds, for opening it and for every wait.
+    """
+
+    engine = "torch"
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: float) -> None:
+        super().__init__(rank, size, timeout)
+        self._store = store
+        self._children = 0
+        self._closed = False
+        try:
+            self._mesh = Mesh(store, rank, size, timeout)
+        except RuntimeError as error:
+            raise TransportError(
+                f"rank {rank}: not all {size} ranks have come to open the communicator "
+                f"within {timeout:g} s ({str(error).splitlines()[0]})"
+            ) from None
+        others = [peer for peer in range(size) if peer != rank]
+        self._board = Board(self._mesh, others)
+        self.peers = {peer: Peer(self._mesh, peer) for peer in others}
+        Farewell.of_this_process().transports.add(self)
+
+    def isend(self, peer: int, message: Message) -> Pending:
+        return _Sending(self, peer, message)
+
+    def irecv(self, peer: int) -> Pending:
+        return _Receiving(self, peer)
+
+    def tell(self, peer: int, note: bytes) -> None:
+        if not self._closed:
+            self._board.tell(peer, note)
+
+    def heard(self) -> Sequence[tuple[int, bytes]]:
+        return [] if self._closed else self._board.heard()
+
+    def idle(self, waited: float) -> None:
+        if waited < GLANCE:
+            os.sched_yield()
+        else:
+            self._mesh.waiters.sleep(NAP)
+
+    def done(self, job: Job, peer: int, verb: str) -> bool:
+        """Whether it is; raises if the connection is lost."""
+        with suppress(RuntimeError):
+            return job.done()
+        raise self.lost(peer, verb)
+
+    def lost(self, peer: int, verb: str) -> TransportError:
+        """A connection has closed: raise what its end has said, or tell that it is gone."""
+        self.control.waiting_for(peer, verb)
+        gone = self._mesh.dead() or [peer]
+        deadline = self.now() + LAST_WORDS
+        while self.now() < deadline:
+            self.control.check()
+            time.sleep(LAST_WORDS / 20)
+        ranks = " and ".join(f"rank {self.labels[rank]}" for rank in gone)
+        how = "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
+        error = TransportError(
+            f"{ranks} {how}, and rank {self.labels[self.rank]} still waits in "
+            f"{self.operation}, {verb}"
+        )
+        self.control.abort(error)
+        return error
+
+    def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
+        total = array.copy()
+        if self.size > 1 and array.size:
+            # Nobody in particular is waited for; the next rank stands for all.
+            peer, verb = (self.rank + 1) % self.size, "native allreduce"
+            job = self._mesh.allreduce(total.reshape(-1), op)
+            self.wait_for(lambda: self.done(job, peer, verb), peer, verb)
+        return total
+
+    def duplicate(self) -> TorchTransport:
+        return self.split(range(self.size))
+
+    def split(self, members: Sequence[int]) -> TorchTransport:
+        self._children += 1
+        name = f"{self._children}:{'.'.join(map(str, members))}"
+        store = dist.PrefixStore(name, self._store)
+        rank = list(members).index(self.rank)
+        child = TorchTransport(store, rank, len(members), self.timeout)
+        return self.adopt(child, members)
+
+    def release(self) -> None:
+        Farewell.of_this_process().transports.discard(self)
+        if self.control.failure is None:
+            self._let_messages_leave()
+            self.control.leave()
+        self._closed = True
+        self._mesh.close()
+        self.peers.clear()  # what is awaited still holds on to gloo's threads and sockets
+        del self._board
+
+    def _let_messages_leave(self) -> None:
+        """The last frames may still wait for a peer that computes."""
+        start = self.now()
+        for peer in self.peers.values():
+            with suppress(RuntimeError):  # it is gone: no use in waiting
+                while not peer.all_left():
+                    waited = self.now() - start
+                    if waited > self.timeout:
+                        return
+                    self.idle(waited)

@@ -1,0 +1,1 @@
+"""The transport of the simulator: virtual clock, links and channels."""
