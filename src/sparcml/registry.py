@@ -1,0 +1,72 @@
+"""Plug-ins by name: sparsifiers, quantizers, aggregation methods and collectives.
+
+Each family keeps one `Registry` beside its base class. A plug-in declares its name, an explicit
+number and its capabilities in its own file and registers itself there; the wire format, the
+command line, the benchmarks, the planner, the documentation and the tests look it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Entries by name, in the order of their numbers.
+
+    Numbers are explicit because order is behaviour: they are sent in message headers, and
+    `auto` breaks ties in favour of the lowest.
+
+    Args:
+        family: Singular name of the family, for error messages.
+    """
+
+    def __init__(self, family: str) -> None:
+        self.family = family
+        self._entries: dict[str, T] = {}
+        self._numbers: dict[int, str] = {}
+
+    def register(self, name: str, number: int, entry: T) -> T:
+        """Add an entry and return it.
+
+        Raises:
+            ValueError: If the name or the number is taken.
+        """
+        if name in self._entries:
+            raise ValueError(f"register: {self.family} {name!r} is registered already")
+        if number in self._numbers:
+            raise ValueError(
+                f"register: number {number} of {self.family} {name!r} is taken by "
+                f"{self._numbers[number]!r}; choose another"
+            )
+        self._numbers[number] = name
+        order = [self._numbers[n] for n in sorted(self._numbers)]
+        entries = {**self._entries, name: entry}
+        self._entries = {name: entries[name] for name in order}
+        return entry
+
+    def number(self, name: str) -> int:
+        """Return the number of a name."""
+        return next(n for n, known in self._numbers.items() if known == name)
+
+    def name(self, number: int) -> str | None:
+        """Return the name of a number, or None if no entry has it."""
+        return self._numbers.get(number)
+
+    def unregister(self, name: str) -> None:
+        """Remove an entry, such as a plug-in of a test."""
+        del self._numbers[self.number(name)], self._entries[name]
+
+    def __getitem__(self, name: str) -> T:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"Registry({self.family}: {', '.join(self)})"
