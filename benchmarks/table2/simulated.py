@@ -68,7 +68,7 @@ class Steps:
     def applied(self, total: sparcml.Stream) -> float:
         """Seconds of changing weights along a sum."""
         return _median(
-            lambda: loops.apply(
+            lambda: loops.apply_gradient(
                 self.model, 0.0, 0.0, 1e-9, total.raw_indices, total.raw_values
             )
         )

@@ -137,7 +137,7 @@ def test_positions_are_a_subset(nnz):
     found = positions(np.random.default_rng(nnz), 100, nnz)
     assert found.dtype == np.uint32
     assert found.size == nnz
-    assert kernels.ascending(found, 100) == nnz
+    assert kernels.ascending_prefix(found, 100) == nnz
 
 
 def test_whole_numbers_have_no_zero():

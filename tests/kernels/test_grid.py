@@ -21,7 +21,7 @@ def check(values, bucket, levels, bits, norm, scale=0.0, seed=7):
 
 @pytest.mark.parametrize("bits", range(2, 9))
 @pytest.mark.parametrize("bucket", [1, 5, 16, 40, 1024])
-@pytest.mark.parametrize("norm", [kernels.LARGEST, kernels.LENGTH])
+@pytest.mark.parametrize("norm", [kernels.MAX_NORM, kernels.L2_NORM])
 def test_the_definition(bits, bucket, norm):
     for size in (0, 1, 7, 8, 31, 33, 64, min(1000, 65 + 20 * bucket)):
         for kind in KINDS:
@@ -31,15 +31,17 @@ def test_the_definition(bits, bucket, norm):
 @pytest.mark.parametrize("levels", [1, 2, 5, 31, 32, 63, 64, 100, 127])
 def test_any_number_of_levels(levels):
     for kind in KINDS:
-        check(values_of(kind, 3000), 1000, levels, 1 + levels.bit_length(), kernels.LARGEST)
-        check(values_of(kind, 3000), 1000, levels, 8, kernels.LENGTH)
+        check(
+            values_of(kind, 3000), 1000, levels, 1 + levels.bit_length(), kernels.MAX_NORM
+        )
+        check(values_of(kind, 3000), 1000, levels, 8, kernels.L2_NORM)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-44, 0.5, 3.0, 1e38])
 def test_a_given_norm_clips(scale):
     for kind in KINDS:
         values = values_of(kind, 500)
-        _, back = check(values, 500, 1, 2, kernels.GIVEN, scale)
+        _, back = check(values, 500, 1, 2, kernels.GIVEN_NORM, scale)
         finite = np.isfinite(back)
         assert (np.abs(back[finite]) <= np.float32(scale)).all()
 
@@ -49,7 +51,7 @@ def test_a_given_norm_clips(scale):
 def test_long_buckets_and_large_results(size, bits):
     values = values_of("normal", size)
     for bucket in (size, 3000, 4096):
-        check(values, bucket, 2 ** (bits - 1) - 1, bits, kernels.LARGEST)
+        check(values, bucket, 2 ** (bits - 1) - 1, bits, kernels.MAX_NORM)
 
 
 def test_nothing_beyond_the_result_is_touched():

@@ -86,7 +86,9 @@ def test_hostile_planes(n, dtype):
         out = guarded(length, dtype)
         before = out.tobytes()
         with pytest.raises(ValueError, match="bitmap"):
-            reduction.expand(np.ascontiguousarray(section), np.ones(count, dtype), 0.0, out)
+            reduction.bitmap_expand(
+                np.ascontiguousarray(section), np.ones(count, dtype), 0.0, out
+            )
         assert out.tobytes() == before
         assert intact(out)
 
@@ -106,7 +108,7 @@ def test_hostile_planes(n, dtype):
         if bit < size:
             out = guarded(size, dtype)
             ones = int(np.unpackbits(changed).sum())
-            reduction.expand(changed, np.ones(ones, dtype), 0.0, out)
+            reduction.bitmap_expand(changed, np.ones(ones, dtype), 0.0, out)
             assert out.sum() == ones
             assert intact(out)
         else:
@@ -127,6 +129,6 @@ def test_hostile_bytes_as_planes(data, count, size):
     ):
         out = guarded(length, np.float32)
         with suppress(ValueError):
-            reduction.expand(section, np.ones(n, np.float32), 0.0, out)
+            reduction.bitmap_expand(section, np.ones(n, np.float32), 0.0, out)
             assert out.sum() == n
         assert intact(out)

@@ -24,7 +24,7 @@ def plain(weights, intercept=0.0):
     none = np.empty(0, weights.dtype)
     last, table = np.empty(0, np.uint32), np.empty(0)
     numbers = np.array([1.0, 0.0, intercept, 0.0])
-    return loops.Weights(weights, none, last, table, np.empty(0), numbers)
+    return loops.LazyWeights(weights, none, last, table, np.empty(0), numbers)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -67,17 +67,19 @@ def test_columns_up_to_the_largest():
     rng = np.random.default_rng(0)
     count, features = SIZES[-1]
     rows = rows_of(rng, count, features, np.float32)
-    assert reference.misplaced(rows.indptr, rows.indices, features) == count
-    assert loops.misplaced(rows.indptr, rows.indices, features) == count
-    assert loops.misplaced(rows.indptr, rows.indices, int(rows.indices.max())) < count
+    assert reference.first_invalid_row(rows.indptr, rows.indices, features) == count
+    assert loops.first_invalid_row(rows.indptr, rows.indices, features) == count
+    assert (
+        loops.first_invalid_row(rows.indptr, rows.indices, int(rows.indices.max())) < count
+    )
 
 
 @pytest.mark.parametrize("broken", [[3, 3], [4, 2], [9, 10]])
 def test_columns_out_of_order_are_found(broken):
     indptr = np.array([0, 2, 2, 4], np.int64)
     indices = np.array([0, 9, *broken], np.uint32)
-    assert loops.misplaced(indptr, indices, 10) == 2
-    assert reference.misplaced(indptr, indices, 10) == 2
+    assert loops.first_invalid_row(indptr, indices, 10) == 2
+    assert reference.first_invalid_row(indptr, indices, 10) == 2
 
 
 def test_arguments_are_checked():
@@ -85,15 +87,15 @@ def test_arguments_are_checked():
     rows = rows_of(rng, 5, 10, np.float32)
     model = plain(np.zeros(10, np.float32))
     with pytest.raises(ValueError, match="among those given"):
-        loops.run(
+        loops.sgd_steps(
             rows, np.array([5]), np.array([0, 1]), np.ones(1), 3, True, model, 0.0, 0.0
         )
     with pytest.raises(ValueError, match="within indices"):
-        loops.misplaced(rows.indptr + 1, rows.indices, 10)
+        loops.first_invalid_row(rows.indptr + 1, rows.indices, 10)
     with pytest.raises(ValueError, match="needs last"):
-        loops.apply(model, 0.1, 0.0, 0.1, None, np.zeros(10, np.float32))
+        loops.apply_gradient(model, 0.1, 0.0, 0.1, None, np.zeros(10, np.float32))
     bad = np.array([3, 12], np.uint32)
     with pytest.raises(ValueError, match="ascend"):
-        loops.apply(model, 0.0, 0.0, 0.1, bad, np.zeros(2, np.float32))
+        loops.apply_gradient(model, 0.0, 0.0, 0.1, bad, np.zeros(2, np.float32))
     with pytest.raises(ValueError, match="loss must be"):
         loops.gradient(rows, np.array([1]), 9, 1.0, model)

@@ -53,26 +53,26 @@ def test_the_definition(bucket, kind):
 def as_defined(values, bucket):
     size = values.size
     for mean in (False, True):
-        levels, bits = kernels.one_bit(values, bucket, mean)
-        same_bits((levels, bits), once(onebit.one_bit, values, bucket, mean))
-        back = kernels.two_levels(levels, bits, size, bucket)
-        same_bits([back], [once(onebit.two_levels, levels, bits, size, bucket)])
-    same_bits(kernels.signs(values, bucket), once(onebit.signs, values, bucket))
+        levels, bits = kernels.to_onebit(values, bucket, mean)
+        same_bits((levels, bits), once(onebit.to_onebit, values, bucket, mean))
+        back = kernels.from_bitplane(levels, bits, size, bucket)
+        same_bits([back], [once(onebit.from_bitplane, levels, bits, size, bucket)])
+    same_bits(kernels.to_sign(values, bucket), once(onebit.to_sign, values, bucket))
 
 
 def test_arrays_at_any_address():
     whole = vector("normal", 300)
     for start in range(9):
         values = whole[start : start + 257]
-        same_bits(kernels.one_bit(values, 100), onebit.one_bit(values.copy(), 100))
+        same_bits(kernels.to_onebit(values, 100), onebit.to_onebit(values.copy(), 100))
 
 
 def test_nothing_is_written_beyond_the_end():
     for size in (1, 8, 31, 100, 257):
         bits, values = np.full(size, 170, np.uint8), np.full(size + 40, 7, np.float32)
         nbytes = -(-size // 8)
-        levels, _ = kernels.one_bit(vector("normal", size), 30, bits=bits[:nbytes])
-        kernels.two_levels(levels, bits[:nbytes], size, 30, values[:size])
+        levels, _ = kernels.to_onebit(vector("normal", size), 30, bits=bits[:nbytes])
+        kernels.from_bitplane(levels, bits[:nbytes], size, 30, values[:size])
         assert (bits[nbytes:] == 170).all()
         assert (values[size:] == 7).all()
 
@@ -82,8 +82,8 @@ def test_a_single_bucket_of_16_million_stays_accurate(sign):
     """Float32 sums of so many values of one sign lose all digits."""
     values = sign * (1 + np.random.default_rng(1).random(1 << 24, np.float32))
     exact = math.fsum(values[:: 1 << 4].tolist())  # a sample is enough to see a bad sum
-    levels, _ = kernels.one_bit(values, values.size)
-    scales, _ = kernels.signs(values, values.size)
+    levels, _ = kernels.to_onebit(values, values.size)
+    scales, _ = kernels.to_sign(values, values.size)
     mean = np.mean(values, dtype=np.float64)
     assert mean == pytest.approx(exact / (1 << 20), rel=1e-3)
     assert levels[(sign + 1) // 2] == np.float32(mean)
@@ -100,4 +100,4 @@ def test_bad_arguments():
                 ones, 5, False, np.empty(levels, np.float32), np.empty(bits, np.uint8)
             )
         with pytest.raises(ValueError, match="two levels or one scale"):
-            kernels.two_levels(np.ones(levels, "f4"), np.zeros(bits, "u1"), 9, 5)
+            kernels.from_bitplane(np.ones(levels, "f4"), np.zeros(bits, "u1"), 9, 5)

@@ -60,7 +60,7 @@ def test_top_k_of_vectors_that_know_the_sample(attempts, dtype):
             want = reference.top_k(v, k)
             same_entries(selection.top_k(v, k), want)
             left = np.empty_like(v)
-            taken = selection.take_top_k(v, np.zeros_like(v), k, left)
+            taken = selection.top_k_with_residual(v, np.zeros_like(v), k, left)
             same_entries(taken[:2], want)
             assert not left[want[0]].any()
 
@@ -108,10 +108,10 @@ def test_taking_equals_adding_selecting_and_zeroing(size, dtype):
     for r, g in zip(cases.values(), reversed(cases.values()), strict=True):
         k = max(1, size // 50)
         for name, *arguments in (
-            ("take_top_k", k),
-            ("take_bucket_top_k", 4, 512),
-            ("take_bucket_top_k", 20, 100),
-            ("owe_at_least", 2.0),
+            ("top_k_with_residual", k),
+            ("bucket_top_k_with_residual", 4, 512),
+            ("bucket_top_k_with_residual", 20, 100),
+            ("at_least_with_residual", 2.0),
         ):
             left, out = np.empty_like(r), np.empty_like(r)
             want = getattr(reference, name)(r, g, *arguments, left)
@@ -129,21 +129,24 @@ def test_squares_have_one_order(block, dtype):
     for size in (0, 1, 63, 1000, 2048, 2049, 9999):
         v = values(rng, size, dtype, 0.0) * 1000
         for x in (v, values(rng, size, dtype)):
-            same_bits(selection.block_squares(x, block), reference.block_squares(x, block))
+            same_bits(
+                selection.block_squared_norms(x, block),
+                reference.block_squared_norms(x, block),
+            )
         out = np.empty_like(v)
-        assert selection.owe(v, v, out) == reference.owe(v, v, out)
+        assert selection.add_residual(v, v, out) == reference.add_residual(v, v, out)
         total = float(np.sum(np.square(2 * v.astype(np.float64))))
-        assert selection.owe(v, v, out) == pytest.approx(total, rel=1e-12)
+        assert selection.add_residual(v, v, out) == pytest.approx(total, rel=1e-12)
 
 
 def test_squares_tell_of_what_is_not_finite_and_of_nothing_else():
     g = np.full(100, 3e38, np.float32)
     out = np.empty_like(g)
-    assert np.isfinite(selection.owe(np.zeros_like(g), g, out))
+    assert np.isfinite(selection.add_residual(np.zeros_like(g), g, out))
     for bad in (np.nan, np.inf):
         g[70] = bad
-        assert not np.isfinite(selection.owe(np.zeros_like(g), g, out))
-    assert not np.isfinite(selection.owe(np.full(100, 3e38, np.float32), g, out))
+        assert not np.isfinite(selection.add_residual(np.zeros_like(g), g, out))
+    assert not np.isfinite(selection.add_residual(np.full(100, 3e38, np.float32), g, out))
 
 
 @over_dtypes

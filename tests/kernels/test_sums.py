@@ -112,8 +112,8 @@ def test_scatter_and_place_equal_the_reference(op, dtype, block):
         reduction.scatter(op, got, *stream, block)
         reference.scatter(op, want, *stream, block)
         same_bits(got, want)
-        reduction.place(got, *stream, block)
-        reference.place(want, *stream, block)
+        reduction.scatter_assign(got, *stream, block)
+        reference.scatter_assign(want, *stream, block)
         same_bits(got, want)
 
 
@@ -130,8 +130,8 @@ def test_compact_equals_the_reference(dtype, block, bitwise, fill):
             dense[hit] = values(rng, int(hit.sum()), dtype)
             want = reference.compact(dense, fill, block, bitwise)
             same_entries(reduction.compact(dense, fill, block, bitwise), want)
-            nnz = reference.count(dense, fill, block, bitwise)
-            assert reduction.count(dense, fill, block, bitwise) == nnz
+            nnz = reference.count_nonfill(dense, fill, block, bitwise)
+            assert reduction.count_nonfill(dense, fill, block, bitwise) == nnz
             if nnz:
                 assert reduction.compact(dense, fill, block, bitwise, nnz - 1) is None
             same_entries(reduction.compact(dense, fill, block, bitwise, nnz), want)
@@ -148,25 +148,25 @@ def test_squeeze_and_expand_equal_the_reference(dtype, fill, size):
         dense = np.full(size, fill, dtype)
         hit = rng.random(size) < density
         dense[hit] = values(rng, int(hit.sum()), dtype)
-        nnz = reference.count(dense, fill, bitwise=True)
+        nnz = reference.count_nonfill(dense, fill, bitwise=True)
         want_plane, want = np.zeros(-(-size // 64) * 8, np.uint8), np.zeros(nnz, dtype)
-        assert reference.squeeze(dense, fill, want_plane, want) == nnz
+        assert reference.bitmap_compact(dense, fill, want_plane, want) == nnz
         for room in {nnz, nnz + 1, nnz + 8, size + 72}:
             plane, found = guarded(want_plane.size, np.uint8), guarded(room, dtype)
-            assert reduction.squeeze(dense, fill, plane, found) == nnz
+            assert reduction.bitmap_compact(dense, fill, plane, found) == nnz
             same_bits(plane, want_plane)
             same_bits(found[:nnz], want)
             assert intact(plane)
             assert intact(found)
         for room in {nnz - 1, nnz // 2, 0} - {-1, nnz}:
             plane, found = guarded(want_plane.size, np.uint8), guarded(room, dtype)
-            assert reduction.squeeze(dense, fill, plane, found) == room + 1
-            assert reference.squeeze(dense, fill, plane, found) == room + 1
+            assert reduction.bitmap_compact(dense, fill, plane, found) == room + 1
+            assert reference.bitmap_compact(dense, fill, plane, found) == room + 1
             assert intact(plane)
             assert intact(found)
         got, back = guarded(size, dtype), np.empty(size, dtype)
-        reduction.expand(want_plane, want, fill, got)
-        reference.expand(want_plane, want, fill, back)
+        reduction.bitmap_expand(want_plane, want, fill, got)
+        reference.bitmap_expand(want_plane, want, fill, back)
         same_bits(back, dense)
         same_bits(got, dense)
         assert intact(got)
@@ -175,18 +175,20 @@ def test_squeeze_and_expand_equal_the_reference(dtype, fill, size):
 def test_ascending_finds_the_first_wrong_position():
     for size in (1, 2, 9, 1024, 1025, 1026, 5000):
         fine = np.arange(size, dtype=np.uint32) * 2
-        assert reduction.ascending(fine, 2 * size) == size
-        assert reduction.ascending(fine, size - 1) == reference.ascending(fine, size - 1)
+        assert reduction.ascending_prefix(fine, 2 * size) == size
+        assert reduction.ascending_prefix(fine, size - 1) == reference.ascending_prefix(
+            fine, size - 1
+        )
         for at in {1, size // 2, size - 1} - {0, size}:
             for wrong in (fine[at - 1], 0, 2**32 - 1):
                 bad = fine.copy()
                 bad[at] = wrong
-                want = reference.ascending(bad, 2**32 - 1)
-                assert reduction.ascending(bad, 2**32 - 1) == want
+                want = reference.ascending_prefix(bad, 2**32 - 1)
+                assert reduction.ascending_prefix(bad, 2**32 - 1) == want
     last = np.array([LAST], np.uint32)
-    assert reduction.ascending(last, LAST + 1) == 1
-    assert reduction.ascending(last, LAST) == 0
-    assert reduction.ascending(last[:0], 0) == 0
+    assert reduction.ascending_prefix(last, LAST + 1) == 1
+    assert reduction.ascending_prefix(last, LAST) == 0
+    assert reduction.ascending_prefix(last[:0], 0) == 0
 
 
 streams = st.lists(st.integers(0, 200) | st.integers(0, LAST), unique=True).map(sorted)
@@ -219,7 +221,7 @@ def test_compact_finds_what_place_put(indices, block, seed):
     v = values(rng, i.size * block, np.float64)
     v[v == 0] = 1
     dense = np.zeros(201 * block)
-    reduction.place(dense, i, v, block)
+    reduction.scatter_assign(dense, i, v, block)
     same_entries(reduction.compact(dense, block=block), (i, v))
 
 
@@ -237,9 +239,9 @@ def test_squeeze_is_compact_and_bitmap(present, dtype, fill, seed):
     pairs = reduction.compact(dense, fill, bitwise=True)
     assert pairs is not None
     plane, found = np.empty(-(-dense.size // 64) * 8, np.uint8), np.empty_like(pairs[1])
-    assert reduction.squeeze(dense, fill, plane, found) == found.size
+    assert reduction.bitmap_compact(dense, fill, plane, found) == found.size
     same_bits(plane, coding.bitmap_encode(pairs[0], dense.size))
     same_bits(found, pairs[1])
     back = np.empty_like(dense)
-    reduction.expand(plane, found, fill, back)
+    reduction.bitmap_expand(plane, found, fill, back)
     same_bits(back, dense)

@@ -43,7 +43,7 @@ def test_scatter_writes_nowhere_else(wrong):
     with pytest.raises(ValueError, match="indices must ascend"):
         reduction.scatter("sum", dense, indices, V)
     with pytest.raises(ValueError, match="indices must ascend"):
-        reduction.place(dense, indices, V)
+        reduction.scatter_assign(dense, indices, V)
     assert not dense.any()
 
 
@@ -53,7 +53,7 @@ def test_scatter_checks_sizes(values, block):
     with pytest.raises(ValueError, match="must"):
         reduction.scatter("sum", dense, I, values, block)
     with pytest.raises(ValueError, match="must"):
-        reduction.place(dense, I, values, block)
+        reduction.scatter_assign(dense, I, values, block)
     assert not dense.any()
 
 
@@ -75,7 +75,7 @@ def test_compact_checks_sizes():
     with pytest.raises(ValueError, match="must"):
         reduction.compact(V, block=0)
     with pytest.raises(ValueError, match="must"):
-        reduction.count(V, block=2)
+        reduction.count_nonfill(V, block=2)
     assert (oi == 9).all()
     assert (ov == 9).all()
 
@@ -104,9 +104,9 @@ def test_squeeze_and_expand_refuse_other_types():
     ]
     for dense, plane, found in wrong:
         with pytest.raises(TypeError):
-            reduction.squeeze(dense, 0.0, plane, found)
+            reduction.bitmap_compact(dense, 0.0, plane, found)
         with pytest.raises(TypeError):
-            reduction.expand(plane, dense, 0.0, found)
+            reduction.bitmap_expand(plane, dense, 0.0, found)
     assert (ov == 9).all()
 
 

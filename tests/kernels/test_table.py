@@ -33,7 +33,7 @@ def test_the_definition(bits, bucket, levels):
     for size in (0, 1, 7, 8, 31, 33, 64, min(1000, 65 + 20 * bucket)):
         for kind in KINDS:
             table = levels(2 ** (bits - 1) - 1)
-            check(values_of(kind, size, bits), bucket, table, bits, kernels.LENGTH)
+            check(values_of(kind, size, bits), bucket, table, bits, kernels.L2_NORM)
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 8, 9, 16, 17, 100, 127])
@@ -41,14 +41,14 @@ def test_any_number_of_levels(m):
     table = np.append(0, np.cumsum(np.random.default_rng(m).random(m) + 0.01))
     table = (table / table[-1]).astype(np.float32)
     for kind in KINDS:
-        check(values_of(kind, 3000), 1000, table, 1 + m.bit_length(), kernels.LARGEST)
-        check(values_of(kind, 3000), 1000, table, 8, kernels.GIVEN, 0.8)
+        check(values_of(kind, 3000), 1000, table, 1 + m.bit_length(), kernels.MAX_NORM)
+        check(values_of(kind, 3000), 1000, table, 8, kernels.GIVEN_NORM, 0.8)
 
 
 def test_large_results():
     values = values_of("normal", 300_001)
     for bits in (2, 3, 4, 8):
-        check(values, 4096, powers(2 ** (bits - 1) - 1), bits, kernels.LENGTH)
+        check(values, 4096, powers(2 ** (bits - 1) - 1), bits, kernels.L2_NORM)
 
 
 @pytest.mark.parametrize("bits", range(2, 9))

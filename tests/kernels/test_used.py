@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparcml.kernels import _core
-from sparcml.kernels.column_index import UNUSED, Used
+from sparcml.kernels.column_index import INACTIVE, ColumnBitmap
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 1000, 100_000])
@@ -12,22 +12,22 @@ from sparcml.kernels.column_index import UNUSED, Used
 def test_places_are_those_of_a_search(isa, size, share):
     rng = np.random.default_rng(size)
     numbers = np.flatnonzero(rng.random(size) < share).astype(np.uint32)
-    used = Used(size)
+    used = ColumnBitmap(size)
     used.add(np.repeat(rng.permutation(numbers), 2))
-    assert used.close() == numbers.size
-    np.testing.assert_array_equal(used.numbers(), numbers)
+    assert used.count() == numbers.size
+    np.testing.assert_array_equal(used.columns(), numbers)
     asked = rng.integers(0, size, 500).astype(np.uint32)
     places = np.searchsorted(numbers, asked).astype(np.uint32)
-    places[~np.isin(asked, numbers)] = UNUSED
-    np.testing.assert_array_equal(used.places(asked), places)
+    places[~np.isin(asked, numbers)] = INACTIVE
+    np.testing.assert_array_equal(used.positions(asked), places)
 
 
 def test_numbers_beyond_the_size_are_refused():
-    used = Used(64)
+    used = ColumnBitmap(64)
     with pytest.raises(ValueError, match="a bit for every number"):
         used.add(np.array([64], np.uint32))
     with pytest.raises(ValueError, match="a bit for every number"):
-        used.places(np.array([3, 64], np.uint32))
+        used.positions(np.array([3, 64], np.uint32))
 
 
 def test_arrays_must_fit():

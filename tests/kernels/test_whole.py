@@ -22,13 +22,13 @@ def test_the_definition(size, most, step):
     if step == 1e-40:  # so few bits are left that multiples are exact or gone
         values = np.round(times * 0 + 2) * np.float32(step)
         most = max(most, 2)
-    packed = kernels.to_whole(values, step, most)
-    want = whole.to_whole(values, step, most)
+    packed = kernels.to_integer(values, step, most)
+    want = whole.to_integer(values, step, most)
     assert want is not None
     np.testing.assert_array_equal(packed, want)
     assert packed.size == -(-size * np.ceil(np.log2(2 * most + 1)).astype(int) // 8)
-    back = kernels.from_whole(packed, size, step, most)
-    again = whole.from_whole(packed, size, step, most)
+    back = kernels.from_integer(packed, size, step, most)
+    again = whole.from_integer(packed, size, step, most)
     assert again is not None
     np.testing.assert_array_equal(back.view(np.uint32), again.view(np.uint32))
     np.testing.assert_array_equal(back, np.where(np.isfinite(values), values, np.nan))
@@ -39,9 +39,9 @@ def test_the_definition(size, most, step):
 def test_other_values_are_refused(bad, at):
     values = np.ones(100, np.float32)
     values[at] = bad
-    assert whole.to_whole(values, 1.0, 3) is None
+    assert whole.to_integer(values, 1.0, 3) is None
     with pytest.raises(ValueError, match="times a whole number from -3 to 3"):
-        kernels.to_whole(values, 1.0, 3)
+        kernels.to_integer(values, 1.0, 3)
 
 
 def test_sums_that_rounded_are_still_multiples():
@@ -50,19 +50,19 @@ def test_sums_that_rounded_are_still_multiples():
         total = np.zeros(1, np.float32)
         for k in range(1, ranks + 1):
             total = total + step
-            packed = kernels.to_whole(total, float(step), ranks)
-            (back,) = kernels.from_whole(packed, 1, float(step), ranks)
+            packed = kernels.to_integer(total, float(step), ranks)
+            (back,) = kernels.from_integer(packed, 1, float(step), ranks)
             assert back == np.float32(k) * step
 
 
 def test_codes_that_are_not_in_use_are_refused():
     for count in (1, 64, 70):
         packed = np.packbits(np.tile([1, 1, 0], count), bitorder="little")  # 3: NaN is 7
-        assert whole.from_whole(packed, count, 1.0, 2) is not None
+        assert whole.from_integer(packed, count, 1.0, 2) is not None
         packed = np.packbits(np.tile([0, 1, 1], count), bitorder="little")
-        assert whole.from_whole(packed, count, 1.0, 2) is None
+        assert whole.from_integer(packed, count, 1.0, 2) is None
         with pytest.raises(ValueError, match="above 2"):
-            kernels.from_whole(packed, count, 1.0, 2)
+            kernels.from_integer(packed, count, 1.0, 2)
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,8 @@ def test_columns_are_the_matrix(ranks, monkeypatch):
         np.testing.assert_array_equal(share.weights, rows.weights)
         columns = share.columns
         assert (
-            loops.misplaced(columns.indptr, columns.indices, 50) == columns.indptr.size - 1
+            loops.first_invalid_row(columns.indptr, columns.indices, 50)
+            == columns.indptr.size - 1
         )
         for k, column in enumerate(X.T[rank::ranks]):
             span = slice(columns.indptr[k], columns.indptr[k + 1])

@@ -56,9 +56,9 @@ def test_even_levels_give_qsgd():
     vector, table = VECTORS["normal"], (np.arange(8) / 7).astype(np.float32)
     sums = np.zeros((2, vector.size))
     for seed in range(TRIALS):
-        code = kernels.to_table(vector, 300, table, 4, kernels.LENGTH, seed=seed)
+        code = kernels.to_table(vector, 300, table, 4, kernels.L2_NORM, seed=seed)
         sums[0] += kernels.from_table(code, 300, 300, table, 4)
-        code = kernels.to_grid(vector, 300, 7, 4, kernels.LENGTH, seed=TRIALS + seed)
+        code = kernels.to_grid(vector, 300, 7, 4, kernels.L2_NORM, seed=TRIALS + seed)
         sums[1] += kernels.from_grid(code, 300, 300, 7, 4)
     step = np.sqrt((vector.astype(np.float64) ** 2).sum()) / 7
     x = np.abs(vector) / step

@@ -267,7 +267,7 @@ def take(
     if sparsifier is not None:
         return sparsifier.take(residual, gradient, seed=seed, memory=memory)
     owed = pool.empty(gradient.size, gradient.dtype)
-    squares = kernels.owe(residual, gradient, owed)
+    squares = kernels.add_residual(residual, gradient, owed)
     return Taken(Stream.trusted(owed.size, None, owed), owed, squares)
 
 

@@ -28,7 +28,7 @@ def keep_largest(keep: TopK, total: Stream, seen: Stream) -> Pair:
     if total.nnz <= k:
         return total, seen
     if total.block > 1:
-        stored = kernels.block_squares(stored, total.block)
+        stored = kernels.block_squared_norms(stored, total.block)
     places, _ = kernels.top_k(stored, k)
     kept = pick(total, places.astype(np.intp))
     return kept, only(seen, kept.indices)

@@ -122,7 +122,7 @@ def mean(total: Stream, ranks: int, out: Values | None = None) -> Values:
     np.divide(total.raw_values, total.dtype.type(ranks), out=values)
     dense = buffer_pool.empty(total.size, total.dtype) if out is None else out
     dense.fill(0)
-    kernels.place(dense, total.raw_indices, values, total.block)
+    kernels.scatter_assign(dense, total.raw_indices, values, total.block)
     return dense
 
 
@@ -151,4 +151,6 @@ def all_but_seen(sent: Stream, seen: Stream) -> Values:
 
 def squares_of(values: Values) -> float:
     """The sum of squares, in double: of float32 it cannot overflow."""
-    return float(kernels.block_squares(values, values.size)[0]) if values.size else 0.0
+    return (
+        float(kernels.block_squared_norms(values, values.size)[0]) if values.size else 0.0
+    )

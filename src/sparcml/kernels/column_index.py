@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from . import _core
 from .coding import bitmap_decode
 
-UNUSED = 2**32 - 1
+INACTIVE = 2**32 - 1
 
 Numbers = NDArray[np.uint32]
 
 
-class Used:
+class ColumnBitmap:
     """A set of numbers below `size`, of one and a half bits each.
 
     Args:
@@ -26,20 +26,20 @@ class Used:
         self._before = np.zeros(self._plane.size, np.uint32)
 
     def add(self, numbers: Numbers) -> None:
-        """Put in numbers, in any order and any often; `close` must follow."""
+        """Put in numbers, in any order and any often; `count` must follow."""
         _core.used_mark(numbers, self._plane)
 
-    def close(self) -> int:
+    def count(self) -> int:
         """Count them."""
         self._count = _core.used_before(self._plane, self._before)
         return self._count
 
-    def numbers(self) -> Numbers:
+    def columns(self) -> Numbers:
         """All that are in, ascending."""
         return bitmap_decode(self._plane.view(np.uint8), self._count, self._size)
 
-    def places(self, numbers: Numbers) -> Numbers:
-        """How many smaller ones are in; UNUSED for numbers that are not in themselves."""
+    def positions(self, numbers: Numbers) -> Numbers:
+        """How many smaller ones are in; INACTIVE for numbers that are not in themselves."""
         out = np.empty(numbers.size, np.uint32)
         _core.used_renumber(numbers, self._plane, self._before, out)
         return out

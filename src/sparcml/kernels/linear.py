@@ -30,7 +30,7 @@ class Csr(NamedTuple):
     weights: Doubles = NO_WEIGHTS  # none: all rows count the same
 
 
-class Weights(NamedTuple):
+class LazyWeights(NamedTuple):
     """A model in the making; what it does not use is empty.
 
     The weights are `numbers[0] * weights` where nothing is due, see `reference.linear`.
@@ -53,7 +53,7 @@ class Weights(NamedTuple):
         return self.numbers.size > 4
 
     @property
-    def plain(self) -> Floats:
+    def coefficients(self) -> Floats:
         """The weights alone, as they are stored."""
         return self.weights[::2] if self.adaptive else self.weights
 
@@ -68,14 +68,14 @@ class Gradient(NamedTuple):
 
 
 def gradient(
-    rows: Csr, chosen: Numbers, loss: int, share: float, model: Weights
+    rows: Csr, chosen: Numbers, loss: int, share: float, model: LazyWeights
 ) -> Gradient:
     """Share * the gradient of the chosen rows' losses.
 
     The arrays have room for one entry more, the intercept's.
     """
     entries = int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
-    features = model.plain.size
+    features = model.coefficients.size
     room = min(entries, features) + 1
     indices = buffer_pool.empty(room, np.uint32)
     values = buffer_pool.empty(room, rows.values.dtype)
@@ -86,8 +86,8 @@ def gradient(
     return Gradient(indices[: nnz + 1], values[: nnz + 1], slope, total)
 
 
-def apply(
-    model: Weights,
+def apply_gradient(
+    model: LazyWeights,
     l1: float,
     l2: float,
     rate: float,
@@ -104,14 +104,14 @@ def apply(
     _loops.linear_apply(*model, l1, l2, rate, intercept, indices, values)
 
 
-def run(
+def sgd_steps(
     rows: Csr,
     order: Numbers,
     starts: Numbers,
     rates: Doubles,
     loss: int,
     intercept: float,
-    model: Weights,
+    model: LazyWeights,
     l1: float,
     l2: float,
     losses: float = 0.0,
@@ -128,7 +128,7 @@ def run(
     )
 
 
-def settle(model: Weights) -> None:
+def flush(model: LazyWeights) -> None:
     """Write what is due to all weights; their scale is 1 then."""
     _loops.linear_settle(*model)
 
@@ -140,12 +140,12 @@ def margins(rows: Csr, weights: Floats) -> Doubles:
     return out
 
 
-def misplaced(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
+def first_invalid_row(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
     """The first row with columns out of order or beyond the features; how many if none."""
     return _core.linear_misplaced(indptr, indices, features)
 
 
-class Columns(NamedTuple):
+class Csc(NamedTuple):
     """Columns of a matrix, each with its rows in order; always of float64."""
 
     indptr: Numbers
@@ -153,7 +153,7 @@ class Columns(NamedTuple):
     values: Doubles
 
 
-class Descent(NamedTuple):
+class SCDObjective(NamedTuple):
     """What the steps on all coordinates have in common."""
 
     labels: Doubles  # of all rows
@@ -164,10 +164,10 @@ class Descent(NamedTuple):
     parties: int  # that change margins at the same time
 
 
-def descend(
-    columns: Columns,
+def scd_steps(
+    columns: Csc,
     chosen: Numbers,
-    about: Descent,
+    about: SCDObjective,
     coordinates: Doubles,
     trust: Doubles,
     margins: Doubles,
@@ -197,14 +197,14 @@ def descend(
     return changes
 
 
-def shift(about: Descent, margins: Doubles, bias: Doubles) -> None:
+def intercept_step(about: SCDObjective, margins: Doubles, bias: Doubles) -> None:
     """The intercept's step: bias[0] is it, bias[1] how far it may go."""
     share = 1.0 / max(about.labels.size, 1)
     _core.linear_shift(about.labels, about.weights, about.loss, share, margins, bias)
 
 
-def combine(
-    columns: Columns, chosen: Numbers, slopes: Doubles, size: int
+def combine_columns(
+    columns: Csc, chosen: Numbers, slopes: Doubles, size: int
 ) -> tuple[NDArray[np.uint32], Doubles]:
     """The sum of slope * column over the chosen ones, which are vectors of that size."""
     entries = int((columns.indptr[chosen + 1] - columns.indptr[chosen]).sum())

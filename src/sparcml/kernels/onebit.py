@@ -10,7 +10,7 @@ Floats = NDArray[np.float32]
 Bits = NDArray[np.uint8]
 
 
-def one_bit(
+def to_onebit(
     values: Floats,
     bucket: int,
     mean: bool = False,
@@ -25,7 +25,7 @@ def one_bit(
     return levels, bits
 
 
-def signs(
+def to_sign(
     values: Floats, bucket: int, scales: Floats | None = None, bits: Bits | None = None
 ) -> tuple[Floats, Bits]:
     """The mean magnitude of each bucket, and a bit a value: not below zero."""
@@ -36,7 +36,7 @@ def signs(
     return scales, bits
 
 
-def two_levels(
+def from_bitplane(
     levels: Floats, bits: Bits, count: int, bucket: int, values: Floats | None = None
 ) -> Floats:
     """The level of its bucket that each bit chooses."""

@@ -9,7 +9,7 @@ from . import _core
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-LARGEST, LENGTH, GIVEN = range(3)  # what the norm of a bucket is
+MAX_NORM, L2_NORM, GIVEN_NORM = range(3)  # what the norm of a bucket is
 
 
 def grid_nbytes(count: int, bucket: int, bits: int) -> int:
@@ -22,7 +22,7 @@ def to_grid(
     bucket: int,
     levels: int,
     bits: int,
-    norm: int = LARGEST,
+    norm: int = MAX_NORM,
     *,
     scale: float = 0.0,
     seed: int = 0,
@@ -50,7 +50,7 @@ def to_table(
     bucket: int,
     levels: Floats,
     bits: int,
-    norm: int = LENGTH,
+    norm: int = L2_NORM,
     *,
     scale: float = 0.0,
     seed: int = 0,

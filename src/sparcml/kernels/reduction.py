@@ -69,7 +69,7 @@ def scatter(
     _core.scatter(OPS[op], dense, indices, values, block)
 
 
-def place(
+def scatter_assign(
     dense: Values[Float], indices: Indices, values: Values[Float], block: int = 1
 ) -> None:
     """dense[i] = value, bit for bit, for the blocks that have an index."""
@@ -100,19 +100,19 @@ def compact(
     return (indices, values) if nnz > limit // 2 else (indices.copy(), values.copy())
 
 
-def count(
+def count_nonfill(
     dense: Values[Float], fill: float = 0.0, block: int = 1, bitwise: bool = False
 ) -> int:
     """The number of blocks with a value other than fill."""
     return _core.count(dense, fill, block, bitwise)
 
 
-def ascending(indices: Indices, blocks: int) -> int:
+def ascending_prefix(indices: Indices, blocks: int) -> int:
     """The first position that breaks i[0] < i[1] < ... < blocks; the size if none."""
     return _core.ascending(indices, blocks)
 
 
-def squeeze(
+def bitmap_compact(
     dense: Values[Float],
     fill: float,
     plane: NDArray[np.uint8],
@@ -126,7 +126,7 @@ def squeeze(
     return _core.squeeze(dense, fill, values.size, plane, values)
 
 
-def expand(
+def bitmap_expand(
     plane: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
 ) -> None:
     """The values where the plane has ones, fill elsewhere; ValueError if they disagree."""

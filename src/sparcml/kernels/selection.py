@@ -26,10 +26,10 @@ def top_k(values: Values[Float], k: int) -> Entries[Float]:
     return indices[:k], found[:k]
 
 
-def take_top_k(
+def top_k_with_residual(
     residual: Values[Float], gradient: Values[Float], k: int, out: Values[Float]
 ) -> tuple[Indices, Values[Float], float]:
-    """`owe`, then `top_k` of out, which is zeroed there; its squares are from before."""
+    """`add_residual`, then `top_k` of out, which is zeroed there; its squares are from before."""
     k = min(k, out.size)
     indices, found = _room(_core.top_k_room(out.size, k), out.dtype)
     squares = _core.owe_top_k(residual, gradient, k, out, indices, found)
@@ -44,14 +44,14 @@ def bucket_top_k(values: Values[Float], k: int, bucket: int) -> Entries[Float]:
     return indices, found
 
 
-def take_bucket_top_k(
+def bucket_top_k_with_residual(
     residual: Values[Float],
     gradient: Values[Float],
     k: int,
     bucket: int,
     out: Values[Float],
 ) -> tuple[Indices, Values[Float], float]:
-    """`owe`, then `bucket_top_k` of out, which is zeroed there."""
+    """`add_residual`, then `bucket_top_k` of out, which is zeroed there."""
     k, room = _bucket_room(out.size, k, bucket)
     indices, found = _room(room, out.dtype)
     squares = _core.owe_bucket_top_k(residual, gradient, k, bucket, out, indices, found)
@@ -68,13 +68,13 @@ def at_least(values: Values[Float], threshold: float) -> Entries[Float]:
     return indices[:count], found[:count]
 
 
-def owe_at_least(
+def at_least_with_residual(
     residual: Values[Float],
     gradient: Values[Float],
     threshold: float,
     out: Values[Float],
 ) -> tuple[Indices, Values[Float], float]:
-    """`owe`, then `at_least` of out, which stays whole."""
+    """`add_residual`, then `at_least` of out, which stays whole."""
     indices, found = _room(out.size // SHARE + LEAST, out.dtype)
     count, squares = _core.owe_at_least(residual, gradient, threshold, out, indices, found)
     if count > indices.size:
@@ -82,12 +82,14 @@ def owe_at_least(
     return indices[:count], found[:count], squares
 
 
-def owe(residual: Values[Float], gradient: Values[Float], out: Values[Float]) -> float:
+def add_residual(
+    residual: Values[Float], gradient: Values[Float], out: Values[Float]
+) -> float:
     """Write residual + gradient; returns the sum of its squares."""
     return _core.owe(residual, gradient, out)
 
 
-def block_squares(values: Values[Float], block: int) -> NDArray[np.float64]:
+def block_squared_norms(values: Values[Float], block: int) -> NDArray[np.float64]:
     """Sums of squares of every `block` values, the last of them maybe of fewer."""
     out = buffer_pool.empty(-(-values.size // block), np.float64)
     _core.block_squares(values, block, out)

@@ -15,7 +15,9 @@ def width(most: int) -> int:
     return (2 * most).bit_length()
 
 
-def to_whole(values: Floats, step: float, most: int, packed: Bytes | None = None) -> Bytes:
+def to_integer(
+    values: Floats, step: float, most: int, packed: Bytes | None = None
+) -> Bytes:
     """Each value / step, packed; ValueError if one is no multiple, or too large."""
     if packed is None:
         packed = buffer_pool.empty(-(-values.size * width(most) // 8), np.uint8)
@@ -28,7 +30,7 @@ def to_whole(values: Floats, step: float, most: int, packed: Bytes | None = None
     return packed
 
 
-def from_whole(
+def from_integer(
     packed: Bytes, count: int, step: float, most: int, values: Floats | None = None
 ) -> Floats:
     """The values; ValueError if a code is not in use."""

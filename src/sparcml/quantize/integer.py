@@ -48,10 +48,10 @@ class Whole(Quantizer):
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
     ) -> None:
         del seed
-        kernels.to_whole(values, self.step, self.most, out)
+        kernels.to_integer(values, self.step, self.most, out)
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        kernels.from_whole(data, out.size, self.step, self.most, out)
+        kernels.from_integer(data, out.size, self.step, self.most, out)
 
     @property
     def wire_format(self) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Levels = tuple[NDArray[np.float32], NDArray[np.int8]]
 
 SETTINGS = struct.Struct("<BBBBI")  # bits, levels, norm, coder, bucket (0: whole vector)
-NORMS = {"max": kernels.LARGEST, "l2": kernels.LENGTH}
+NORMS = {"max": kernels.MAX_NORM, "l2": kernels.L2_NORM}
 DEFAULT_BITS = 8
 NAN = -128  # a level that stands for it
 NAMES = {number: name for name, number in NORMS.items()}

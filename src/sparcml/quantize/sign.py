@@ -57,14 +57,16 @@ class Sign(Quantizer):
     ) -> None:
         del seed
         scales, plane = bitplane.parts(out, values.size)
-        kernels.signs(values, bucket_of(self.bucket, values.size), scales, plane)
+        kernels.to_sign(values, bucket_of(self.bucket, values.size), scales, plane)
         if self.scale is not None:
             scales[np.isfinite(scales)] = self.scale
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
         scales, plane = bitplane.checked_parts(data, out.size)
         levels = np.stack((-scales, scales), axis=1).reshape(-1)
-        kernels.two_levels(levels, plane, out.size, bucket_of(self.bucket, out.size), out)
+        kernels.from_bitplane(
+            levels, plane, out.size, bucket_of(self.bucket, out.size), out
+        )
 
     @property
     def codes_own(self) -> bool:

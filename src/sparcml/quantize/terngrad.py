@@ -96,10 +96,10 @@ class TernGrad(Quantizer):
         """The scale, then -1, 0 or 1 for each."""
         whole = bucket_of(None, values.size)
         if self.clip is None and self.scale is None:
-            kernels.to_grid(values, whole, 1, 2, kernels.LARGEST, seed=seed, out=out)
+            kernels.to_grid(values, whole, 1, 2, kernels.MAX_NORM, seed=seed, out=out)
             return
         scale = self.scale_of(values)
-        given = kernels.GIVEN
+        given = kernels.GIVEN_NORM
         kernels.to_grid(values, whole, 1, 2, given, scale=scale, seed=seed, out=out)
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:

@@ -106,7 +106,7 @@ class Sparsifier(ABC):
         memory: NDArray[np.float64],
     ) -> Taken:
         """`take` with arguments that were checked; without a fused kernel."""
-        squares = kernels.owe(residual, gradient, out)
+        squares = kernels.add_residual(residual, gradient, out)
         stream = self.pick(Host(out), seed, memory)
         subtract(out, stream)
         return Taken(stream, out, squares)
@@ -158,4 +158,4 @@ def subtract(owed: Vector, sent: Stream) -> None:
     other = due.view(bits) != values.view(bits)
     with np.errstate(invalid="ignore"):
         np.subtract(due, values, out=left, where=other)
-    kernels.place(owed, indices, left, sent.block)
+    kernels.scatter_assign(owed, indices, left, sent.block)

@@ -104,13 +104,13 @@ class Threshold(Sparsifier):
         """In one pass, unless a threshold must be corrected."""
         del seed
         threshold, sampled = self._choose(Sum(residual, gradient), memory)
-        *found, squares = kernels.owe_at_least(residual, gradient, threshold, out)
+        *found, squares = kernels.at_least_with_residual(residual, gradient, threshold, out)
         stream = self._stream(Host(out), (found[0], found[1]), memory, sampled=sampled)
         if self.strom:
             subtract(out, stream)
         else:
             indices, values = stream.pairs()
-            kernels.place(out, indices, np.zeros_like(values))
+            kernels.scatter_assign(out, indices, np.zeros_like(values))
         return Taken(stream, out, squares)
 
     def _choose(self, source: Sampled, memory: NDArray[np.float64]) -> tuple[float, bool]:

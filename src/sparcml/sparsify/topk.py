@@ -84,9 +84,9 @@ class TopK(Sparsifier):
         del seed, memory
         size = residual.size
         if self.bucket is None:
-            found = kernels.take_top_k(residual, gradient, self.count(size), out)
+            found = kernels.top_k_with_residual(residual, gradient, self.count(size), out)
         else:
-            found = kernels.take_bucket_top_k(
+            found = kernels.bucket_top_k_with_residual(
                 residual, gradient, self._each(), self.bucket, out
             )
         indices, values, squares = found

@@ -104,7 +104,7 @@ class Host:
 
     def block_squares(self, block: int) -> NDArray[np.float64]:
         """Sums of squares of every `block` values."""
-        return kernels.block_squares(self.values, block)
+        return kernels.block_squared_norms(self.values, block)
 
 
 def opened(vector: Any) -> Source:

@@ -34,7 +34,7 @@ def from_array(
     # The most entries for which pairs are still smaller than dense.
     limit = max(0, (blocks * entry - 1) // (INDEX_BYTES + entry))
     # Counting is one fast pass; a dense vector would be half written before it is found.
-    nnz = kernels.count(flat, fill, block, bitwise)
+    nnz = kernels.count_nonfill(flat, fill, block, bitwise)
     if nnz > limit:
         return Stream.trusted(flat.size, None, flat, block, fill)
     pairs = kernels.compact(flat, fill, block, bitwise, nnz)

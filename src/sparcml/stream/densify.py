@@ -29,5 +29,5 @@ def densify(x: Stream) -> Stream:
     if x.is_dense:
         return x
     values = buffer_pool.full(x.size, x.fill, x.dtype)
-    kernels.place(values, *x.pairs(), x.block)
+    kernels.scatter_assign(values, *x.pairs(), x.block)
     return Stream.trusted(x.size, None, values, x.block, x.fill, scratch=True)

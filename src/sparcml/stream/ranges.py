@@ -116,4 +116,4 @@ def put(whole: Stream, start: int, part: Stream) -> None:
         window[:] = part.raw_values
     else:
         window[:] = part.fill
-        kernels.place(window, part.raw_indices, part.raw_values, part.block)
+        kernels.scatter_assign(window, part.raw_indices, part.raw_values, part.block)

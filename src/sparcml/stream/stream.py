@@ -56,7 +56,7 @@ class Stream:
     ) -> None:
         check_shape(size, block)
         positions = as_indices(indices, size // block)
-        bad = kernels.ascending(positions, size // block)
+        bad = kernels.ascending_prefix(positions, size // block)
         if bad < len(positions):
             raise ValueError(_why_bad(positions, bad, size // block))
         flat = as_values(values).reshape(-1)
@@ -108,7 +108,7 @@ class Stream:
         sorted_ = positions[order]
         first = np.flatnonzero(np.diff(sorted_, prepend=sorted_[:1] + 1))
         unique = sorted_[first]
-        bad = kernels.ascending(unique, size // block)
+        bad = kernels.ascending_prefix(unique, size // block)
         if bad < len(unique):
             raise ValueError(_why_bad(unique, bad, size // block))
         rows = flat.reshape(-1, block)[order]

@@ -98,7 +98,7 @@ def _write(
     if header.index_format == indices.BITMAP and header.block == 1:
         section, found = _sections(header, message, blocks)
         try:
-            kernels.expand(section, found, fill, window)
+            kernels.bitmap_expand(section, found, fill, window)
         except ValueError as error:
             raise WireError(str(error)) from None
         return
@@ -107,7 +107,7 @@ def _write(
     positions = indices.read(header.index_format, section, header.nnz, blocks)
     if positions is not None:
         window.fill(fill)
-        kernels.place(window, positions, found, header.block)
+        kernels.scatter_assign(window, positions, found, header.block)
     elif found is not window:
         window[:] = found
 

@@ -88,7 +88,7 @@ def _squeeze(
     found = (
         rest.view(sent.dtype) if quantizer is None else buffer_pool.empty(nnz, sent.dtype)
     )
-    kernels.squeeze(sent.raw_values, sent.fill, plane, found)
+    kernels.bitmap_compact(sent.raw_values, sent.fill, plane, found)
     if quantizer is None:
         return rest.size
     return values.write(found, quantizer, seed, rest)
@@ -126,7 +126,9 @@ def _cheapest(
     if stream.is_dense:
         # Counting first is one fast pass; most dense vectors are really dense. What is
         # left out must be bit for bit what the receiver fills in.
-        nnz = kernels.count(stream.raw_values, stream.fill, stream.block, bitwise=True)
+        nnz = kernels.count_nonfill(
+            stream.raw_values, stream.fill, stream.block, bitwise=True
+        )
         bitmap = indices.bitmap_nbytes(stream.blocks) if nnz else 0
         if value_bytes(nnz) + bitmap < dense_bytes:
             if _is_crowded(stream, nnz):
@@ -156,7 +158,7 @@ def _is_crowded(stream: Stream, nnz: int) -> bool:
     if stream.block > 1 or nnz < max(3, CROWDED * stream.blocks):
         return False
     last_word = stream.raw_values[(stream.blocks - 1) // 64 * 64 :]
-    return kernels.count(last_word, stream.fill, bitwise=True) > 0
+    return kernels.count_nonfill(last_word, stream.fill, bitwise=True) > 0
 
 
 def bare_header(

@@ -83,7 +83,7 @@ def _read_u32(section: NDArray[np.uint8], nnz: int, blocks: int) -> NDArray[np.u
             f"u32 section of {nnz} entries has {len(section)} bytes, or padding"
         )
     indices = section[: 4 * nnz].view(np.uint32)
-    bad = kernels.ascending(indices, blocks)
+    bad = kernels.ascending_prefix(indices, blocks)
     if bad < nnz:
         raise WireError(
             f"index {indices[bad]} at entry {bad} is not above its predecessor and below "

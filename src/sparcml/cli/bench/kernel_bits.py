@@ -59,34 +59,37 @@ def _one_bit(values: Floats, bucket: int | None) -> Iterator[Case]:
         return Case(*args, copy, entry_bytes=each_bytes / size)
 
     def decode() -> Arrays:
-        return (kernels.two_levels(*zero, size, each, back),)
+        return (kernels.from_bitplane(*zero, size, each, back),)
 
     copy = copy_of(values)
-    zero, mean = onebit.one_bit(values, each), onebit.one_bit(values, each, mean=True)
+    zero, mean = onebit.to_onebit(values, each), onebit.to_onebit(values, each, mean=True)
     two, one = levels.nbytes + plane.nbytes, scales.nbytes + plane.nbytes
     yield case(
-        "OneBit", lambda: kernels.one_bit(values, each, False, levels, plane), zero, two
+        "OneBit", lambda: kernels.to_onebit(values, each, False, levels, plane), zero, two
     )
     yield case(
-        "OneBit mean", lambda: kernels.one_bit(values, each, True, levels, plane), mean, two
+        "OneBit mean",
+        lambda: kernels.to_onebit(values, each, True, levels, plane),
+        mean,
+        two,
     )
-    signs = onebit.signs(values, each)
-    yield case("Sign", lambda: kernels.signs(values, each, scales, plane), signs, one)
-    yield case("decode one bit", decode, (onebit.two_levels(*zero, size, each),), two)
+    signs = onebit.to_sign(values, each)
+    yield case("Sign", lambda: kernels.to_sign(values, each, scales, plane), signs, one)
+    yield case("decode one bit", decode, (onebit.from_bitplane(*zero, size, each),), two)
 
 
 def _whole(values: Floats) -> Iterator[Case]:
     times = np.clip(np.rint(2 * values), -RANKS, RANKS).astype(np.float32)
-    want = whole.to_whole(times, 1.0, RANKS)
+    want = whole.to_integer(times, 1.0, RANKS)
     assert want is not None
     packed, back = np.zeros_like(want), np.zeros_like(times)
     rest = (values.nbytes, "GB/s", "memcpy", copy_of(values), None, want.size / times.size)
 
     def encode() -> Arrays:
-        return (kernels.to_whole(times, 1.0, RANKS, packed),)
+        return (kernels.to_integer(times, 1.0, RANKS, packed),)
 
     def decode() -> Arrays:
-        return (kernels.from_whole(want, times.size, 1.0, RANKS, back),)
+        return (kernels.from_integer(want, times.size, 1.0, RANKS, back),)
 
     yield Case(f"Whole, {RANKS} ranks", times.size, encode, (want,), *rest)
     yield Case(f"decode Whole, {RANKS} ranks", times.size, decode, (times,), *rest)

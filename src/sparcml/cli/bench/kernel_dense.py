@@ -87,9 +87,9 @@ def _combine(a: NDArray[np.float32], b: NDArray[np.float32]) -> Case:
 
 
 def _squeeze(dense: NDArray[np.float32]) -> Iterator[Case]:
-    nnz = reference.count(dense, bitwise=True)
+    nnz = reference.count_nonfill(dense, bitwise=True)
     want = np.zeros(-(-dense.size // 64) * 8, np.uint8), np.zeros(nnz, np.float32)
-    reference.squeeze(dense, 0.0, *want)
+    reference.bitmap_compact(dense, 0.0, *want)
     plane, found = np.zeros_like(want[0]), np.zeros_like(want[1])
     back = np.zeros_like(dense)
 

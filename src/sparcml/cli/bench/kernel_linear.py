@@ -18,7 +18,7 @@ from sparcml import kernels
 from sparcml.cli.bench.kernel_case import Case, Floor
 from sparcml.cli.bench.vectors import whole_numbers
 from sparcml.kernels import linear as loops
-from sparcml.kernels.column_index import Used
+from sparcml.kernels.column_index import ColumnBitmap
 from sparcml.kernels.reference import linear as reference
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
         count = BATCH * (batches if share == 1.0 else 1)
         rows = _rows(rng, columns, max(1, int(each * share)), count)
         yield _gradient(f"gradient, {name}-like", rows, columns)
-        used = Used(columns)
+        used = ColumnBitmap(columns)
         used.add(rows.indices)
         narrow = rows._replace(indices=_places(used, rows))
-        yield _gradient(f"gradient, {name}-like, columns in use", narrow, used.close())
+        yield _gradient(f"gradient, {name}-like, columns in use", narrow, used.count())
 
 
-def _places(used: Used, rows: loops.Csr) -> NDArray[np.uint32]:
-    used.close()
-    return used.places(rows.indices)
+def _places(used: ColumnBitmap, rows: loops.Csr) -> NDArray[np.uint32]:
+    used.count()
+    return used.positions(rows.indices)
 
 
 def _rows(rng: np.random.Generator, features: int, each: int, count: int) -> loops.Csr:
@@ -75,7 +75,7 @@ def _gradient(what: str, rows: loops.Csr, features: int) -> Case:
     weights = np.zeros(features, np.float32)
     none = np.empty(0, np.float32)
     numbers = np.array([1.0, 0.0, 0.0, 0.0])
-    model = loops.Weights(
+    model = loops.LazyWeights(
         weights, none, np.empty(0, np.uint32), np.empty(0), np.empty(0), numbers
     )
     batches = np.split(np.arange(rows.labels.size), rows.labels.size // BATCH)
@@ -105,4 +105,6 @@ def _gradient(what: str, rows: loops.Csr, features: int) -> Case:
 def _read(rows: loops.Csr, batch: NDArray[np.int64]) -> object:
     """All entries of a batch read, and next to nothing done with them."""
     entries = slice(rows.indptr[batch[0]], rows.indptr[batch[-1] + 1])
-    return np.bitwise_or.reduce(rows.indices[entries]), kernels.count(rows.values[entries])
+    return np.bitwise_or.reduce(rows.indices[entries]), kernels.count_nonfill(
+        rows.values[entries]
+    )

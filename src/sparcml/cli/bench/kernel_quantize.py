@@ -102,7 +102,7 @@ def _beside_torch(
 
 
 def _grid(coder: QSGD) -> Codings:
-    bucket, norm = coder.bucket or 1, grid.LARGEST if coder.norm == "max" else grid.LENGTH
+    bucket, norm = coder.bucket or 1, grid.MAX_NORM if coder.norm == "max" else grid.L2_NORM
     return (
         lambda v: grid.to_grid(v, bucket, coder.s, coder.bits, norm, 0.0, SEED),
         lambda c, n: grid.from_grid(c, n, bucket, coder.s, coder.bits),
@@ -112,14 +112,14 @@ def _grid(coder: QSGD) -> Codings:
 def _table(coder: NUQSGD) -> Codings:
     bucket, levels = coder.bucket or 1, nuqsgd.levels(coder.s)
     return (
-        lambda v: table.to_table(v, bucket, levels, coder.bits, grid.LENGTH, 0.0, SEED),
+        lambda v: table.to_table(v, bucket, levels, coder.bits, grid.L2_NORM, 0.0, SEED),
         lambda c, n: table.from_table(c, n, bucket, levels, coder.bits),
     )
 
 
 def _ternary(coder: TernGrad) -> Codings:
     def encode(v: Floats) -> Bytes:
-        return grid.to_grid(v, v.size, 1, 2, grid.GIVEN, coder.scale_of(v), SEED)
+        return grid.to_grid(v, v.size, 1, 2, grid.GIVEN_NORM, coder.scale_of(v), SEED)
 
     return encode, lambda c, n: grid.from_grid(c, n, n, 1, 2)
 

@@ -155,9 +155,9 @@ def _taken(residual: Values, gradient: Values) -> Iterator[Case]:
     top = TopK(RATIOS[0])
     value = 2.5758 * 2**0.5
     for what, sparsifier, name, arguments in (
-        ("residual + top 1 %", top, "take_top_k", (top.count(size),)),
-        ("residual + 4 of 512", BUCKET, "take_bucket_top_k", (4, 512)),
-        ("residual + threshold, 1 %", Threshold(value), "owe_at_least", (value,)),
+        ("residual + top 1 %", top, "top_k_with_residual", (top.count(size),)),
+        ("residual + 4 of 512", BUCKET, "bucket_top_k_with_residual", (4, 512)),
+        ("residual + threshold, 1 %", Threshold(value), "at_least_with_residual", (value,)),
     ):
         yield _take(what, sparsifier, name, arguments, (residual, gradient, out))
 

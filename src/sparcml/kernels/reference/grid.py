@@ -11,7 +11,7 @@ Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 Codes = NDArray[np.int8]
 
-LARGEST, LENGTH, GIVEN = range(3)
+MAX_NORM, L2_NORM, GIVEN_NORM = range(3)
 LARGE, SMALL = np.float32(2.0**64), np.float32(2.0**-64)
 UNIT = np.float32(1 << FRACTION)
 
@@ -47,9 +47,9 @@ def moments(values: Floats) -> tuple[float, float, float, int]:
 
 
 def _norm(values: Floats, norm: int, scale: float) -> np.float32:
-    if norm == GIVEN:
+    if norm == GIVEN_NORM:
         return np.float32(scale)
-    if norm == LENGTH:
+    if norm == L2_NORM:
         with np.errstate(over="ignore"):
             return np.float32(np.sqrt(sum_of(values, 2)))
     return np.float32(np.abs(values[~np.isnan(values)]).max(initial=0))

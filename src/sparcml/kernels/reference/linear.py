@@ -59,7 +59,7 @@ def adaptive_step(
     return np.sign(moved) * np.maximum(np.abs(moved) - pulled, 0.0), squares
 
 
-def misplaced(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
+def first_invalid_row(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
     """The first row with columns out of order or beyond the features; how many if none."""
     for row in range(indptr.size - 1):
         mine = indices[indptr[row] : indptr[row + 1]].astype(np.int64)

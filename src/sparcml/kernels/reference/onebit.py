@@ -9,7 +9,7 @@ Floats = NDArray[np.float32]
 Bits = NDArray[np.uint8]
 
 
-def one_bit(values: Floats, bucket: int, mean: bool = False) -> tuple[Floats, Bits]:
+def to_onebit(values: Floats, bucket: int, mean: bool = False) -> tuple[Floats, Bits]:
     """Two levels for each bucket, split at zero or at its mean, and a bit a value."""
     split = _split_mean if mean else _split_zero
     parts = [split(v) for v in _buckets(values, bucket)]
@@ -17,13 +17,13 @@ def one_bit(values: Floats, bucket: int, mean: bool = False) -> tuple[Floats, Bi
     return levels, _packed([bits for _, bits in parts])
 
 
-def signs(values: Floats, bucket: int) -> tuple[Floats, Bits]:
+def to_sign(values: Floats, bucket: int) -> tuple[Floats, Bits]:
     """The mean magnitude of each bucket, and a bit a value: not below zero."""
     scales = [_mean(_sum(np.abs(v)), v.size) for v in _buckets(values, bucket)]
     return np.array(scales, np.float32), np.packbits(values >= 0, bitorder="little")
 
 
-def two_levels(levels: Floats, bits: Bits, count: int, bucket: int) -> Floats:
+def from_bitplane(levels: Floats, bits: Bits, count: int, bucket: int) -> Floats:
     """The level of its bucket that each bit chooses."""
     chosen = np.unpackbits(bits, bitorder="little", count=count)
     return np.take(levels, 2 * (np.arange(count) // bucket) + chosen)

@@ -60,7 +60,7 @@ def scatter(
     rows[indices] = combine_dense(op, old, values).reshape(-1, block)
 
 
-def place(
+def scatter_assign(
     dense: Values[Float], indices: Indices, values: Values[Float], block: int = 1
 ) -> None:
     """dense[i] = value, for the blocks that have an index."""
@@ -85,7 +85,7 @@ def compact(
     return indices, rows[indices].ravel()
 
 
-def count(
+def count_nonfill(
     dense: Values[Float], fill: float = 0.0, block: int = 1, bitwise: bool = False
 ) -> int:
     """The number of blocks with a value other than fill."""
@@ -94,14 +94,14 @@ def count(
     return found[0].size
 
 
-def ascending(indices: Indices, blocks: int) -> int:
+def ascending_prefix(indices: Indices, blocks: int) -> int:
     """The first position that breaks i[0] < i[1] < ... < blocks; the size if none."""
     wrong = indices >= blocks
     wrong[1:] |= indices[1:] <= indices[:-1]
     return int(wrong.argmax()) if wrong.any() else indices.size
 
 
-def squeeze(
+def bitmap_compact(
     dense: Values[Float],
     fill: float,
     plane: NDArray[np.uint8],
@@ -117,7 +117,7 @@ def squeeze(
     return kept.size
 
 
-def expand(
+def bitmap_expand(
     plane: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
 ) -> None:
     """The values where the plane (taken to be a good one) has ones, fill elsewhere."""

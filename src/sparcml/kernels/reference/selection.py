@@ -55,7 +55,7 @@ def at_least(values: Values[Float], threshold: float) -> Entries[Float]:
     return indices, values[indices]
 
 
-def block_squares(values: Values[Float], block: int) -> NDArray[np.float64]:
+def block_squared_norms(values: Values[Float], block: int) -> NDArray[np.float64]:
     """Sums of squares of every `block` values, the last of them maybe of fewer.
 
     Value i of a block is added to lane i mod 8, in order; then the lanes are halved.
@@ -76,46 +76,48 @@ def block_squares(values: Values[Float], block: int) -> NDArray[np.float64]:
     return np.where(np.isnan(lanes[:, 0]), np.nan, lanes[:, 0])
 
 
-def owe(residual: Values[Float], gradient: Values[Float], out: Values[Float]) -> float:
+def add_residual(
+    residual: Values[Float], gradient: Values[Float], out: Values[Float]
+) -> float:
     """Write residual + gradient; returns the sum of its squares, block after block."""
     reduction.combine_dense("sum", residual, gradient, out)
     total = 0.0
-    for part in block_squares(out, SQUARES_BLOCK).tolist():
+    for part in block_squared_norms(out, SQUARES_BLOCK).tolist():
         total += part
     return total
 
 
-def take_top_k(
+def top_k_with_residual(
     residual: Values[Float], gradient: Values[Float], k: int, out: Values[Float]
 ) -> tuple[Indices, Values[Float], float]:
-    """`owe`, then `top_k` of out, which is zeroed there; its squares are from before."""
-    squares = owe(residual, gradient, out)
+    """`add_residual`, then `top_k` of out, which is zeroed there; its squares are from before."""
+    squares = add_residual(residual, gradient, out)
     indices, values = top_k(out, k)
     out[indices] = 0
     return indices, values, squares
 
 
-def take_bucket_top_k(
+def bucket_top_k_with_residual(
     residual: Values[Float],
     gradient: Values[Float],
     k: int,
     bucket: int,
     out: Values[Float],
 ) -> tuple[Indices, Values[Float], float]:
-    """`owe`, then `bucket_top_k` of out, which is zeroed there."""
-    squares = owe(residual, gradient, out)
+    """`add_residual`, then `bucket_top_k` of out, which is zeroed there."""
+    squares = add_residual(residual, gradient, out)
     indices, values = bucket_top_k(out, k, bucket)
     out[indices] = 0
     return indices, values, squares
 
 
-def owe_at_least(
+def at_least_with_residual(
     residual: Values[Float],
     gradient: Values[Float],
     threshold: float,
     out: Values[Float],
 ) -> tuple[Indices, Values[Float], float]:
-    """`owe`, then `at_least` of out, which stays whole."""
-    squares = owe(residual, gradient, out)
+    """`add_residual`, then `at_least` of out, which stays whole."""
+    squares = add_residual(residual, gradient, out)
     indices, values = at_least(out, threshold)
     return indices, values, squares

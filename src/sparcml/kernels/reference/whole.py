@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def to_whole(
+def to_integer(
     values: NDArray[np.float32], step: float, most: int
 ) -> NDArray[np.uint8] | None:
     """Each value / step + most in the fewest bits; None if one is no such multiple."""
@@ -20,7 +20,7 @@ def to_whole(
     return np.packbits(bits.astype(np.uint8).ravel(), bitorder="little")
 
 
-def from_whole(
+def from_integer(
     packed: NDArray[np.uint8], count: int, step: float, most: int
 ) -> NDArray[np.float32] | None:
     """The values; None if a code is not in use."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.column_index import UNUSED, Used
+from ...kernels.column_index import INACTIVE, ColumnBitmap
 from ...stream import Stream
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
-    from ...kernels.linear import Weights
+    from ...kernels.linear import LazyWeights
     from .rows import Rows
 
 
@@ -36,30 +36,30 @@ class UsedColumns:
 
     features: int
     columns: NDArray[np.uint32]
-    _used: Used
+    _used: ColumnBitmap
 
     @classmethod
-    def of(cls, comm: Communicator, rows: Rows, model: Weights) -> UsedColumns:
+    def of(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> UsedColumns:
         """Those of all ranks' rows, and those where the model is not zero; collective."""
-        used = Used(rows.features)
+        used = ColumnBitmap(rows.features)
         used.add(rows.indices)
         used.add(_moving(model))
-        used.close()
+        used.count()
         if comm.size > 1:
-            mine = used.numbers()
+            mine = used.columns()
             ones = np.ones(mine.size, np.float32)
             total = comm.allreduce(Stream.trusted(rows.features, mine, ones), op="max")
             used.add(total.indices)
-            used.close()
-        return cls(rows.features, used.numbers(), used)
+            used.count()
+        return cls(rows.features, used.columns(), used)
 
     def rows(self, rows: Rows) -> Rows:
         """The same rows in new numbers; columns that are not in use are left out."""
-        places = self._used.places(rows.indices)
+        places = self._used.positions(rows.indices)
         narrow = replace(rows, indices=places, features=self.columns.size)
-        if places.max(initial=0) != UNUSED:
+        if places.max(initial=0) != INACTIVE:
             return narrow
-        known = places != UNUSED
+        known = places != INACTIVE
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
         return replace(
             narrow,
@@ -68,11 +68,11 @@ class UsedColumns:
             values=rows.values[known],
         )
 
-    def narrow(self, model: Weights) -> Weights:
+    def narrow(self, model: LazyWeights) -> LazyWeights:
         """The model in new numbers."""
         return _each(model, lambda numbers: numbers[self.columns])
 
-    def widen(self, model: Weights) -> Weights:
+    def widen(self, model: LazyWeights) -> LazyWeights:
         """The model in the old numbers, which `narrow` has made; zero elsewhere."""
 
         def spread(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -98,7 +98,7 @@ class Search:
     rows: Rows
 
     @classmethod
-    def among(cls, comm: Communicator, rows: Rows, model: Weights) -> Search:
+    def among(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> Search:
         """Search the rows of all ranks; a collective call."""
         used = UsedColumns.of(comm, rows, model)
         if not 0 < 2 * used.columns.size <= rows.features:
@@ -112,7 +112,9 @@ class Search:
         return all(mine is its for mine, its in zip(same, given, strict=True))
 
 
-def _each(model: Weights, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Weights:
+def _each(
+    model: LazyWeights, change: Callable[[NDArray[Any]], NDArray[Any]]
+) -> LazyWeights:
     """A change of what a model has for each column; adaptive ones have two numbers."""
 
     def changed(array: NDArray[Any], width: int = 1) -> NDArray[Any]:
@@ -125,7 +127,7 @@ def _each(model: Weights, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Wei
     )
 
 
-def _moving(model: Weights) -> NDArray[np.uint32]:
+def _moving(model: LazyWeights) -> NDArray[np.uint32]:
     """Columns whose weight is not zero, or will not stay so."""
     width = 2 if model.adaptive else 1
     weights, velocity = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.linear import NO_WEIGHTS, Columns
+from ...kernels.linear import NO_WEIGHTS, Csc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Share:
         weights: Of all rows, or none.
     """
 
-    columns: Columns
+    columns: Csc
     labels: Doubles
     weights: Doubles
 
@@ -56,7 +56,7 @@ def share_columns(comm: Communicator, rows: Rows) -> Share:
     order = np.argsort(where, kind="stable")  # rows stay in order
     indptr = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(where, minlength=count), out=indptr[1:])
-    by_column = Columns(
+    by_column = Csc(
         indptr,
         np.concatenate([np.empty(0, np.uint32), *owners])[order],
         np.concatenate([np.empty(0), *values])[order],

@@ -129,7 +129,9 @@ def _begun(model: LinearModel, sgd: SGD, rows: Rows, target: int) -> State:
     state = sgd.init(rows)
     if hasattr(model, "coef_"):
         found = model.coef_[[target]] if model.coef_.ndim == 2 else model.coef_
-        state.model.plain[:] = np.ravel(found.toarray() if issparse(found) else found)
+        state.model.coefficients[:] = np.ravel(
+            found.toarray() if issparse(found) else found
+        )
         state.model.numbers[INTERCEPT] = np.atleast_1d(model.intercept_)[target]
         state.epoch = model.n_iter_
         state.seen = model.n_iter_ * rows.total

@@ -26,7 +26,7 @@ def opened(rows: Rows) -> loops.Csr:
 
 def check_rows(rows: Rows, loss: Loss) -> None:
     """Look at what the loops rely on: columns in order, and labels that fit the loss."""
-    row = loops.misplaced(rows.indptr, rows.indices, rows.features)
+    row = loops.first_invalid_row(rows.indptr, rows.indices, rows.features)
     if row < len(rows):
         raise DataError(
             f"row {rows.first + row}: columns must ascend and be below {rows.features}"

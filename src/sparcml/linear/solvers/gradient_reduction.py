@@ -89,5 +89,5 @@ class Exchange:
         """The gradient in a buffer that is zero again when its indices are."""
         if self._buffer is None:
             self._buffer = np.zeros(self.size, gradient.dtype)
-        kernels.place(self._buffer, *gradient.pairs())
+        kernels.scatter_assign(self._buffer, *gradient.pairs())
         return self._buffer

@@ -124,7 +124,7 @@ class _Run:
         check_shares(comm, rows)
         share = share or share_columns(comm, rows)
         self.columns = share.columns
-        self.about = loops.Descent(
+        self.about = loops.SCDObjective(
             share.labels,
             share.weights,
             self.loss.code,
@@ -172,11 +172,11 @@ class _Run:
             self._round(order[start : start + each])
             last = turn + rounds >= self.rounds
             if self.solver.intercept and (turn % self.shift_every == 0 or last):
-                loops.shift(self.about, self.state.margins, self.state.bias)
+                loops.intercept_step(self.about, self.state.margins, self.state.bias)
 
     def _round(self, chosen: NDArray[np.int64]) -> None:
         state = self.state
-        changes = loops.descend(
+        changes = loops.scd_steps(
             self.columns,
             chosen,
             self.about,
@@ -188,7 +188,7 @@ class _Run:
         if self.moved is None:
             return
         total = state.margins.size
-        indices, values = loops.combine(self.columns, chosen, changes, total)
+        indices, values = loops.combine_columns(self.columns, chosen, changes, total)
         self.moved[indices] = 0.0
         for part in self.comm.allgather(Stream.trusted(total, indices, values)):
             if part.is_dense:

@@ -153,7 +153,7 @@ class Passes:
         before = state.seen - edges[0]  # rows of earlier passes
         rates = solver.steps.rates((before + edges[:-1]) / self.rows.total)
         if self.exchange.alone:
-            state.pending = loops.run(
+            state.pending = loops.sgd_steps(
                 self.csr,
                 order,
                 starts[state.step : stop + 1],
@@ -183,7 +183,7 @@ class Passes:
             self.exchange.size, mine.indices[:stored], mine.values[:stored]
         )
         total, state.method = self.exchange.sum(gradient, state.method)
-        loops.apply(
+        loops.apply_gradient(
             state.model,
             solver.penalty.l1,
             solver.decay,
@@ -229,7 +229,7 @@ class Passes:
     def _compare(self, held_out: Rows) -> None:
         """Whether this pass was worth it."""
         state = self.state  # after a pass, so its weights are settled
-        weights = np.ascontiguousarray(state.model.plain)
+        weights = np.ascontiguousarray(state.model.coefficients)
         found = mean_loss(self.comm, held_out, self.loss, weights, state.intercept)
         state.held_out.append(found)
         better = found < state.best * (1.0 - self.solver.tolerance)

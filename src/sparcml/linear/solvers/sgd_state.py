@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..data.rows import Rows
     from .penalty import Penalty
 
-SCALE, CLOCK, INTERCEPT, DRIFT = range(4)  # of Weights.numbers
+SCALE, CLOCK, INTERCEPT, DRIFT = range(4)  # of LazyWeights.numbers
 NEGLIGIBLE = 1e-18  # a share of a gradient that momentum no longer needs to hand on
 
 
@@ -41,7 +41,7 @@ class State:
         search: For unused columns; the model has numbers only for those that it found.
     """
 
-    model: loops.Weights
+    model: loops.LazyWeights
     epoch: int = 0
     step: int = 0
     seen: int = 0
@@ -69,7 +69,7 @@ class State:
         numbers = [1.0, 0.0, 0.0, 0.0]
         if adaptive is not None:
             numbers += [0.0, adaptive, penalty.l1, penalty.l2]
-        model = loops.Weights(
+        model = loops.LazyWeights(
             weights=np.zeros(features if adaptive is None else 2 * features, dtype),
             velocity=np.zeros(features if momentum else 0, dtype),
             last=np.zeros(lazy, np.uint32),
@@ -96,7 +96,7 @@ class State:
     def features(self) -> int:
         """Columns that the model is for."""
         used = None if self.search is None else self.search.used
-        return self.model.plain.size if used is None else used.features
+        return self.model.coefficients.size if used is None else used.features
 
     @property
     def intercept(self) -> float:
@@ -113,9 +113,9 @@ class State:
         """The weights without the intercept; a copy in the middle of a pass, or if narrow."""
         model = self.model
         if not self.settled:
-            model = loops.Weights._make(array.copy() for array in model)
-            loops.settle(model)
-        return self._wide(model).plain
+            model = loops.LazyWeights._make(array.copy() for array in model)
+            loops.flush(model)
+        return self._wide(model).coefficients
 
     def knows(self, rows: Rows) -> bool:
         """Whether the unused columns of these rows have been searched for."""
@@ -131,7 +131,7 @@ class State:
         """Have numbers for all columns again, and forget the rows that were searched."""
         self.model, self.search = self._wide(self.model), None
 
-    def _wide(self, model: loops.Weights) -> loops.Weights:
+    def _wide(self, model: loops.LazyWeights) -> loops.LazyWeights:
         used = None if self.search is None else self.search.used
         return model if used is None else used.widen(model)
 
@@ -142,7 +142,7 @@ class State:
 
     def close_pass(self) -> None:
         """Write what is due to all weights: the next pass begins with an empty table."""
-        loops.settle(self.model)
+        loops.flush(self.model)
         if self.model.last.size:
             self.model = self.model._replace(table=np.zeros(1))
         self.epoch, self.step, self.pending = self.epoch + 1, 0, 0.0
@@ -163,7 +163,9 @@ class State:
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> State:
         """From what `arrays` gave."""
         try:
-            model = loops.Weights(**{n: arrays[n].copy() for n in loops.Weights._fields})
+            model = loops.LazyWeights(
+                **{n: arrays[n].copy() for n in loops.LazyWeights._fields}
+            )
             epoch, step, seen, stale = (int(n) for n in arrays["counts"])
             best, pending = (float(x) for x in arrays["measures"])
             losses, held_out = arrays["losses"].tolist(), arrays["held_out"].tolist()
