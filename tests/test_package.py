@@ -65,7 +65,8 @@ for algorithm, op in laws.REDUCTIONS:
         sparcml.launch(lambda comm: laws.same_sum(comm, algorithm, case, op), 4)
     sparcml.launch(lambda comm: laws.same_bits(comm, algorithm, op), 4)
 """
-    done = python(code, SPARCML_ISA="scalar", PYTHONPATH=str(ROOT))
+    path = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
+    done = python(code, SPARCML_ISA="scalar", PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
 
 
