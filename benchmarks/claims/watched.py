@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sparcml import wire
-from sparcml.transport import Pending, ThreadTransport, World
+from sparcml.transport import Pending, ThreadGroup, ThreadTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ class _Arriving(Pending):
         return self._inner.result()
 
 
-class Team(World):
+class Team(ThreadGroup):
     """The threads' mailboxes, and beside each message its place in the chain."""
 
     def __init__(self, ranks: int) -> None:

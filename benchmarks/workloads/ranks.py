@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from sparcml import Communicator
-from sparcml.transport import ThreadTransport, World
+from sparcml.transport import ThreadGroup, ThreadTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ def launch(body: Callable[[Communicator], T], ranks: int) -> tuple[list[T], int]
 
     `auto` chooses as it would on machines behind 1 Gbit/s, not as on threads.
     """
-    team = World(ranks)
+    team = ThreadGroup(ranks)
     links = [ThreadTransport(team, rank, TIMEOUT) for rank in range(ranks)]
     comms = [Communicator(link) for link in links]
 
@@ -37,4 +37,4 @@ def launch(body: Callable[[Communicator], T], ranks: int) -> tuple[list[T], int]
 
     with ThreadPoolExecutor(ranks) as pool:
         results = list(pool.map(guarded, range(ranks)))
-    return results, sum(comm.stats.bytes + comm.stats.engine_bytes for comm in comms)
+    return results, sum(comm.stats.bytes + comm.stats.native_bytes for comm in comms)

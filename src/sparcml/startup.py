@@ -15,8 +15,8 @@ from .communicator.communicator import Communicator
 from .errors import TransportError
 from .network.known import known
 from .network.probe import probe
-from .transport import ThreadTransport, World
-from .transport.control import abort_note
+from .transport import ThreadGroup, ThreadTransport
+from .transport.control import abort_message
 from .transport.nodes import find_nodes, here
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def world(*, timeout: float | None = None) -> Communicator:
         from mpi4py import MPI
 
         return from_mpi(MPI.COMM_WORLD, timeout=timeout)
-    transport = ThreadTransport(World(1), 0, seconds_to_wait(timeout))
+    transport = ThreadTransport(ThreadGroup(1), 0, seconds_to_wait(timeout))
     return _opened(transport)
 
 
@@ -128,7 +128,7 @@ def launch(
     if ranks < 1:
         raise ValueError(f"launch: ranks must be at least 1, got {ranks}")
     limit = seconds_to_wait(timeout)
-    team = World(ranks)
+    team = ThreadGroup(ranks)
     results: list[Any] = [None] * ranks
     failures: list[tuple[int, BaseException, bool]] = []  # in the order they happened
 
@@ -139,7 +139,7 @@ def launch(
             results[rank] = fn(_traced(comm))
         except BaseException as error:
             transport.abort(error)
-            failures.append((rank, error, transport.control.began))
+            failures.append((rank, error, transport.control.is_origin))
         finally:
             transport.leave()
             comm.close()
@@ -153,7 +153,9 @@ def launch(
     try:
         _join(threads, failures, limit)
     except BaseException as error:  # Ctrl-C
-        team.shout(abort_note(f"the job was ended by {type(error).__name__}"))
+        team.broadcast_control(
+            abort_message(f"the job was ended by {type(error).__name__}")
+        )
         _join(threads, [(0, error, True)], 0.0)
         raise
     if failures:

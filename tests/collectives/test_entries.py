@@ -8,7 +8,7 @@ import pytest
 from sparcml import Communicator, Stream, wire
 from sparcml.collectives.fold import Fold
 from sparcml.costs.workload import Problem, union
-from sparcml.transport import ThreadTransport, World
+from sparcml.transport import ThreadGroup, ThreadTransport
 
 N, K = 16 * 4096, 16 * 16
 
@@ -27,8 +27,8 @@ class Recording(ThreadTransport):
 
 
 def entries_sent(ranks, algorithm, indices_of):
-    world = World(ranks)
-    transports = [Recording(world, rank, 10) for rank in range(ranks)]
+    group = ThreadGroup(ranks)
+    transports = [Recording(group, rank, 10) for rank in range(ranks)]
 
     def body(rank):
         x = Stream(N, indices_of(rank, ranks), np.ones(K, np.float32))

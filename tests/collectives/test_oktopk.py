@@ -9,7 +9,7 @@ import pytest
 import sparcml
 from sparcml import QSGD, Communicator, Half, Stream, WireError, wire
 from sparcml.collectives.sparse.oktopk_state import EDGES_EVERY, MOST, THRESHOLD_EVERY
-from sparcml.transport import ThreadTransport, World
+from sparcml.transport import ThreadGroup, ThreadTransport
 
 from .. import laws
 
@@ -141,8 +141,8 @@ def entries_received(ranks, inputs, algorithm):
     split = (ranks - 1).bit_length() if algorithm == "oktopk" else 0
     got = [0] * ranks
     lock = threading.Barrier(ranks)
-    world = World(ranks)
-    transports = [Recording(world, rank, 10) for rank in range(ranks)]
+    group = ThreadGroup(ranks)
+    transports = [Recording(group, rank, 10) for rank in range(ranks)]
 
     def body(rank):
         comm = Communicator(transports[rank])
@@ -194,8 +194,8 @@ def test_the_bound_of_the_paper(ranks):
                 rest = rest[length:]
             return super().isend(peer, message)
 
-    world = World(ranks)
-    transports = [Recording(world, rank, 20) for rank in range(ranks)]
+    group = ThreadGroup(ranks)
+    transports = [Recording(group, rank, 20) for rank in range(ranks)]
     calls = 8
 
     def body(rank):
@@ -439,8 +439,8 @@ def test_hostile_numbers():
             return ThreadTransport.isend(self, peer, message)
 
         hostile = type("Hostile", (ThreadTransport,), {"isend": replacing})
-        world, errors = World(2), []
-        transports = [hostile(world, rank, 2) for rank in range(2)]
+        group, errors = ThreadGroup(2), []
+        transports = [hostile(group, rank, 2) for rank in range(2)]
 
         def body(rank):
             try:

@@ -7,14 +7,14 @@ import sparcml
 from sparcml.collectives.base import Call
 from sparcml.collectives.split_gather import WINDOW, cost, spread
 from sparcml.costs.workload import Load
-from sparcml.transport import Counting, Stats
+from sparcml.transport import CountingTransport, Stats
 
 
 @pytest.mark.parametrize("ranks", range(1, 9))
 def test_every_message_arrives_once(ranks):
     def body(comm):
         stats = Stats(sent=[])
-        call = Call(Counting(comm._transport, stats), "sharded", "sum", 1, None)
+        call = Call(CountingTransport(comm._transport, stats), "sharded", "sum", 1, None)
         mine = np.full(10 + comm.rank, comm.rank, np.uint8)
         order: list[int] = []
         ahead: list[int] = []

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sparcml.transport import ThreadTransport, World
-from sparcml.transport.control import BRINGING
+from sparcml.transport import ThreadGroup, ThreadTransport
+from sparcml.transport.control import INPUT
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,10 @@ from sparcml.transport.control import BRINGING
     ],
 )
 def test_only_another_call_of_the_same_number_differs(theirs, differs):
-    transport = ThreadTransport(World(2), 0, 1.0)
+    transport = ThreadTransport(ThreadGroup(2), 0, 1.0)
     transport.operation = "ring #5"
-    transport.control.waiting_for(1, "receive from rank 1")
-    transport.control.learn(1, (0, f"{theirs}, receive from rank 0{BRINGING}"))
+    transport.control.begin_wait(1, "receive from rank 1")
+    transport.control.record_wait(1, (0, f"{theirs}, receive from rank 0{INPUT}"))
     found = transport.control.divergence()
     assert (found is not None) == differs
     if found is not None:

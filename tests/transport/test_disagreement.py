@@ -9,7 +9,7 @@ import pytest
 
 import sparcml
 from sparcml import MismatchError, TransportError
-from sparcml.transport import ThreadTransport, World
+from sparcml.transport import ThreadGroup, ThreadTransport
 
 from .test_failures import X
 
@@ -95,7 +95,7 @@ def test_closed_duplicates_are_forgotten():
     def body(comm):
         for _ in range(50):
             comm.duplicate().close()
-        return len(comm._transport.family), len(comm._transport._world._children)
+        return len(comm._transport.siblings), len(comm._transport._group._children)
 
     for family, _ in sparcml.launch(body, 3):
         assert family == 1
@@ -168,8 +168,8 @@ def test_a_changed_header_in_the_agreement_is_noticed():
             return super().isend(peer, message)
 
     for bit in range(0, 256, 5):
-        world = World(2)
-        transports = [Flipping(world, rank, 1.0) for rank in range(2)]
+        group = ThreadGroup(2)
+        transports = [Flipping(group, rank, 1.0) for rank in range(2)]
         transports[1].bit = bit
         caught: list[Exception] = []
 

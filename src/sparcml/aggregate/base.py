@@ -155,9 +155,9 @@ def _same_everywhere(
     """
     layout = tuple((p.name, p.shape, str(p.values.dtype)) for p in parameters)
     kind, step = ("layout", method, layout), int(state[STEP])
-    if comm.size > 1 and comm.notes.get(kind) != step:
+    if comm.size > 1 and comm.cache.next_steps.get(kind) != step:
         _compare(comm, {"parameters": layout, "method": method, "step": step})
-    comm.notes[kind] = step + 1
+    comm.cache.next_steps[kind] = step + 1
 
 
 def _compare(comm: Communicator, said: Mapping[str, object]) -> None:

@@ -98,11 +98,11 @@ def _settled(comm: Communicator, x: Stream, quantize: Quantizer | None) -> str:
     take longer than short messages do.
     """
     kind = ("settled", x.size, x.nnz, x.block, x.dtype.char, quantize)
-    if kind not in comm.notes:
+    if kind not in comm.cache.algorithms:
         choice = comm.explain(x, quantize=quantize).choice
         short = choice == "native" and comm.engine == "torch" and x.nbytes <= SHORT
-        comm.notes[kind] = "recursive_double" if short else choice
-    return str(comm.notes[kind])
+        comm.cache.algorithms[kind] = "recursive_double" if short else choice
+    return str(comm.cache.algorithms[kind])
 
 
 def dense_sums(comm: Communicator, arrays: Sequence[Values]) -> list[Values]:

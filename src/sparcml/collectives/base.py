@@ -18,7 +18,7 @@ from ..errors import MismatchError, WireError
 from ..stream import MEAN, OPS, Stream, add, add_many, neutral
 from ..stream.densify import densify
 from ..stream.reduction import add_into
-from ..transport import Members
+from ..transport import SubgroupTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..quantize import Quantizer
     from ..stream.stream import Values
-    from ..transport import Counting, Message, Nodes, Pending
+    from ..transport import CountingTransport, Message, Nodes, Pending
 
 # What the `call` byte of a message says: the collective in the upper five bits, and the
 # operation in the lower three.
@@ -97,7 +97,7 @@ class Call:
 
     def __init__(
         self,
-        link: Counting,
+        link: CountingTransport,
         collective: str,
         op: str,
         sequence: int,
@@ -135,7 +135,7 @@ class Call:
         Traces number its rounds from `first` on.
         """
         part = copy(self)  # what leaves there, leaves here
-        part._link = Members(self._link, ranks, first)
+        part._link = SubgroupTransport(self._link, ranks, first)
         part.rank, part.size = part._link.rank, part._link.size
         return part
 
@@ -159,7 +159,7 @@ class Call:
 
     def _added(self, *streams: Stream) -> None:
         """Sparse entries are merged; of dense vectors, all but one are written over it."""
-        if not self._link.transport.counts_work:
+        if not self._link.transport.is_simulated:
             return
         sparse = sum(s.nnz for s in streams if not s.is_dense)
         dense = [s.blocks for s in streams if s.is_dense]
@@ -173,7 +173,7 @@ class Call:
 
     def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
         """Say what was computed: in a simulation the time for it passes."""
-        self._link.transport.worked(coded=coded, merged=merged, written=written)
+        self._link.transport.charge(coded=coded, merged=merged, written=written)
 
     def selecting(self, x: Stream) -> AbstractContextManager[object]:
         """Time what is spent on choosing among the entries of x."""
@@ -294,7 +294,7 @@ class Call:
 
     def name(self, rank: int | None = None) -> str:
         """What to call a rank, this one by default."""
-        return f"rank {self._link.label(self.rank if rank is None else rank)}"
+        return f"rank {self._link.global_rank(self.rank if rank is None else rank)}"
 
     def bare_header(
         self, x: Stream, numbers: NDArray[Any] | None = None, turn: int = 0
@@ -304,7 +304,7 @@ class Call:
 
     def native(self, array: Values) -> Values:
         """The engine's own dense allreduce."""
-        self._link.stats.count_engine(2 * (self.size - 1) * array.nbytes // self.size)
+        self._link.stats.count_native(2 * (self.size - 1) * array.nbytes // self.size)
         with self._link.stats.phase("wait"):
             return self._link.transport.native_allreduce(array, self.op)
 

@@ -106,16 +106,16 @@ def whole(name: str, value: Any) -> int:
     return number
 
 
-def opened_for(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
+def to_stream(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
     """The caller's vector, ready for the operation."""
     fill = neutral(op)
-    stream, back = opened(x, fill)
+    stream, restore = opened(x, fill)
     if not stream.is_dense and stream.fill not in (0.0, fill):
         raise ValueError(
             f"what this stream does not store counts as {stream.fill}, which {op} cannot "
             f"use; make it dense with Stream.from_dense(x.to_dense())"
         )
-    return switch(refill(stream, fill)), back
+    return switch(refill(stream, fill)), restore
 
 
 def plain(op: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..stream.convert import kind_of
 from .arguments import check_reduction
-from .requests import Progress, unchanged
+from .requests import RequestQueue, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Background(ABC):
     """The non-blocking half of a communicator."""
 
-    _helper: tuple[Any, Progress] | None = None  # a communicator, and who works on it
+    _helper: tuple[Any, RequestQueue] | None = None  # a communicator, and who works on it
 
     @abstractmethod
-    def _open_helper(self) -> tuple[Any, Progress]:
+    def _open_helper(self) -> tuple[Any, RequestQueue]:
         """A duplicate of this communicator, and who works on it."""
 
     def iallreduce(

@@ -21,17 +21,17 @@ from .arguments import (
     copied_if_alone,
     finished,
     into,
-    opened_for,
     plain,
+    to_stream,
     whole,
 )
 from .background import Background
-from .requests import Progress
+from .requests import RequestQueue
 from .selection import Choosing
-from .session import Session
+from .session import CommunicatorCache, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
     from typing import Protocol, Self
@@ -56,7 +56,7 @@ class Communicator(Background):
     Attributes:
         stats: Messages, bytes and seconds per phase, and of allreduces the seconds that
             were predicted and measured by algorithm; `stats.reset()` starts anew.
-        notes: What layers above have found out about these ranks, and keep here.
+        cache: Agreements between these ranks that layers above reuse.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Communicator(Background):
         self.stats = stats or Stats(clock=transport.now)
         self._session = Session(transport, self.stats)
         self._choosing = Choosing(self._session, network or Network())
-        self.notes: dict[Hashable, Any] = {}
+        self.cache = CommunicatorCache()
 
     @property
     def rank(self) -> int:
@@ -117,7 +117,7 @@ class Communicator(Background):
 
     def _reckon_with(self, network: Network) -> None:
         self._choosing.reckon_with(network)
-        self.notes.clear()  # what layers above have found out by the last one
+        self.cache.clear()  # it depends on the network
         self._tell_helper("recalibrate", lambda helper: helper._reckon_with(network))
 
     def __repr__(self) -> str:
@@ -164,12 +164,14 @@ class Communicator(Background):
         """
         check_reduction(op, algorithm, quantize, return_seen=return_seen)
         self._session.check_open("allreduce")
-        stream, seen_back = opened_for(x, plain(op))
-        back = seen_back if out is None else into(out, stream)  # out takes the result alone
+        stream, restore_seen = to_stream(x, plain(op))
+        restore = (
+            restore_seen if out is None else into(out, stream)
+        )  # out takes the result alone
         if self.size == 1:
             with self._session.operation("allreduce"):
                 total = copied_if_alone(stream, 1)
-            return (back(total), seen_back(total)) if return_seen else back(total)
+            return (restore(total), restore_seen(total)) if return_seen else restore(total)
         algorithm, kind = self._choosing.take(algorithm, stream, op, quantize)
         start = self.now()
         with self._session.call(algorithm, op, stream, quantize, seed) as call:
@@ -178,14 +180,14 @@ class Communicator(Background):
         seconds = self.now() - start
         self._choosing.took(algorithm, kind, stream, quantize, total, seconds)
         if not return_seen:
-            return back(finished(total, op, self.size))
+            return restore(finished(total, op, self.size))
         # Before the result goes to `out`, which may be x itself.
         if quantize is not None or ALLREDUCES[algorithm].lossy:
             seen = join(call.seen, call.edges)
         else:
             seen = copied_if_alone(stream, 1)
-        part = seen_back(finished(seen, op, self.size))
-        return back(finished(total, op, self.size)), part
+        part = restore_seen(finished(seen, op, self.size))
+        return restore(finished(total, op, self.size)), part
 
     def explain(
         self, x: Any, op: str = "sum", quantize: Quantizer | None = None
@@ -195,17 +197,17 @@ class Communicator(Background):
         A collective call: all ranks make it.
         """
         check_reduction(op, quantize=quantize)
-        stream, _ = opened_for(x, plain(op))
+        stream, _ = to_stream(x, plain(op))
         return self._choosing.explain(stream, op, quantize)
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum") -> Any:
         """Reduce over all ranks; the root gets the result, the others None."""
         check_root("reduce", root, self.size)
         check_reduction(op)
-        stream, back = opened_for(x, plain(op))
+        stream, restore = to_stream(x, plain(op))
         with self._session.call("reduce", op, stream) as call:
             total = reduce(call, copied_if_alone(stream, self.size), root)
-        return None if total is None else back(finished(total, op, self.size))
+        return None if total is None else restore(finished(total, op, self.size))
 
     def reduce_scatter(self, x: Any, op: str = "sum") -> Any:
         """Reduce over all ranks; rank r gets range r of the result.
@@ -213,18 +215,18 @@ class Communicator(Background):
         Range r goes from r N // P to (r + 1) N // P, in blocks.
         """
         check_reduction(op)
-        stream, back = opened_for(x, plain(op))
+        stream, restore = to_stream(x, plain(op))
         with self._session.call("reduce_scatter", op, stream) as call:
             parts = collect(call, copied_if_alone(stream, self.size))
             total = call.add_many(parts)
-        return back(finished(total, op, self.size))
+        return restore(finished(total, op, self.size))
 
     def allgather(self, x: Any) -> list[Any]:
         """Every rank's vector, in the order of ranks; they may differ in size."""
-        stream, back = opened(x, bitwise=True)
+        stream, restore = opened(x, bitwise=True)
         stream = switch(stream)
         with self._session.call("allgather", "sum", None) as call:
-            return [back(s) for s in allgather(call, stream)]
+            return [restore(s) for s in allgather(call, stream)]
 
     def broadcast(self, x: Any = None, root: int = 0) -> Any:
         """The root's vector on every rank.
@@ -234,13 +236,13 @@ class Communicator(Background):
         check_root("broadcast", root, self.size)
         if x is None and self.rank == root:
             raise ValueError("broadcast: the root must give a vector, got None")
-        stream, back = (None, None) if x is None else opened(x, bitwise=True)
+        stream, restore = (None, None) if x is None else opened(x, bitwise=True)
         with self._session.call("broadcast", "sum", stream) as call:
             mine, kind = None, 0
             if self.rank == root and stream is not None:
                 mine, kind = switch(stream), KINDS.index(kind_of(x))
             result, kind = broadcast(call, mine, kind, len(KINDS), root)
-        return back(result) if back else as_kind(result, KINDS[kind])
+        return restore(result) if restore else as_kind(result, KINDS[kind])
 
     def barrier(self) -> None:
         """No rank goes on before all have come."""
@@ -302,12 +304,12 @@ class Communicator(Background):
         stats = Stats(trace=self.stats.trace, clock=transport.now)
         return Communicator(transport, self.network, stats, self._measure)
 
-    def _open_helper(self) -> tuple[Communicator, Progress]:
+    def _open_helper(self) -> tuple[Communicator, RequestQueue]:
         self.barrier()
         with self._session.operation("duplicate"):
             transport = self._transport.duplicate()
         helper = Communicator(transport, self.network, self.stats, self._measure)
-        return helper, Progress(transport)
+        return helper, RequestQueue(transport)
 
     def abort(self, error: BaseException) -> None:
         """Tell all ranks that this one cannot go on, and why: their waits raise."""

@@ -63,6 +63,6 @@ def _groups(problem: Problem) -> list[tuple[int, ...]]:
     if nodes is not None and nodes.is_hierarchy:
         # Whoever shares a node with one of them has to be asked, too.
         few = range(P) if P <= FEW else (0, busiest, P - 1)
-        return sorted({tuple(nodes.mates(rank)) for rank in few})
+        return sorted({tuple(nodes.node_ranks(rank)) for rank in few})
     some = {0, 1, P // 2, P - 1, busiest, min(busiest ^ 1, P - 1)}
     return [(rank,) for rank in (range(P) if P <= FEW else sorted(some))]

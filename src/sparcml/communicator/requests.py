@@ -26,7 +26,7 @@ class Request:
     SPARCML_DEBUG=1 that is checked.
     """
 
-    def __init__(self, name: str, work: Callable[[], Any], progress: Progress) -> None:
+    def __init__(self, name: str, work: Callable[[], Any], progress: RequestQueue) -> None:
         self._name = name
         self._work = work
         self._progress = progress
@@ -38,7 +38,7 @@ class Request:
     def test(self) -> bool:
         """Whether it is done, well or not; never waits."""
         if not self.is_done:
-            self._progress.glance()
+            self._progress.charge_poll()
         return self.is_done
 
     def wait(self, timeout: float | None = None) -> Any:
@@ -107,7 +107,7 @@ def _checksum(x: Any) -> int:
     return crc
 
 
-class Progress:
+class RequestQueue:
     """Completes requests one after the other, in the order of their calls.
 
     All ranks make the same calls in the same order, so doing them in that order needs no
@@ -135,9 +135,9 @@ class Progress:
             self._changed.notify_all()
         return request
 
-    def glance(self) -> None:
+    def charge_poll(self) -> None:
         """Somebody only asks."""
-        self._transport.glance()
+        self._transport.charge_poll()
 
     def complete(self, request: Request, timeout: float | None) -> bool:
         """Wait until it is done; false if the time is up."""

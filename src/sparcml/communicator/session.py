@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import buffer_pool
 from ..collectives import Call, Shape
 from ..errors import TransportError
-from ..transport import Counting, Stats, Transport
+from ..transport import CountingTransport, Stats, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from ..quantize import Quantizer
     from ..stream import Stream
     from ..transport.timeline import Span
+
+
+@dataclass
+class CommunicatorCache:
+    """Agreements between the ranks of one communicator, reused by the layers above.
+
+    All ranks make the same calls in the same order, so that all ranks hold the same
+    entries. `Communicator.recalibrate` clears the cache.
+
+    Attributes:
+        algorithms: Allreduce algorithm, by the workload that it was selected for.
+        next_steps: Step at which aggregation needs no further check, by method and layout.
+    """
+
+    algorithms: dict[Hashable, str] = field(default_factory=dict)
+    next_steps: dict[Hashable, int] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """Discard all entries."""
+        self.algorithms.clear()
+        self.next_steps.clear()
 
 
 class Session:
@@ -25,7 +47,7 @@ class Session:
     def __init__(self, transport: Transport, stats: Stats | None = None) -> None:
         self.transport = transport
         self.stats = stats or Stats(clock=transport.now)
-        self._link = Counting(transport, self.stats)
+        self._link = CountingTransport(transport, self.stats)
         self._sequence = 0
         self._kept: dict[str, Any] = {}  # what collectives keep from call to call
         self._busy = threading.Lock()
@@ -36,7 +58,7 @@ class Session:
         if not self._closed:
             self._closed = True
             self.transport.close()
-            if not self.transport.family:  # the last of its kind
+            if not self.transport.siblings:  # the last of its kind
                 buffer_pool.POOL.release()
 
     @contextmanager
@@ -54,7 +76,7 @@ class Session:
                 span.about.update(op=op, size=x.size, nnz=x.nnz)
             shape = None if x is None else Shape.of(x)
             coding = "" if quantizer is None else f", {quantizer}"
-            self.transport.bringing = "" if shape is None else f"{shape}, {op}{coding}"
+            self.transport.input_summary = "" if shape is None else f"{shape}, {op}{coding}"
             call = Call(
                 self._link,
                 collective,
@@ -67,7 +89,7 @@ class Session:
             )
             yield call
             call.finish()
-            self.transport.bringing = ""
+            self.transport.input_summary = ""
 
     def check_open(self, name: str) -> None:
         """Raise if there is nobody to talk to any more."""

@@ -33,7 +33,9 @@ def bound(problem: Problem, network: Network, *, lossy: bool = False) -> float:
     """Seconds. Ranks that share a node may take it for one that has all their entries."""
     nodes = problem.nodes
     if nodes is not None and nodes.is_hierarchy:
-        sums = [round(union(problem, nodes.mates(rank)).likely) for rank in nodes.leaders]
+        sums = [
+            round(union(problem, nodes.node_ranks(rank)).likely) for rank in nodes.leaders
+        ]
         problem = Problem(problem.blocks, problem.entry_bytes, tuple(sums))
         network = alone(network, nodes.largest)
     steps, nbytes = needs(problem, lossy=lossy)

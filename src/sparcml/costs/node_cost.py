@@ -48,7 +48,7 @@ def node_seconds(
     entry_bytes: float,
 ) -> float:
     """Rounds of all ranks of a node: its link carries the messages of all to others."""
-    link, near = alone(network, len(mates)), nodes.inside
+    link, near = alone(network, len(mates)), nodes.intra_node
     total = 0.0
     for turns in zip_longest(*costs, fillvalue=Round()):
         outside, inside, computing = _Port(), 0.0, 0.0

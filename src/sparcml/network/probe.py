@@ -59,7 +59,7 @@ def probe(
     work = speeds(transport)
     places = hosts(transport)
     found = _told(transport, _measurement(transport, alone, together, work, places))
-    if quick or transport.counts_work:  # in a simulation, sums take what they declare
+    if quick or transport.is_simulated:  # in a simulation, sums take what they declare
         return found
     sums = samples(transport, found.network, progress)
     return _told(transport, _tuned(found, sums, transport.nodes))

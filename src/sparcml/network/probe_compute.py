@@ -36,13 +36,13 @@ def _fit(transport: Transport, name: str, work: Callable[[int], None]) -> Fit:
 
 
 def _median(transport: Transport, name: str, work: Callable[[], None], count: int) -> float:
-    if not transport.counts_work:
+    if not transport.is_simulated:
         work()  # what it needs is made, and memory is there
     taken = []
     for _ in range(REPEATS):
         start = transport.now()
-        if transport.counts_work:  # simulated: it takes what it is said to take
-            transport.worked(**{name: count})
+        if transport.is_simulated:  # simulated: it takes what it is said to take
+            transport.charge(**{name: count})
         else:
             work()
         taken.append(transport.now() - start)

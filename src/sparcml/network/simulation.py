@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Budget:
+class EventBudget:
     """How many more events are kept."""
 
     def __init__(self, events: int) -> None:
@@ -23,10 +23,10 @@ class Budget:
         self.missed = 0  # that came when none was left
 
 
-class Kept(Timeline):
+class BoundedTimeline(Timeline):
     """The events of one rank, as long as there is room for them."""
 
-    def __init__(self, transport: Transport, budget: Budget) -> None:
+    def __init__(self, transport: Transport, budget: EventBudget) -> None:
         super().__init__(transport)
         self._budget = budget
 

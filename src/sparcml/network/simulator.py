@@ -20,7 +20,7 @@ from ..costs.node_cost import shared
 from ..transport import Nodes, Stats
 from .presets import network as by_name
 from .probe import probe
-from .simulation import Budget, Kept, Simulation
+from .simulation import BoundedTimeline, EventBudget, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,24 +110,24 @@ def _run(
 
     ranks = len(cluster.speed)
     team = Channel(cluster, ranks)
-    budget = Budget(events)
+    budget = EventBudget(events)
     results: dict[int, T] = {}
     ends: dict[int, float] = {}
     failures: list[tuple[int, BaseException, bool]] = []  # in the order they happened
-    timelines: dict[int, Kept] = {}
+    timelines: dict[int, BoundedTimeline] = {}
 
     def body(rank: int) -> None:
         transport = VirtualTransport(team, rank, timeout)
         transport.nodes = nodes
         stats = Stats(clock=transport.now)
         if events:
-            stats.trace = timelines[rank] = Kept(transport, budget)
+            stats.trace = timelines[rank] = BoundedTimeline(transport, budget)
         comm = Communicator(transport, model, stats, measure=probe)
         try:
             results[rank] = fn(comm)
         except BaseException as error:
             transport.abort(error)
-            failures.append((rank, error, transport.control.began))
+            failures.append((rank, error, transport.control.is_origin))
         finally:
             transport.leave()
             comm.close()

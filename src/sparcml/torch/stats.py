@@ -104,7 +104,7 @@ def counted(
     return Stats(
         steps=ledger.made,
         skipped=ledger.skipped,
-        bytes=sent.bytes + sent.engine_bytes + native_bytes,
+        bytes=sent.bytes + sent.native_bytes + native_bytes,
         dense_bytes=2 * (ranks - 1) * ledger.given_bytes // ranks,
         exposed=exposed,
         busy=busy,

@@ -3,10 +3,10 @@
 from .base import Message as Message
 from .base import Pending as Pending
 from .base import Transport as Transport
-from .counting import Counting as Counting
-from .counting import Members as Members
-from .counting import Reckoned as Reckoned
+from .counting import CountingTransport as CountingTransport
+from .counting import Prediction as Prediction
 from .counting import Stats as Stats
+from .counting import SubgroupTransport as SubgroupTransport
 from .nodes import Nodes as Nodes
+from .threads import ThreadGroup as ThreadGroup
 from .threads import ThreadTransport as ThreadTransport
-from .threads import World as World

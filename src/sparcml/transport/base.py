@@ -60,17 +60,19 @@ class Transport(ABC):
     """One rank's end of an engine. Only the thread that uses it may touch it."""
 
     engine: str  # its name, for people
-    counts_work = False  # whether `worked` does something
+    is_simulated = False  # whether `worked` does something
 
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank = rank
         self.size = size
         self.timeout = timeout
         self.operation = "start"  # what the caller is doing, for error messages
-        self.bringing = ""  # with which vector, if with one
+        self.input_summary = ""  # with which vector, if with one
         self.control = Control(self)
-        self.family: list[Transport] = [self]  # this rank's ends made from one another
-        self.labels = list(range(size))  # what ranks are called in messages: the world's
+        self.siblings: list[Transport] = [self]  # this rank's ends made from one another
+        self.global_ranks = list(
+            range(size)
+        )  # what ranks are called in messages: the world's
         self.nodes = Nodes((0,) * size)
         self.channel = "0"  # the same name on all ranks, another for each duplicate
         self._adopted = 0
@@ -84,11 +86,11 @@ class Transport(ABC):
         """Start receiving the next message of that peer, of whatever size."""
 
     @abstractmethod
-    def tell(self, peer: int, note: bytes) -> None:
+    def send_control(self, peer: int, message: bytes) -> None:
         """Send a small note on the control channel; never waits."""
 
     @abstractmethod
-    def heard(self) -> Sequence[tuple[int, bytes]]:
+    def poll_control(self) -> Sequence[tuple[int, bytes]]:
         """The notes that have arrived on the control channel, with their senders."""
 
     @abstractmethod
@@ -116,30 +118,30 @@ class Transport(ABC):
 
     def adopt(self, child: _T, members: Sequence[int]) -> _T:
         """Take a group of these ranks into the family: they fail together."""
-        child.labels = [self.labels[member] for member in members]
-        child.nodes = self.nodes.among(members)
+        child.global_ranks = [self.global_ranks[member] for member in members]
+        child.nodes = self.nodes.subgroup(members)
         self._adopted += 1
         child.channel = f"{self.channel}.{self._adopted}"
-        child.family = self.family
-        self.family.append(child)
+        child.siblings = self.siblings
+        self.siblings.append(child)
         return child
 
     def abort(self, error: BaseException) -> None:
         """Tell all peers, on every channel this rank shares with them."""
         self.control.abort(error)
         told = self.control.failure or error  # the same words everywhere
-        for member in list(self.family):
+        for member in list(self.siblings):
             member.control.abort(told)
 
     def leave(self) -> None:
         """Tell all peers, on every channel, that this rank ends here."""
-        for member in list(self.family):
+        for member in list(self.siblings):
             member.control.leave()
 
     def close(self) -> None:
         """Give the channels back; once is enough."""
-        if self in self.family:
-            self.family.remove(self)
+        if self in self.siblings:
+            self.siblings.remove(self)
             self.release()
 
     @property
@@ -151,7 +153,7 @@ class Transport(ABC):
         """Run something beside the caller, on this engine's clock."""
         threading.Thread(target=work, name=PROGRESS, daemon=True).start()
 
-    def strand(self) -> tuple[int, bool]:
+    def task(self) -> tuple[int, bool]:
         """Who runs: its number, and whether it was begun with `start`."""
         progress = threading.current_thread().name == PROGRESS
         return threading.get_ident(), progress
@@ -169,11 +171,11 @@ class Transport(ABC):
         del seconds
         return 0.0
 
-    def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
+    def charge(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
         """Let the time pass that these entries take; see `Round` for what they are."""
         del coded, merged, written
 
-    def glance(self) -> None:  # noqa: B027
+    def charge_poll(self) -> None:  # noqa: B027
         """Whoever only asks whether something is done must let time pass, too."""
 
     def send(self, peer: int, message: Message) -> None:
@@ -204,15 +206,15 @@ class Transport(ABC):
         """Poll until true, watching the control channel and the clock."""
         if poll():
             return
-        self.control.waiting_for(peer, verb)
+        self.control.begin_wait(peer, verb)
         start = self.now()
         waited = 0.0
         while not poll():
             if waited > BRIEF:  # whoever waits only a moment has no time for news
                 self.control.check(waited)
             if waited > self.timeout:
-                self.control.give_up(poll)
+                self.control.time_out(poll)
                 break
             self.idle(waited)
             waited = self.now() - start
-        self.control.done_waiting()
+        self.control.end_wait()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .base import Transport
 
-SEPARATOR, BRINGING = "\x1f", "\x1e"
+SEPARATOR, INPUT = "\x1f", "\x1e"
 ABORT, WAITING, LEFT = "A", "W", "L"
 ASKING, ANSWERING = "?", "!"
 LONG = 1.0  # seconds of waiting before the others are asked what they do
@@ -38,14 +38,14 @@ class Control:
         self._theirs: dict[int, tuple[int, str]] = {}  # the same of ranks that have said
         self._left: dict[int, float] = {}  # ranks that have ended, and when we heard
         self.failure: SparcmlError | None = None
-        self.began = False  # whether this rank was the one to raise
+        self.is_origin = False  # whether this rank was the one to raise
 
-    def waiting_for(self, peer: int, verb: str) -> None:
+    def begin_wait(self, peer: int, verb: str) -> None:
         """Note down what this rank is about to wait for."""
         self._mine = (peer, f"{self._transport.operation}, {verb}")
         self._asked = False
 
-    def done_waiting(self) -> None:
+    def end_wait(self) -> None:
         """The wait ended well."""
         self._mine = None
 
@@ -55,9 +55,9 @@ class Control:
         if self._mine is None:
             return None
         peer, doing = self._mine
-        return peer, doing + BRINGING + self._transport.bringing
+        return peer, doing + INPUT + self._transport.input_summary
 
-    def learn(self, rank: int, waiting: tuple[int, str] | None) -> None:
+    def record_wait(self, rank: int, waiting: tuple[int, str] | None) -> None:
         """Whom another rank waits for, from one who sees it without asking."""
         if waiting is not None:
             self._theirs[rank] = waiting
@@ -106,7 +106,7 @@ class Control:
             text = f"{self._name()} raised {detail} {where}"
         kind = type(error).__name__ if isinstance(error, SparcmlError) else ""
         self.failure = KINDS.get(kind, TransportError)(text)
-        self.began = True
+        self.is_origin = True
         self._tell_all(SEPARATOR.join((ABORT, kind, text)).encode())
 
     def leave(self) -> None:
@@ -117,12 +117,12 @@ class Control:
         """Whether that peer has said that it ends."""
         return peer in self._left
 
-    def everyone_gone(self) -> bool:
+    def all_peers_left(self) -> bool:
         """Whether every peer has ended."""
         self._listen()
         return len(self._left) == self._transport.size - 1
 
-    def give_up(self, poll: Callable[[], bool]) -> None:
+    def time_out(self, poll: Callable[[], bool]) -> None:
         """The time is up: find out who holds everybody up, and raise in its name.
 
         Returns only if the wait is over after all.
@@ -146,12 +146,12 @@ class Control:
         mine = _call(self._mine[1])
         number = mine.rpartition("#")[2]
         for rank, (_, doing) in sorted(self._theirs.items()):
-            theirs, _, brought = doing.partition(BRINGING)
+            theirs, _, brought = doing.partition(INPUT)
             theirs = _call(theirs)
             # A rank may rightly be some calls ahead, but not in another one.
             if theirs != mine and theirs.rpartition("#")[2] == number:
                 return MismatchError(
-                    f"{self._name()} waits in {mine}{_with(self._transport.bringing)}, but "
+                    f"{self._name()} waits in {mine}{_with(self._transport.input_summary)}, but "
                     f"{self._name(rank)} waits in {theirs}{_with(brought)}: all ranks must "
                     f"make the same calls in the same order, with vectors of the same size"
                 )
@@ -182,10 +182,10 @@ class Control:
     def _name(self, rank: int | None = None) -> str:
         """What to call a rank (this one by default): by its number in the world."""
         which = self._transport.rank if rank is None else rank
-        return f"rank {self._transport.labels[which]}"
+        return f"rank {self._transport.global_ranks[which]}"
 
     def _listen(self) -> None:
-        for sender, note in self._transport.heard():
+        for sender, note in self._transport.poll_control():
             kind, *fields = note.decode("utf-8", "replace").split(SEPARATOR)
             if kind == ABORT and self.failure is None:
                 self.failure = KINDS.get(fields[0], TransportError)(fields[1])
@@ -194,7 +194,7 @@ class Control:
             elif kind == WAITING:
                 self._theirs[sender] = (int(fields[1]), fields[2])
                 if fields[0] == ASKING and self._mine is not None:
-                    self._transport.tell(sender, self._whom_i_wait_for(ANSWERING))
+                    self._transport.send_control(sender, self._whom_i_wait_for(ANSWERING))
 
     def _whom_i_wait_for(self, why: str) -> bytes:
         assert self.waiting is not None
@@ -204,7 +204,7 @@ class Control:
     def _tell_all(self, note: bytes) -> None:
         for peer in range(self._transport.size):
             if peer != self._transport.rank:
-                self._transport.tell(peer, note)
+                self._transport.send_control(peer, note)
 
 
 def _call(doing: str) -> str:
@@ -216,6 +216,6 @@ def _with(vector: str) -> str:
     return f" with {vector}" if vector else ""
 
 
-def abort_note(text: str) -> bytes:
+def abort_message(text: str) -> bytes:
     """What a rank hears when something outside ends the job."""
     return SEPARATOR.join((ABORT, "", text)).encode()

@@ -20,7 +20,7 @@ PHASES = ("select", "encode", "send", "wait", "decode", "add")
 
 
 @dataclass
-class Reckoned:
+class Prediction:
     """Calls of one algorithm: what they were predicted to take, and what they took."""
 
     calls: int = 0
@@ -36,12 +36,12 @@ class Stats:
     bytes: int = 0
     received_messages: int = 0
     received_bytes: int = 0
-    engine_bytes: int = 0  # of engines' own sums, which count none: what a ring sends
+    native_bytes: int = 0  # of engines' own sums, which count none: what a ring sends
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     selected: int = 0  # entries that sparsifiers have chosen
     squares_sent: float = 0.0  # of these entries
     squares_owed: float = 0.0  # of the vectors they were chosen from
-    allreduces: dict[str, Reckoned] = field(default_factory=dict)  # by algorithm
+    allreduces: dict[str, Prediction] = field(default_factory=dict)  # by algorithm
     sent: list[tuple[int, int]] | None = None  # (peer, bytes) of each message, if kept
     trace: Timeline | None = field(default=None, repr=False)  # where events go, if so
     clock: Callable[[], float] = field(default=time.perf_counter, repr=False)
@@ -61,10 +61,10 @@ class Stats:
             self.received_messages += 1
             self.received_bytes += nbytes
 
-    def count_engine(self, nbytes: int) -> None:
+    def count_native(self, nbytes: int) -> None:
         """The engine has summed something by itself."""
         with self._lock:
-            self.engine_bytes += nbytes
+            self.native_bytes += nbytes
 
     def count_selected(self, entries: int, sent: float, owed: float) -> None:
         """So many entries were chosen, and their squares of all squares."""
@@ -77,7 +77,7 @@ class Stats:
     def count_allreduce(self, algorithm: str, predicted: float, measured: float) -> None:
         """One more, and its seconds."""
         with self._lock:
-            known = self.allreduces.setdefault(algorithm, Reckoned())
+            known = self.allreduces.setdefault(algorithm, Prediction())
             known.calls += 1
             known.predicted += predicted
             known.measured += measured
@@ -97,7 +97,7 @@ class Stats:
         """Count from zero again."""
         self.selected, self.squares_sent, self.squares_owed = 0, 0.0, 0.0
         self.messages = self.bytes = self.received_messages = self.received_bytes = 0
-        self.engine_bytes = 0
+        self.native_bytes = 0
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.allreduces = {}
         if self.sent is not None:
@@ -133,7 +133,7 @@ class _Phase:
         self._stats.count_phase(self._name, self._start, end, self._about)
 
 
-class Counting:
+class CountingTransport:
     """Point to point over a transport, counted in `stats`."""
 
     def __init__(self, transport: Transport, stats: Stats) -> None:
@@ -141,23 +141,25 @@ class Counting:
         self.stats = stats
         self.rank, self.size = transport.rank, transport.size
 
-    def label(self, rank: int) -> int:
+    def global_rank(self, rank: int) -> int:
         """What a rank is called in messages."""
-        return self.transport.labels[rank]
+        return self.transport.global_ranks[rank]
 
-    def isend(self, peer: int, message: Message, turn: int | None = None) -> Pending:
+    def isend(
+        self, peer: int, message: Message, round_number: int | None = None
+    ) -> Pending:
         """As the transport's."""
         self.stats.count_sent(peer, len(message))
-        with self.stats.phase("send", peer=peer, bytes=len(message), round=turn):
+        with self.stats.phase("send", peer=peer, bytes=len(message), round=round_number):
             return self.transport.isend(peer, message)
 
     def irecv(self, peer: int) -> Pending:
         """As the transport's."""
         return self.transport.irecv(peer)
 
-    def finish(self, pending: Pending, turn: int | None = None) -> Message:
+    def finish(self, pending: Pending, round_number: int | None = None) -> Message:
         """Wait for a message that was started with `irecv` or `isend`."""
-        with self.stats.phase("wait", peer=pending.peer, round=turn) as about:
+        with self.stats.phase("wait", peer=pending.peer, round=round_number) as about:
             message = pending.wait()
             about["bytes"] = len(message) or None
         if len(message):
@@ -165,7 +167,7 @@ class Counting:
         return message
 
     def finish_each(
-        self, pendings: Sequence[Pending], turn: int | None = None
+        self, pendings: Sequence[Pending], round_number: int | None = None
     ) -> Iterator[Message]:
         """Wait for one after the other, in this order, while all of them move along."""
         queues: dict[int, deque[Pending]] = {}  # a peer's messages come in their order
@@ -181,7 +183,7 @@ class Counting:
             return awaited.poll()
 
         for pending in pendings:
-            with self.stats.phase("wait", peer=pending.peer, round=turn) as about:
+            with self.stats.phase("wait", peer=pending.peer, round=round_number) as about:
                 poll_it = partial(poll, pending)
                 self.transport.wait_for(poll_it, pending.peer, pending.verb)
                 message = pending.result()
@@ -191,7 +193,7 @@ class Counting:
             yield message
 
 
-class Members(Counting):
+class SubgroupTransport(CountingTransport):
     """The same between some of the ranks, which count from 0 among themselves.
 
     Args:
@@ -200,32 +202,36 @@ class Members(Counting):
         first: The number of their first round, for traces.
     """
 
-    def __init__(self, link: Counting, ranks: Sequence[int], first: int = 0) -> None:
+    def __init__(
+        self, link: CountingTransport, ranks: Sequence[int], first: int = 0
+    ) -> None:
         super().__init__(link.transport, link.stats)
         self.rank, self.size = ranks.index(link.rank), len(ranks)
         self._ranks, self._first = ranks, first
 
-    def label(self, rank: int) -> int:
+    def global_rank(self, rank: int) -> int:
         """What a rank is called in messages."""
-        return super().label(self._ranks[rank])
+        return super().global_rank(self._ranks[rank])
 
-    def isend(self, peer: int, message: Message, turn: int | None = None) -> Pending:
+    def isend(
+        self, peer: int, message: Message, round_number: int | None = None
+    ) -> Pending:
         """As the transport's."""
-        return super().isend(self._ranks[peer], message, self._later(turn))
+        return super().isend(self._ranks[peer], message, self._later(round_number))
 
     def irecv(self, peer: int) -> Pending:
         """As the transport's."""
         return super().irecv(self._ranks[peer])
 
-    def finish(self, pending: Pending, turn: int | None = None) -> Message:
+    def finish(self, pending: Pending, round_number: int | None = None) -> Message:
         """As between all."""
-        return super().finish(pending, self._later(turn))
+        return super().finish(pending, self._later(round_number))
 
     def finish_each(
-        self, pendings: Sequence[Pending], turn: int | None = None
+        self, pendings: Sequence[Pending], round_number: int | None = None
     ) -> Iterator[Message]:
         """As between all."""
-        return super().finish_each(pendings, self._later(turn))
+        return super().finish_each(pendings, self._later(round_number))
 
-    def _later(self, turn: int | None) -> int | None:
-        return None if turn is None else self._first + turn
+    def _later(self, round_number: int | None) -> int | None:
+        return None if round_number is None else self._first + round_number

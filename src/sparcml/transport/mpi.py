@@ -18,7 +18,7 @@ from mpi4py import MPI
 from .. import buffer_pool
 from ..errors import TransportError
 from .base import EMPTY, Message, Pending, Transport
-from .shutdown import MOMENT, Farewell
+from .shutdown import GRACE_SECONDS, ShutdownHandler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
 class _Sending(Pending):
     def __init__(self, transport: MpiTransport, peer: int, message: Message) -> None:
-        super().__init__(transport, peer, f"send to rank {transport.labels[peer]}")
+        super().__init__(transport, peer, f"send to rank {transport.global_ranks[peer]}")
         self._message = message  # keeps the buffer alive
         comm = transport.comm
         if len(message) <= PIECE:
@@ -65,7 +65,9 @@ class _Receiving(Pending):
     transport: MpiTransport
 
     def __init__(self, transport: MpiTransport, peer: int) -> None:
-        super().__init__(transport, peer, f"receive from rank {transport.labels[peer]}")
+        super().__init__(
+            transport, peer, f"receive from rank {transport.global_ranks[peer]}"
+        )
         self._message: Message | None = None
         self._requests: list[MPI.Request] = []
 
@@ -113,11 +115,11 @@ class MpiTransport(Transport):
 
     def __init__(self, comm: MPI.Comm, timeout: float) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size(), timeout)
-        farewell = _MpiFarewell.of_this_process()  # first: opening may fail already
+        shutdown = _MpiShutdown.instance()  # first: opening may fail already
         self.comm = _duplicate(comm, timeout)
-        self._notes = _duplicate(comm, timeout)
-        self._telling: list[tuple[MPI.Request, bytes]] = []
-        farewell.transports.add(self)
+        self._control_comm = _duplicate(comm, timeout)
+        self._control_sends: list[tuple[MPI.Request, bytes]] = []
+        shutdown.transports.add(self)
 
     @property
     def allows_threads(self) -> bool:
@@ -129,18 +131,20 @@ class MpiTransport(Transport):
     def irecv(self, peer: int) -> Pending:
         return _Receiving(self, peer)
 
-    def tell(self, peer: int, note: bytes) -> None:
-        self._telling = [entry for entry in self._telling if not entry[0].Test()]
-        request = self._notes.Isend([note, MPI.BYTE], peer)
-        self._telling.append((request, note))
+    def send_control(self, peer: int, message: bytes) -> None:
+        self._control_sends = [
+            entry for entry in self._control_sends if not entry[0].Test()
+        ]
+        request = self._control_comm.Isend([message, MPI.BYTE], peer)
+        self._control_sends.append((request, message))
 
-    def heard(self) -> Sequence[tuple[int, bytes]]:
+    def poll_control(self) -> Sequence[tuple[int, bytes]]:
         notes = []
         status = MPI.Status()
-        while self._notes.Iprobe(status=status):
+        while self._control_comm.Iprobe(status=status):
             note = bytearray(status.Get_count(MPI.BYTE))
             sender = status.Get_source()
-            self._notes.Recv([note, MPI.BYTE], sender)
+            self._control_comm.Recv([note, MPI.BYTE], sender)
             notes.append((sender, bytes(note)))
         return notes
 
@@ -176,9 +180,9 @@ class MpiTransport(Transport):
             return
         if self.control.failure is not None:
             return  # still to be seen off at the end: the others may not know yet
-        _MpiFarewell.of_this_process().transports.discard(self)
+        _MpiShutdown.instance().transports.discard(self)
         self.comm.Free()
-        self._notes.Free()
+        self._control_comm.Free()
 
 
 def _done(request: MPI.Request) -> bool:
@@ -215,7 +219,7 @@ def _duplicate(comm: MPI.Comm, timeout: float) -> MPI.Comm:
     return copy
 
 
-class _MpiFarewell(Farewell):
+class _MpiShutdown(ShutdownHandler):
     """MPI_Finalize waits for all ranks, spinning and without an end.
 
     So the others are waited for before, and after an error the job is aborted if they do
@@ -226,17 +230,17 @@ class _MpiFarewell(Farewell):
         if MPI.Is_finalized() or MPI.COMM_WORLD.Get_size() == 1:
             return
         sys.stderr.flush()
-        self.tell_the_others()
+        self.notify_peers()
         failed = self.error is not None
         # A rank that has caught the error of a communicator ends as if nothing had been.
         caught = any(t.control.failure is not None for t in self.transports)
         start = time.monotonic()
         # A rank that failed with nothing open cannot know how the others are doing.
         while failed or self.transports:
-            if self.transports and self.alone():
+            if self.transports and self.all_peers_left():
                 return
             waited = time.monotonic() - start
-            if failed and waited > MOMENT:
+            if failed and waited > GRACE_SECONDS:
                 MPI.COMM_WORLD.Abort(1)
             if not failed and waited > max(t.timeout for t in self.transports):
                 if caught:  # MPI would wait for them without an end

@@ -31,9 +31,9 @@ class Nodes:
     """The node of every rank, and what a message inside of one costs."""
 
     of: tuple[int, ...]
-    inside: Link = MEMORY
+    intra_node: Link = MEMORY
 
-    def mates(self, rank: int) -> tuple[int, ...]:
+    def node_ranks(self, rank: int) -> tuple[int, ...]:
         """All ranks of this rank's node, ascending."""
         return self._members[self.of[rank]]
 
@@ -52,9 +52,9 @@ class Nodes:
         """Whether there are several nodes, and not each rank has its own."""
         return 1 < len(self.leaders) < len(self.of)
 
-    def among(self, members: Sequence[int]) -> Nodes:
+    def subgroup(self, members: Sequence[int]) -> Nodes:
         """The same for a group of these ranks."""
-        return Nodes(tuple(self.of[member] for member in members), self.inside)
+        return Nodes(tuple(self.of[member] for member in members), self.intra_node)
 
     @cached_property
     def _members(self) -> dict[int, tuple[int, ...]]:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from .base import Transport
 
-MOMENT = 3.0  # seconds
+GRACE_SECONDS = 3.0  # seconds
 
 
-class Farewell:
+class ShutdownHandler:
     """The open transports of this process, and what ended it. One for each engine."""
 
-    _instances: ClassVar[dict[type, Farewell]] = {}
+    _instances: ClassVar[dict[type, ShutdownHandler]] = {}
 
     def __init__(self) -> None:
         self.transports: set[Transport] = set()  # open, or failed
@@ -34,11 +34,11 @@ class Farewell:
         atexit.register(self.on_exit)
 
     @classmethod
-    def of_this_process(cls) -> Self:
+    def instance(cls) -> Self:
         """The only one; the first call makes it."""
-        if cls not in Farewell._instances:
-            Farewell._instances[cls] = cls()
-        found = Farewell._instances[cls]
+        if cls not in ShutdownHandler._instances:
+            ShutdownHandler._instances[cls] = cls()
+        found = ShutdownHandler._instances[cls]
         assert isinstance(found, cls)
         return found
 
@@ -58,20 +58,20 @@ class Farewell:
         """Tell the others; after an error, give them a moment."""
         sys.stderr.flush()
         if self.error is not None:
-            self.tell_the_others()
-            end = time.monotonic() + MOMENT
-            while not self.alone() and time.monotonic() < end:
+            self.notify_peers()
+            end = time.monotonic() + GRACE_SECONDS
+            while not self.all_peers_left() and time.monotonic() < end:
                 time.sleep(0.01)
         for transport in list(self.transports):
             transport.close()
 
-    def tell_the_others(self) -> None:
+    def notify_peers(self) -> None:
         """That this rank ends, and in what error if it is one."""
         for transport in self.transports:
             if self.error is not None:
                 transport.control.abort(self.error)
             transport.control.leave()
 
-    def alone(self) -> bool:
+    def all_peers_left(self) -> bool:
         """Whether everybody else has left."""
-        return all(transport.control.everyone_gone() for transport in self.transports)
+        return all(transport.control.all_peers_left() for transport in self.transports)

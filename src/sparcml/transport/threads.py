@@ -28,7 +28,7 @@ class Mailbox:
     def __init__(self, size: int) -> None:
         self.changed = threading.Condition()
         self.messages: list[deque[Message]] = [deque() for _ in range(size)]
-        self.notes: deque[tuple[int, bytes]] = deque()
+        self.control: deque[tuple[int, bytes]] = deque()
         self.arrivals = 0  # counts both, so that a waiting rank sees that there is news
 
     def put(self, queue: deque[Any], item: object) -> None:
@@ -39,29 +39,29 @@ class Mailbox:
             self.changed.notify()
 
 
-class World:
+class ThreadGroup:
     """The mailboxes of all ranks, and the worlds that were made from this one."""
 
     def __init__(self, size: int) -> None:
         self.mailboxes = [Mailbox(size) for _ in range(size)]
         self._lock = threading.Lock()
         # Those that nobody uses any more are forgotten.
-        self._children: weakref.WeakValueDictionary[tuple[int, ...], World] = (
+        self._children: weakref.WeakValueDictionary[tuple[int, ...], ThreadGroup] = (
             weakref.WeakValueDictionary()
         )
 
-    def child(self, key: tuple[int, ...], size: int) -> World:
-        """The world that all callers of the same call share; made by the first."""
+    def child(self, key: tuple[int, ...], size: int) -> ThreadGroup:
+        """The group that all callers of the same call share; made by the first."""
         with self._lock:
-            world = self._children.get(key)
-            if world is None:
-                world = self._children[key] = World(size)
-            return world
+            group = self._children.get(key)
+            if group is None:
+                group = self._children[key] = ThreadGroup(size)
+            return group
 
-    def shout(self, note: bytes) -> None:
+    def broadcast_control(self, note: bytes) -> None:
         """Tell every rank, from outside."""
         for box in self.mailboxes:
-            box.put(box.notes, (0, note))
+            box.put(box.control, (0, note))
 
 
 class _Sent(Pending):
@@ -89,37 +89,37 @@ class _Receiving(Pending):
 
 
 class ThreadTransport(Transport):
-    """One thread's end of a `World`."""
+    """One thread's end of a `ThreadGroup`."""
 
     engine = "threads"
 
-    def __init__(self, world: World, rank: int, timeout: float) -> None:
-        super().__init__(rank, len(world.mailboxes), timeout)
-        self._world = world
+    def __init__(self, group: ThreadGroup, rank: int, timeout: float) -> None:
+        super().__init__(rank, len(group.mailboxes), timeout)
+        self._group = group
         self._calls = 0
         self._seen = -1
-        self.mailbox = world.mailboxes[rank]
+        self.mailbox = group.mailboxes[rank]
 
     def isend(self, peer: int, message: Message) -> Pending:
         message = message.view()
         message.flags.writeable = False
-        box = self._world.mailboxes[peer]
+        box = self._group.mailboxes[peer]
         box.put(box.messages[self.rank], message)
-        return _Sent(self, peer, f"send to rank {self.labels[peer]}")
+        return _Sent(self, peer, f"send to rank {self.global_ranks[peer]}")
 
     def irecv(self, peer: int) -> Pending:
-        return _Receiving(self, peer, f"receive from rank {self.labels[peer]}")
+        return _Receiving(self, peer, f"receive from rank {self.global_ranks[peer]}")
 
-    def tell(self, peer: int, note: bytes) -> None:
-        box = self._world.mailboxes[peer]
-        box.put(box.notes, (self.rank, note))
+    def send_control(self, peer: int, message: bytes) -> None:
+        box = self._group.mailboxes[peer]
+        box.put(box.control, (self.rank, message))
 
-    def heard(self) -> Sequence[tuple[int, bytes]]:
+    def poll_control(self) -> Sequence[tuple[int, bytes]]:
         box = self.mailbox
-        notes = []
-        while box.notes:
-            notes.append(box.notes.popleft())
-        return notes
+        control = []
+        while box.control:
+            control.append(box.control.popleft())
+        return control
 
     def idle(self, waited: float) -> None:
         del waited
@@ -155,8 +155,8 @@ class ThreadTransport(Transport):
 
     def split(self, members: Sequence[int]) -> ThreadTransport:
         self._calls += 1
-        world = self._world.child((self._calls, *members), len(members))
-        child = ThreadTransport(world, list(members).index(self.rank), self.timeout)
+        group = self._group.child((self._calls, *members), len(members))
+        child = ThreadTransport(group, list(members).index(self.rank), self.timeout)
         return self.adopt(child, members)
 
     def release(self) -> None:

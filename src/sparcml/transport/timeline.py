@@ -21,18 +21,18 @@ About = dict[str, Any]
 
 
 class Event(NamedTuple):
-    """Something that a strand has done."""
+    """Something that a task has done."""
 
     name: str
     start: float
     end: float
-    strand: int
+    task: int
     about: About
 
 
 @dataclass
 class Span:
-    """What one strand is in the middle of."""
+    """What one task is in the middle of."""
 
     name: str
     transport: Transport
@@ -43,45 +43,45 @@ class Span:
 
 
 class Timeline:
-    """The events of one rank, in all its strands: the caller, and what it has started."""
+    """The events of one rank, in all its tasks: the caller, and what it has started."""
 
     def __init__(self, transport: Transport, zero: float = 0.0) -> None:
         self._owner = transport
-        self._rank = transport.labels[transport.rank]
+        self._rank = transport.global_ranks[transport.rank]
         self._zero = zero
         self._events: list[Event] = []
-        self._calls: dict[int, Span] = {}  # by strand
-        self._strands: dict[int, tuple[int, str]] = {}  # number and name
-        self._named = 0  # strands whose name has been given out
+        self._calls: dict[int, Span] = {}  # by task
+        self._tasks: dict[int, tuple[int, str]] = {}  # number and name
+        self._named = 0  # tasks whose name has been given out
         self._computations = 0
         self._lock = threading.Lock()
 
     def begin(self, name: str, transport: Transport) -> Span:
-        """This strand enters a call."""
+        """This task enters a call."""
         call = Span(name, transport, transport.operation, self._owner.now())
-        self._calls[self._owner.strand()[0]] = call
+        self._calls[self._owner.task()[0]] = call
         return call
 
     def end(self, call: Span) -> None:
-        """This strand leaves it, well or not."""
+        """This task leaves it, well or not."""
         self.add(call.name, call.start, self._owner.now(), call.about)
-        self._calls.pop(self._owner.strand()[0], None)
+        self._calls.pop(self._owner.task()[0], None)
 
     def add(self, name: str, start: float, end: float, about: About) -> None:
-        """Something that this strand has done."""
-        strand, progress = self._owner.strand()
-        if strand not in self._strands:
+        """Something that this task has done."""
+        task, progress = self._owner.task()
+        if task not in self._tasks:
             with self._lock:
                 kind = "progress" if progress else "caller"
-                self._strands[strand] = len(self._strands), kind
-        call = self._calls.get(strand)
+                self._tasks[task] = len(self._tasks), kind
+        call = self._calls.get(task)
         if call is not None:
             about["call"] = call.label
             if "peer" in about:
-                about["peer"] = call.transport.labels[about["peer"]]
+                about["peer"] = call.transport.global_ranks[about["peer"]]
             if name in ("send", "wait") and about.get("bytes"):
                 about["flow"] = self._flow(call, name, about["peer"])
-        self._events.append(Event(name, start, end, strand, about))
+        self._events.append(Event(name, start, end, task, about))
 
     def computed(self, start: float, end: float) -> None:
         """The program itself was at work."""
@@ -111,7 +111,7 @@ class Timeline:
         if not self._named:
             yield _meta("process_name", rank, 0, name=f"rank {rank}")
             yield _meta("process_sort_index", rank, 0, sort_index=rank)
-        known = list(self._strands.values())
+        known = list(self._tasks.values())
         for number, name in known[self._named :]:
             yield _meta("thread_name", rank, number, name=name)
         self._named = len(known)
@@ -121,7 +121,7 @@ class Timeline:
         args = {k: v for k, v in event.about.items() if v is not None and k != "flow"}
         ts = round((event.start - self._zero) * 1e6, 3)
         dur = round((event.end - event.start) * 1e6, 3)
-        place = {"pid": self._rank, "tid": self._strands[event.strand][0]}
+        place = {"pid": self._rank, "tid": self._tasks[event.task][0]}
         yield {"name": event.name, "ph": "X", **place, "ts": ts, "dur": dur, "args": args}
         if "flow" not in event.about:
             return
@@ -132,5 +132,5 @@ class Timeline:
             yield {**arrow, "ph": "f", "bp": "e", "ts": round(ts + max(0, dur - 1e-3), 3)}
 
 
-def _meta(what: str, rank: int, strand: int, **args: Any) -> dict[str, Any]:
-    return {"name": what, "ph": "M", "pid": rank, "tid": strand, "args": args}
+def _meta(what: str, rank: int, task: int, **args: Any) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": rank, "tid": task, "args": args}

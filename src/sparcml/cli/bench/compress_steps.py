@@ -15,7 +15,7 @@ import numpy as np
 import sparcml
 from sparcml.cli.bench.compress_case import Outcome, Way
 from sparcml.cli.bench.compress_ours import label
-from sparcml.transport import ThreadTransport, World
+from sparcml.transport import ThreadGroup, ThreadTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ class _Ranks:
     """Ranks that all make one step when told to; the first is the caller."""
 
     def __init__(self, method: sparcml.Method, matrix: Floats, ranks: int) -> None:
-        team = World(ranks)
+        team = ThreadGroup(ranks)
         self._comms = [
             sparcml.Communicator(ThreadTransport(team, rank, PATIENCE))
             for rank in range(ranks)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def hierarchical(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks."""
     nodes = call.nodes
-    mates, steps = nodes.mates(call.rank), _steps(nodes)
+    mates, steps = nodes.node_ranks(call.rank), _steps(nodes)
     total = reduce(call.among(mates), x, 0)
     node, message = call.among(mates, steps + 2), None
     if total is not None:  # the first rank of its node
@@ -46,7 +46,7 @@ def hierarchical(call: Call, x: Stream) -> Stream:
 def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends and adds; the rounds of all ranks are numbered alike."""
     nodes = problem.nodes or Nodes((0,) * problem.ranks)
-    mates, steps = nodes.mates(rank), _steps(nodes)
+    mates, steps = nodes.node_ranks(rank), _steps(nodes)
     turns = [_up(mates, rank, 1 << step, problem) for step in range(steps)]
     if rank == mates[0]:
         turns += _between(nodes, rank, problem)
@@ -90,7 +90,7 @@ def _between(nodes: Nodes, rank: int, problem: Problem) -> list[Round]:
     if len(nodes.leaders) == 1:
         return [Round()] * 3
     me = nodes.leaders.index(rank)
-    sums = [union(problem, nodes.mates(leader)) for leader in nodes.leaders]
+    sums = [union(problem, nodes.node_ranks(leader)) for leader in nodes.leaders]
     least, likely, most = (
         between.cost(me, Problem(problem.blocks, problem.entry_bytes, tuple(counts)))
         for counts in zip(*((s.least, round(s.likely), s.most) for s in sums), strict=True)

@@ -14,7 +14,7 @@ from ...communicator.arguments import seconds_to_wait
 from ...communicator.collective_errors import gather
 from ...communicator.communicator import Communicator
 from ...errors import DataError
-from ...transport import ThreadTransport, World
+from ...transport import ThreadGroup, ThreadTransport
 from ..data.rows import Rows
 from ..data.shuffle import places
 
@@ -29,7 +29,7 @@ HELD_OUT = 2**32  # of the orders of rows, one that no pass has
 
 def alone() -> Communicator:
     """A world of one, also in a process that a launcher has started with others."""
-    return Communicator(ThreadTransport(World(1), 0, seconds_to_wait(None)))
+    return Communicator(ThreadTransport(ThreadGroup(1), 0, seconds_to_wait(None)))
 
 
 def common_seed(comm: Communicator, random_state: Any) -> int:

@@ -224,7 +224,7 @@ class Passes:
 
     def _sent(self) -> int:
         stats = self.comm.stats
-        return stats.bytes + stats.engine_bytes
+        return stats.bytes + stats.native_bytes
 
     def _compare(self, held_out: Rows) -> None:
         """Whether this pass was worth it."""

@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ..base import Message
     from .mesh import Mesh
-    from .operations import Job
+    from .operations import Operation
 
 FRAME, NOTE = 1024, 2048
 START = 16  # where the text begins
@@ -57,15 +57,15 @@ class Peer:
     def __init__(self, mesh: Mesh, rank: int) -> None:
         self._mesh = mesh
         self._rank = rank
-        self._leaving: deque[Job] = deque()  # done in this order
-        self._marker: Job | None = None  # one of them, which a thread waits for
+        self._leaving: deque[Operation] = deque()  # done in this order
+        self._marker: Operation | None = None  # one of them, which a thread waits for
         self._arriving = self._await_frame()
 
-    def _await_frame(self) -> Job:
+    def _await_frame(self) -> Operation:
         frame = np.empty(FRAME, np.uint8)
         return self._mesh.receive(self._rank, frame, FRAMES, MARK)
 
-    def send(self, message: Message) -> Job | None:
+    def send(self, message: Message) -> Operation | None:
         """What to wait for until the message may be touched again, if anything."""
         frame = self._mesh.send(self._rank, packed(message), FRAMES)
         self._leaving.append(frame)
@@ -97,19 +97,19 @@ class Peer:
             self._arriving = self._await_frame()
         return frame
 
-    def body(self, frame: Message, message: Message) -> Job:
+    def body(self, frame: Message, message: Message) -> Operation:
         """Start receiving what did not fit in the frame."""
         message[:ROOM] = frame[START:-1]
         return self._mesh.receive(self._rank, message[ROOM:], BODIES, int(frame[8]))
 
 
-class Board:
+class ControlMessages:
     """The notes from and to all peers."""
 
     def __init__(self, mesh: Mesh, peers: list[int]) -> None:
         self._mesh = mesh
-        self._awaited: dict[int, deque[Job]] = {peer: deque() for peer in peers}
-        self._told: list[Job] = []  # keeps the buffers alive; there are few
+        self._awaited: dict[int, deque[Operation]] = {peer: deque() for peer in peers}
+        self._told: list[Operation] = []  # keeps the buffers alive; there are few
         for peer in peers * AWAITED_NOTES:
             self._await_note(peer)
 
@@ -117,13 +117,13 @@ class Board:
         buffer = np.empty(NOTE, np.uint8)
         self._awaited[peer].append(self._mesh.receive(peer, buffer, NOTES, MARK))
 
-    def tell(self, peer: int, note: bytes) -> None:
+    def send_control(self, peer: int, message: bytes) -> None:
         """Send a note; a peer that is gone does not get it."""
-        text = np.frombuffer(note[: NOTE - START - 1], np.uint8)
+        text = np.frombuffer(message[: NOTE - START - 1], np.uint8)
         with suppress(RuntimeError):
             self._told.append(self._mesh.send(peer, packed(text, NOTE), NOTES))
 
-    def heard(self) -> list[tuple[int, bytes]]:
+    def poll_control(self) -> list[tuple[int, bytes]]:
         """The notes that are here."""
         found = []
         for peer, awaited in self._awaited.items():

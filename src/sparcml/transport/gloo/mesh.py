@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import distributed as dist
 
-from .operations import FOREVER, Job, Waiters
+from .operations import FOREVER, Operation, WaiterPool
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +40,7 @@ class Mesh:
     def __init__(self, store: Any, rank: int, size: int, timeout: float) -> None:
         self._rank = rank
         self._peers = [peer for peer in range(size) if peer != rank]
-        self.waiters = Waiters()
+        self.waiters = WaiterPool()
         options = dist.ProcessGroupGloo._Options()
         options._devices = _devices()
         options._threads = 2  # of gloo's own, for its collectives
@@ -58,24 +58,24 @@ class Mesh:
         """The group on which it receives from it."""
         return self._to_higher if peer < self._rank else self._to_lower
 
-    def send(self, peer: int, array: Bytes, tag: int) -> Job:
+    def send(self, peer: int, array: Bytes, tag: int) -> Operation:
         """Start sending; done when the peer has begun to receive and all is on its way."""
         work = self._leaving(peer).send([_tensor(array)], peer, tag)
-        return Job(self.waiters, work, array)
+        return Operation(self.waiters, work, array)
 
-    def receive(self, peer: int, array: Bytes, tag: int, last: int) -> Job:
+    def receive(self, peer: int, array: Bytes, tag: int, last: int) -> Operation:
         """Start receiving as many bytes as the array has, of which `last` ends them."""
         array[-1] = last ^ 0xFF
         work = self._arriving(peer).recv([_tensor(array)], peer, tag)
-        return Job(self.waiters, work, array, lambda: bool(array[-1] == last))
+        return Operation(self.waiters, work, array, lambda: bool(array[-1] == last))
 
-    def allreduce(self, array: NDArray[Any], op: str) -> Job:
+    def allreduce(self, array: NDArray[Any], op: str) -> Operation:
         """Start gloo's own allreduce, in place."""
         options = dist.AllreduceOptions()
         options.reduceOp = OPS[op]
         options.timeout = FOREVER
         work = self._to_higher.allreduce([_tensor(array)], options)
-        return Job(self.waiters, work, array)
+        return Operation(self.waiters, work, array)
 
     def dead(self) -> list[int]:
         """The peers whose connection is closed: nothing can be posted there."""

@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 FOREVER = timedelta(days=365)
 
 
-class Waiters:
+class WaiterPool:
     """Threads that wait for operations, one each."""
 
     def __init__(self) -> None:
-        self.missed: set[Job] = set()  # what was looked for and has not arrived
+        self.missed: set[Operation] = set()  # what was looked for and has not arrived
         self._news = threading.Event()
-        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[Operation | None] = SimpleQueue()
         self._free = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
 
-    def put(self, job: Job) -> None:
+    def put(self, operation: Operation) -> None:
         """Have a thread wait for it."""
         if not self._free.acquire(blocking=False):
             thread = threading.Thread(target=self._body, name="gloo wait", daemon=True)
             self._threads.append(thread)
             thread.start()
-        self._queue.put(job)
+        self._queue.put(operation)
 
     def _body(self) -> None:
-        while (job := self._queue.get()) is not None:
-            job.finish()
-            del job  # or this thread would hold its buffer until the next one comes
+        while (operation := self._queue.get()) is not None:
+            operation.finish()
+            del operation  # or this thread would hold its buffer until the next one comes
             self._free.release()
             self._news.set()
 
     def sleep(self, seconds: float) -> None:
         """Until one of them has ended, or what was missed has arrived, or time is up."""
-        for job in self.missed:
-            job.watch()
+        for operation in self.missed:
+            operation.watch()
         self.missed.clear()
         self._news.wait(seconds)
         self._news.clear()
@@ -62,7 +62,7 @@ class Waiters:
             thread.join(5.0)
 
 
-class Job:
+class Operation:
     """An operation that gloo has begun; it keeps the buffer alive.
 
     Args:
@@ -75,7 +75,7 @@ class Job:
 
     def __init__(
         self,
-        waiters: Waiters,
+        waiters: WaiterPool,
         work: Any,
         buffer: NDArray[Any],
         arrived: Callable[[], bool] | None = None,

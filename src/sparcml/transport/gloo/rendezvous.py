@@ -24,7 +24,7 @@ _job: list[tuple[Any, int, int]] = []
 
 
 def open_transport(group: Any, timeout: float) -> TorchTransport:
-    """Over the ranks of a process group; None stands for all of the job."""
+    """SimulationEnded the ranks of a process group; None stands for all of the job."""
     if dist.is_initialized():
         members = tuple(dist.get_process_group_ranks(group))
         me = dist.get_rank()

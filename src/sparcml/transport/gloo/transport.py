@@ -19,8 +19,8 @@ from torch import distributed as dist
 from ... import buffer_pool
 from ...errors import TransportError
 from ..base import EMPTY, Message, Pending, Transport
-from ..shutdown import Farewell
-from .frames import ROOM, START, Board, Peer, length
+from ..shutdown import ShutdownHandler
+from .frames import ROOM, START, ControlMessages, Peer, length
 from .mesh import Mesh
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .operations import Job
+    from .operations import Operation
 
 GLANCE = 50e-6  # seconds of looking at what is awaited before going to sleep
 NAP = 0.02  # seconds between two looks at the notes, in a long wait
@@ -39,14 +39,16 @@ class _Sending(Pending):
     transport: TorchTransport
 
     def __init__(self, transport: TorchTransport, peer: int, message: Message) -> None:
-        super().__init__(transport, peer, f"send to rank {transport.labels[peer]}")
+        super().__init__(transport, peer, f"send to rank {transport.global_ranks[peer]}")
         with suppress(RuntimeError):
-            self._job = transport.peers[peer].send(message)
+            self._operation = transport.peers[peer].send(message)
             return
         raise transport.lost(peer, self.verb)
 
     def poll(self) -> bool:
-        return self._job is None or self.transport.done(self._job, self.peer, self.verb)
+        return self._operation is None or self.transport.done(
+            self._operation, self.peer, self.verb
+        )
 
     def result(self) -> Message:
         return EMPTY
@@ -56,9 +58,11 @@ class _Receiving(Pending):
     transport: TorchTransport
 
     def __init__(self, transport: TorchTransport, peer: int) -> None:
-        super().__init__(transport, peer, f"receive from rank {transport.labels[peer]}")
+        super().__init__(
+            transport, peer, f"receive from rank {transport.global_ranks[peer]}"
+        )
         self._message: Message | None = None
-        self._body: Job | None = None
+        self._body: Operation | None = None
 
     def poll(self) -> bool:
         with suppress(RuntimeError):
@@ -109,9 +113,9 @@ class TorchTransport(Transport):
                 f"within {timeout:g} s ({str(error).splitlines()[0]})"
             ) from None
         others = [peer for peer in range(size) if peer != rank]
-        self._board = Board(self._mesh, others)
+        self._control_messages = ControlMessages(self._mesh, others)
         self.peers = {peer: Peer(self._mesh, peer) for peer in others}
-        Farewell.of_this_process().transports.add(self)
+        ShutdownHandler.instance().transports.add(self)
 
     def isend(self, peer: int, message: Message) -> Pending:
         return _Sending(self, peer, message)
@@ -119,12 +123,12 @@ class TorchTransport(Transport):
     def irecv(self, peer: int) -> Pending:
         return _Receiving(self, peer)
 
-    def tell(self, peer: int, note: bytes) -> None:
+    def send_control(self, peer: int, message: bytes) -> None:
         if not self._closed:
-            self._board.tell(peer, note)
+            self._control_messages.send_control(peer, message)
 
-    def heard(self) -> Sequence[tuple[int, bytes]]:
-        return [] if self._closed else self._board.heard()
+    def poll_control(self) -> Sequence[tuple[int, bytes]]:
+        return [] if self._closed else self._control_messages.poll_control()
 
     def idle(self, waited: float) -> None:
         if waited < GLANCE:
@@ -132,24 +136,24 @@ class TorchTransport(Transport):
         else:
             self._mesh.waiters.sleep(NAP)
 
-    def done(self, job: Job, peer: int, verb: str) -> bool:
+    def done(self, operation: Operation, peer: int, verb: str) -> bool:
         """Whether it is; raises if the connection is lost."""
         with suppress(RuntimeError):
-            return job.done()
+            return operation.done()
         raise self.lost(peer, verb)
 
     def lost(self, peer: int, verb: str) -> TransportError:
         """A connection has closed: raise what its end has said, or tell that it is gone."""
-        self.control.waiting_for(peer, verb)
+        self.control.begin_wait(peer, verb)
         gone = self._mesh.dead() or [peer]
         deadline = self.now() + LAST_WORDS
         while self.now() < deadline:
             self.control.check()
             time.sleep(LAST_WORDS / 20)
-        ranks = " and ".join(f"rank {self.labels[rank]}" for rank in gone)
+        ranks = " and ".join(f"rank {self.global_ranks[rank]}" for rank in gone)
         how = "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
         error = TransportError(
-            f"{ranks} {how}, and rank {self.labels[self.rank]} still waits in "
+            f"{ranks} {how}, and rank {self.global_ranks[self.rank]} still waits in "
             f"{self.operation}, {verb}"
         )
         self.control.abort(error)
@@ -160,8 +164,8 @@ class TorchTransport(Transport):
         if self.size > 1 and array.size:
             # Nobody in particular is waited for; the next rank stands for all.
             peer, verb = (self.rank + 1) % self.size, "native allreduce"
-            job = self._mesh.allreduce(total.reshape(-1), op)
-            self.wait_for(lambda: self.done(job, peer, verb), peer, verb)
+            operation = self._mesh.allreduce(total.reshape(-1), op)
+            self.wait_for(lambda: self.done(operation, peer, verb), peer, verb)
         return total
 
     def duplicate(self) -> TorchTransport:
@@ -176,14 +180,14 @@ class TorchTransport(Transport):
         return self.adopt(child, members)
 
     def release(self) -> None:
-        Farewell.of_this_process().transports.discard(self)
+        ShutdownHandler.instance().transports.discard(self)
         if self.control.failure is None:
             self._let_messages_leave()
             self.control.leave()
         self._closed = True
         self._mesh.close()
         self.peers.clear()  # what is awaited still holds on to gloo's threads and sockets
-        del self._board
+        del self._control_messages
 
     def _let_messages_leave(self) -> None:
         """The last frames may still wait for a peer that computes."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..base import Message
-    from .clock import Strand
+    from .clock import Task
     from .cluster import Cluster
     from .links import Sending
 
@@ -23,11 +23,11 @@ class Mailbox:
 
     def __init__(self) -> None:
         self.messages: dict[int, deque[tuple[float, Message]]] = {}  # (when, what) by peer
-        self.notes: list[tuple[int, bytes]] = []
-        self.waiter: tuple[Strand, int] | None = None  # and for which peer
+        self.control: list[tuple[int, bytes]] = []
+        self.waiter: tuple[Task, int] | None = None  # and for which peer
 
 
-class Meeting:
+class NativeAllreduce:
     """Where ranks bring their vectors for one call of the engine's own allreduce."""
 
     def __init__(self, size: int) -> None:
@@ -37,7 +37,7 @@ class Meeting:
         self.ready: float | None = None
         self.total: NDArray[Any]
 
-    def bring(self, rank: int, array: NDArray[Any], op: str) -> bool:
+    def contribute(self, rank: int, array: NDArray[Any], op: str) -> bool:
         """Whether all have come; then the sum is formed, in the order of ranks."""
         self.arrays[rank] = array
         if len(self.arrays) < self.size:
@@ -49,7 +49,7 @@ class Meeting:
         self.arrays.clear()
         return True
 
-    def someone(self, rank: int) -> int:
+    def missing_rank(self, rank: int) -> int:
         """A rank that has not come, for those who wait."""
         return next((r for r in range(self.size) if r not in self.arrays), rank)
 
@@ -60,7 +60,7 @@ class Channel:
     def __init__(self, cluster: Cluster, size: int) -> None:
         self.cluster = cluster
         self.mailboxes = [Mailbox() for _ in range(size)]
-        self.meetings: dict[int, Meeting] = {}
+        self.native_calls: dict[int, NativeAllreduce] = {}
         self._forming: dict[tuple[int, ...], tuple[Channel, int]] = {}
 
     def child(self, key: tuple[int, ...], size: int) -> Channel:

@@ -1,6 +1,6 @@
 """Virtual time: greenlets that wait, and events in the order of their times.
 
-One strand runs at a time, until it waits; then the earliest event is next, and of events
+One task runs at a time, until it waits; then the earliest event is next, and of events
 at the same time the one that was planned first. Nothing depends on real time, so two runs
 of the same program do the same things in the same order.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 ROOM = 4096  # limits of waits that are over may lie around, if they are no more than this
 
 
-class Over(BaseException):
+class SimulationEnded(BaseException):
     """The simulation has ended, and with it whatever still waits."""
 
 
-class Strand:
+class Task:
     """Something that runs: the program of a rank, or what it has started beside it."""
 
     def __init__(self, clock: Clock, number: int, work: Callable[[], None]) -> None:
@@ -39,10 +39,10 @@ class Strand:
     def _body(self) -> None:
         try:
             self._work()
-        except Over:
+        except SimulationEnded:
             pass
         finally:
-            self._clock.strands.discard(self)
+            self._clock.tasks.discard(self)
 
     def resume(self) -> None:
         """Go on until it waits again; called from the loop of the clock alone."""
@@ -52,7 +52,7 @@ class Strand:
     def end(self) -> None:
         """Have it leave whatever it is in, if it has begun."""
         if self._greenlet:
-            self._greenlet.throw(Over)
+            self._greenlet.throw(SimulationEnded)
 
 
 class Clock:
@@ -60,22 +60,22 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.current: Strand
-        self.strands: set[Strand] = set()  # that have not ended
+        self.current: Task
+        self.tasks: set[Task] = set()  # that have not ended
         self._born = 0
         self._planned = 0
         self._events: list[tuple[float, int, Callable[[], object]]] = []
-        self._limits: list[tuple[float, int, Strand, int]] = []  # of waits
+        self._limits: list[tuple[float, int, Task, int]] = []  # of waits
         self.hub = greenlet.getcurrent()  # who calls `run`
         self._over = False
 
-    def spawn(self, work: Callable[[], None]) -> Strand:
+    def spawn(self, work: Callable[[], None]) -> Task:
         """Something that begins now, once whoever runs waits."""
-        strand = Strand(self, self._born, work)
+        task = Task(self, self._born, work)
         self._born += 1
-        self.strands.add(strand)
-        self.at(self.now, strand.resume)
-        return strand
+        self.tasks.add(task)
+        self.at(self.now, task.resume)
+        return task
 
     def at(self, when: float, action: Callable[[], object]) -> None:
         """Plan an event; the action itself must not wait."""
@@ -94,31 +94,31 @@ class Clock:
 
     def block(self, limit: float) -> None:
         """Whoever runs waits until it is woken, at the limit at the latest."""
-        strand = self.current
-        strand.blocked = True
-        strand.waits += 1
+        task = self.current
+        task.blocked = True
+        task.waits += 1
         if limit < float("inf"):
             self._planned += 1
-            heappush(self._limits, (limit, self._planned, strand, strand.waits))
-            if len(self._limits) > ROOM + 2 * len(self.strands):
+            heappush(self._limits, (limit, self._planned, task, task.waits))
+            if len(self._limits) > ROOM + 2 * len(self.tasks):
                 self._limits = [e for e in self._limits if _stands(*e)]
                 heapify(self._limits)
         self._wait()
 
-    def wake(self, strand: Strand) -> None:
-        """Let a strand that is blocked go on."""
-        if strand.blocked:
-            strand.blocked = False
-            self.at(self.now, strand.resume)
+    def wake(self, task: Task) -> None:
+        """Let a task that is blocked go on."""
+        if task.blocked:
+            task.blocked = False
+            self.at(self.now, task.resume)
 
-    def wake_at(self, when: float, strand: Strand) -> None:
+    def wake_at(self, when: float, task: Task) -> None:
         """The same at a later time, if it still waits for the same thing then."""
-        waits = strand.waits
+        waits = task.waits
 
         def rouse() -> None:
-            if strand.blocked and strand.waits == waits:
-                strand.blocked = False
-                strand.resume()
+            if task.blocked and task.waits == waits:
+                task.blocked = False
+                task.resume()
 
         self.at(when, rouse)
 
@@ -136,17 +136,17 @@ class Clock:
                 self._next()
         finally:
             self._over = True
-            for strand in sorted(self.strands, key=lambda s: s.number):
-                self.current = strand
-                strand.end()
+            for task in sorted(self.tasks, key=lambda s: s.number):
+                self.current = task
+                task.end()
 
     def _next(self) -> None:
         limits = self._limits
         while limits and not _stands(*limits[0]):
             heappop(limits)
         if limits and limits[0][0] < self._events[0][0]:
-            self.now, _, strand, _ = heappop(limits)
-            self.wake(strand)
+            self.now, _, task, _ = heappop(limits)
+            self.wake(task)
         else:
             self.now, _, action = heappop(self._events)
             action()
@@ -159,11 +159,11 @@ class Clock:
 
     def _wait(self) -> None:
         if self._over:
-            raise Over
+            raise SimulationEnded
         self.hub.switch()
 
 
-def _stands(when: float, planned: int, strand: Strand, waits: int) -> bool:
+def _stands(when: float, planned: int, task: Task, waits: int) -> bool:
     """Whether the wait that this limit belongs to is not over yet."""
     del when, planned
-    return strand.blocked and strand.waits == waits
+    return task.blocked and task.waits == waits

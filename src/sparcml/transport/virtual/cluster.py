@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...errors import SparcmlError, TransportError
-from ..control import BRINGING
+from ..control import INPUT
 from .clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..nodes import Nodes
-    from .clock import Strand
+    from .clock import Task
     from .links import Links
     from .transport import VirtualTransport
 
@@ -62,7 +62,7 @@ class Cluster:
         self.sent = [0] * len(speed)  # bytes, by rank
         self.messages = [0] * len(speed)
         self.left: set[int] = set()  # ranks that have ended
-        self.waiting: dict[Strand, tuple[VirtualTransport, int]] = {}  # and for whom
+        self.waiting: dict[Task, tuple[VirtualTransport, int]] = {}  # and for whom
 
     def compute(self, rank: int, seconds: float) -> float:
         """Let a rank compute, and whatever delays it; what that took comes back."""
@@ -75,11 +75,11 @@ class Cluster:
     def stuck(self) -> None:
         """All wait, and nothing is on its way: have one of them raise, and tell all."""
         if not self.waiting:
-            raise RuntimeError("simulate: strands wait for each other, and no message")
-        strand = min(self.waiting, key=lambda s: s.number)
-        transport, _ = self.waiting[strand]
-        transport.doom = self._divergence() or self._verdict()
-        self.clock.wake(strand)
+            raise RuntimeError("simulate: tasks wait for each other, and no message")
+        task = min(self.waiting, key=lambda s: s.number)
+        transport, _ = self.waiting[task]
+        transport.pending_error = self._divergence() or self._verdict()
+        self.clock.wake(task)
 
     def _divergence(self) -> SparcmlError | None:
         """Ranks that wait in different calls, if there are such."""
@@ -91,7 +91,7 @@ class Cluster:
             tried.add(case)
             for other, _ in self.waiting.values():
                 if other.channel == transport.channel and other is not transport:
-                    transport.control.learn(other.rank, other.control.waiting)
+                    transport.control.record_wait(other.rank, other.control.waiting)
             if (found := transport.control.divergence()) is not None:
                 return found
         return None
@@ -99,13 +99,13 @@ class Cluster:
     def _verdict(self) -> TransportError:
         waits = sorted(self.waiting.items(), key=lambda item: item[0].number)
         for _, (transport, peer) in waits:
-            if transport.labels[peer] in self.left:
+            if transport.global_ranks[peer] in self.left:
                 return TransportError(
-                    f"rank {transport.labels[peer]} has ended, and {_who(transport)} still "
+                    f"rank {transport.global_ranks[peer]} has ended, and {_who(transport)} still "
                     f"waits for it in {_what(transport)}"
                 )
         shown = [
-            f"{_who(t)} waits for rank {t.labels[peer]} in {_what(t)}"
+            f"{_who(t)} waits for rank {t.global_ranks[peer]} in {_what(t)}"
             for _, (t, peer) in waits[:SHOWN]
         ]
         if len(waits) > SHOWN:
@@ -118,9 +118,9 @@ class Cluster:
 
 
 def _who(transport: VirtualTransport) -> str:
-    return f"rank {transport.labels[transport.rank]}"
+    return f"rank {transport.global_ranks[transport.rank]}"
 
 
 def _what(transport: VirtualTransport) -> str:
     waiting = transport.control.waiting
-    return "a call" if waiting is None else waiting[1].partition(BRINGING)[0]
+    return "a call" if waiting is None else waiting[1].partition(INPUT)[0]

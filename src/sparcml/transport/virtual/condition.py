@@ -1,4 +1,4 @@
-"""What two strands of one rank can wait for: `threading.Condition`, or the like of it."""
+"""What two tasks of one rank can wait for: `threading.Condition`, or the like of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from .clock import Clock, Strand
+    from .clock import Clock, Task
 
 
 class Condition(Protocol):
@@ -32,11 +32,11 @@ class Condition(Protocol):
 
 
 class VirtualCondition:
-    """As `threading.Condition`, for strands."""
+    """As `threading.Condition`, for tasks."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._waiting: list[Strand] = []
+        self._waiting: list[Task] = []
 
     def __enter__(self) -> None: ...
 
@@ -56,5 +56,5 @@ class VirtualCondition:
     def notify_all(self) -> None:
         """Something has changed."""
         waiting, self._waiting = self._waiting, []
-        for strand in waiting:
-            self._clock.wake(strand)
+        for task in waiting:
+            self._clock.wake(task)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..base import EMPTY, Message, Pending, Transport
-from .channel import Channel, Meeting
+from .channel import Channel, NativeAllreduce
 from .condition import VirtualCondition
 
 if TYPE_CHECKING:
@@ -68,21 +68,23 @@ class VirtualTransport(Transport):
     """One rank's end of a `Channel`."""
 
     engine = "virtual"
-    counts_work = True
+    is_simulated = True
 
     def __init__(self, team: Channel, rank: int, timeout: float) -> None:
         super().__init__(rank, len(team.mailboxes), timeout)
         self.cluster = team.cluster
         self.mailbox = team.mailboxes[rank]
-        self.doom: SparcmlError | None = None  # what to raise, as nothing moves any more
+        self.pending_error: SparcmlError | None = (
+            None  # what to raise, as nothing moves any more
+        )
         self._clock = team.cluster.clock
         self._team = team
-        self._groups = self._meetings = 0
+        self._groups = self._native_calls = 0
 
     def isend(self, peer: int, message: Message) -> Pending:
         message = message.view()
         message.flags.writeable = False
-        source, target = self.labels[self.rank], self.labels[peer]
+        source, target = self.global_ranks[self.rank], self.global_ranks[peer]
         cluster = self.cluster
         cluster.sent[source] += len(message)
         cluster.messages[source] += 1
@@ -92,20 +94,20 @@ class VirtualTransport(Transport):
         return _Sent(self, peer, sending.left)
 
     def irecv(self, peer: int) -> Pending:
-        return _Receiving(self, peer, f"receive from rank {self.labels[peer]}")
+        return _Receiving(self, peer, f"receive from rank {self.global_ranks[peer]}")
 
     def arrival(self, peer: int) -> float | None:
         """When the peer's next message is here, if that is known."""
         queue = self.mailbox.messages.get(peer)
         return queue[0][0] if queue else None
 
-    def tell(self, peer: int, note: bytes) -> None:
-        self._team.mailboxes[peer].notes.append((self.rank, note))
+    def send_control(self, peer: int, message: bytes) -> None:
+        self._team.mailboxes[peer].control.append((self.rank, message))
         self._team.wake(peer)
 
-    def heard(self) -> Sequence[tuple[int, bytes]]:
-        notes, self.mailbox.notes = self.mailbox.notes, []
-        return notes
+    def poll_control(self) -> Sequence[tuple[int, bytes]]:
+        control, self.mailbox.control = self.mailbox.control, []
+        return control
 
     def idle(self, waited: float) -> None:
         del waited
@@ -126,71 +128,71 @@ class VirtualTransport(Transport):
         limit = None
         while not poll():
             if limit is None:
-                self.control.waiting_for(peer, verb)
+                self.control.begin_wait(peer, verb)
                 limit = clock.now + self.timeout
             self._listen()
             due = when()
             if due is not None and due <= limit:
                 clock.sleep_until(due)
             elif clock.now >= limit:
-                self.control.give_up(poll)
+                self.control.time_out(poll)
                 break
             else:
                 self._block(peer, limit)
         if limit is not None:
-            self.control.done_waiting()
+            self.control.end_wait()
 
     def _listen(self) -> None:
-        if self.mailbox.notes or self.control.failure is not None:
+        if self.mailbox.control or self.control.failure is not None:
             self.control.check()
-        if self.doom is not None:
-            self.control.fail(self.doom)
+        if self.pending_error is not None:
+            self.control.fail(self.pending_error)
 
     def _block(self, peer: int, limit: float) -> None:
-        strand = self._clock.current
-        self.mailbox.waiter = strand, peer
-        self.cluster.waiting[strand] = self, peer
+        task = self._clock.current
+        self.mailbox.waiter = task, peer
+        self.cluster.waiting[task] = self, peer
         try:
             self._clock.block(limit)
         finally:
             self.mailbox.waiter = None
-            del self.cluster.waiting[strand]
+            del self.cluster.waiting[task]
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
         """All bring their vectors; the last to come starts the clock for all."""
-        self._meetings += 1
-        number, team = self._meetings, self._team
-        meeting = team.meetings.setdefault(number, Meeting(self.size))
-        if meeting.bring(self.rank, array, op):
+        self._native_calls += 1
+        number, team = self._native_calls, self._team
+        pending = team.native_calls.setdefault(number, NativeAllreduce(self.size))
+        if pending.contribute(self.rank, array, op):
             work = self.cluster.work
             seconds = work.native(self.nodes, array.size, array.itemsize)
-            meeting.ready = self._clock.now + seconds
+            pending.ready = self._clock.now + seconds
             for rank in range(self.size):
                 team.wake(rank)
-        self.cluster.sent[self.labels[self.rank]] += (
+        self.cluster.sent[self.global_ranks[self.rank]] += (
             2 * (self.size - 1) * array.nbytes // self.size
         )
 
         def done() -> bool:
-            return meeting.ready is not None and self._clock.now >= meeting.ready
+            return pending.ready is not None and self._clock.now >= pending.ready
 
-        peer = meeting.someone(self.rank)
-        self._wait(done, lambda: meeting.ready, peer, "native allreduce")
-        meeting.inside -= 1
-        if not meeting.inside:
-            del team.meetings[number]
-            return meeting.total
-        return meeting.total.copy()
+        peer = pending.missing_rank(self.rank)
+        self._wait(done, lambda: pending.ready, peer, "native allreduce")
+        pending.inside -= 1
+        if not pending.inside:
+            del team.native_calls[number]
+            return pending.total
+        return pending.total.copy()
 
     def abort(self, error: BaseException) -> None:
         super().abort(error)
-        for member in self.family:  # what this rank does beside has to end, too
+        for member in self.siblings:  # what this rank does beside has to end, too
             if isinstance(member, VirtualTransport):
                 member._team.wake(member.rank)
 
     def leave(self) -> None:
         """Nobody has to be told: whoever waits for this rank is seen to be stuck."""
-        self.cluster.left.add(self.labels[self.rank])
+        self.cluster.left.add(self.global_ranks[self.rank])
 
     def duplicate(self) -> VirtualTransport:
         return self.split(range(self.size))
@@ -207,7 +209,7 @@ class VirtualTransport(Transport):
     def start(self, work: Callable[[], None]) -> None:
         self._clock.spawn(work).progress = True
 
-    def strand(self) -> tuple[int, bool]:
+    def task(self) -> tuple[int, bool]:
         return self._clock.current.number, self._clock.current.progress
 
     def condition(self) -> Condition:
@@ -217,13 +219,13 @@ class VirtualTransport(Transport):
         return self._clock.now
 
     def advance(self, seconds: float) -> float:
-        return self.cluster.compute(self.labels[self.rank], seconds)
+        return self.cluster.compute(self.global_ranks[self.rank], seconds)
 
-    def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
+    def charge(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
         work = self.cluster.work
         seconds = coded * work.coded + merged * work.merged + written * work.written
-        speed = self.cluster.speed[self.labels[self.rank]]
+        speed = self.cluster.speed[self.global_ranks[self.rank]]
         self._clock.sleep_until(self._clock.now + seconds / speed)
 
-    def glance(self) -> None:
+    def charge_poll(self) -> None:
         self._clock.sleep_until(self._clock.now + GLANCE)
