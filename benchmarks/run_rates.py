@@ -15,7 +15,7 @@ import numpy as np
 import sparcml
 from sparcml.cli.bench.common import environment, write_json
 from sparcml.linear import LOSSES, SGD, Constant, Rows, spam
-from sparcml.linear.data.divide import divide
+from sparcml.linear.data.divide import train_validation_split
 from sparcml.linear.solvers.evaluate import margins, mean_loss
 
 RULE = 4.0  # logistic loss, rows of length 1
@@ -45,11 +45,15 @@ def main() -> None:
     chosen = options.parse_args()
     rows = []
     with sparcml.world() as comm:
-        train, judge = divide(comm, spam().train, 0.2, seed=0)
+        train, judge = train_validation_split(comm, spam().train, 0.2, seed=0)
         for batch, momentum in SETTINGS:
             for times in (0.25, 0.5, 1.0, 2.0, 4.0):
-                steps = Constant(RULE * times)
-                solver = SGD(steps=steps, batch=batch, momentum=momentum, epochs=PASSES)
+                solver = SGD(
+                    learning_rate=Constant(RULE * times),
+                    batch_size=batch,
+                    momentum=momentum,
+                    epochs=PASSES,
+                )
                 about = {"batch": batch, "momentum": momentum, "times": times}
                 rows.append(about | judged(comm, solver, train, judge))
                 print(rows[-1], flush=True)

@@ -20,7 +20,7 @@ from table2.timed import Summary, Timed
 
 import sparcml
 from sparcml.cli.bench.common import environment, write_json
-from sparcml.linear import SCD, Descended, Penalty, url_like
+from sparcml.linear import SCD, Penalty, SCDState, url_like
 from sparcml.network.rates import parse_rate
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ def measure(comm: Communicator, rows: Rows, kind: str, link: float) -> dict[str,
     rounds: list[Summary] = []
     start = [0.0]
 
-    def watch(_: Descended) -> None:
+    def watch(_: SCDState) -> None:
         both = np.max(comm.allgather(np.array([start[0], comm.now()])), axis=0)
         seconds.append(float(both[1] - both[0]))
         rounds.append(timed.summary())
         comm.barrier()
         start[0] = comm.now()
 
-    solver = SCD("logistic", PENALTY, epochs=1 + EPOCHS, tolerance=0.0)
+    solver = SCD("logistic", PENALTY, epochs=1 + EPOCHS, tol=0.0)
     found = solver.run(cast("Communicator", timed), rows, watch=watch)
     calls = rounds[0].calls
     used = rounds[1:]
@@ -58,7 +58,7 @@ def measure(comm: Communicator, rows: Rows, kind: str, link: float) -> dict[str,
         "ranks": comm.size,
         "rows": rows.total,
         "features": rows.features,
-        "block": solver.block,
+        "block": solver.block_size,
         "rounds": calls,
         "epochs": EPOCHS,
         "given": given,

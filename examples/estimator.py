@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 import sparcml
-from sparcml.linear import Inverse, LogisticRegression, spam
+from sparcml.linear import InverseDecay, LogisticRegression, spam
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
             early_stopping=True,  # on a tenth of the mails
             n_iter_no_change=1,
             tol=0.05,
-            steps=Inverse(50.0, decay=0.5),
+            learning_rate=InverseDecay(50.0, decay=0.5),
             random_state=0,
             comm=comm,
         )

@@ -14,7 +14,7 @@ import numpy as np
 from tables import markdown
 
 import sparcml
-from sparcml.linear import LOSSES, SCD, SGD, Constant, Inverse, Penalty, spam
+from sparcml.linear import LOSSES, SCD, SGD, Constant, InverseDecay, Penalty, spam
 from sparcml.linear.solvers.evaluate import objective
 
 from .base import Answer, Claim, Row
@@ -22,17 +22,17 @@ from .base import Answer, Claim, Row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sparcml.linear import Progress, Rows, State
-    from sparcml.linear.solvers.learning_rate import Steps
+    from sparcml.linear import Rows, SGDState, SolverProgress
+    from sparcml.linear.solvers.learning_rate import LearningRate
 
 PENALTY = Penalty(l2=0.01)
 MINI = 64
 # Batch and rate: 1 / curvature for exact steps; smaller where gradients are noisy.
-KINDS: dict[str, tuple[int | None, Steps, int]] = {
+KINDS: dict[str, tuple[int | None, LearningRate, int]] = {
     "batch": (None, Constant(4.0), 200),
     "mini-batch": (MINI, Constant(1.0), 100),
     "stochastic": (1, Constant(0.25), 100),
-    "stochastic, falling rates": (1, Inverse(1.0, decay=4.0), 100),
+    "stochastic, falling rates": (1, InverseDecay(1.0, decay=4.0), 100),
 }
 MAILS = 2419
 LOOKS = (64, 320, MAILS, 10 * MAILS, 90 * MAILS)  # evaluations, in the table
@@ -51,7 +51,7 @@ def problem() -> tuple[Rows, float]:
         features=used.size,
     )
     with sparcml.world() as comm:
-        found = SCD("logistic", PENALTY, tolerance=1e-13).run(comm, rows)
+        found = SCD("logistic", PENALTY, tol=1e-13).run(comm, rows)
     return rows, found.objectives[-1]
 
 
@@ -67,14 +67,14 @@ def measure(kind: str, passes: int | None = None) -> list[Row]:
 
     with sparcml.world() as comm:
 
-        def look(_: Progress, state: State) -> None:
+        def look(_: SolverProgress, state: SGDState) -> None:
             if state.seen < due[0]:
                 return
             due[0] = state.seen * 1.25
             value = objective(comm, rows, loss, PENALTY, state.weights, state.intercept)
             found.append({"kind": kind, "evaluations": state.seen, "gap": value - least})
 
-        solver.run(comm, rows, watch=look, every=max(1, 64 // solver.batch))
+        solver.run(comm, rows, watch=look, every=max(1, 64 // solver.batch_size))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import sparcml
-from sparcml.linear import SGD, Constant, Exponential, Rows
+from sparcml.linear import SGD, Constant, ExponentialDecay, Rows
 
 from .base import REPEATS, Curve, Data, Found, Judge, timed
 
@@ -19,22 +19,22 @@ PASSES = 6
 SMALL = 1e-10  # added to sums of squares: nothing
 GRID = {
     "spam": [
-        SGD(adaptive=SMALL, steps=Constant(0.3)),
-        SGD(adaptive=SMALL, steps=Constant(0.5)),
-        SGD(adaptive=SMALL, steps=Constant(1.0)),
-        SGD(adaptive=1e-3, steps=Constant(1.0)),
-        SGD(steps=Constant(8.0), intercept_rate=0.01),
-        SGD(steps=Constant(16.0), intercept_rate=0.01),
-        SGD(steps=Exponential(32.0, 0.4), intercept_rate=0.01),
+        SGD(adaptive=SMALL, learning_rate=Constant(0.3)),
+        SGD(adaptive=SMALL, learning_rate=Constant(0.5)),
+        SGD(adaptive=SMALL, learning_rate=Constant(1.0)),
+        SGD(adaptive=1e-3, learning_rate=Constant(1.0)),
+        SGD(learning_rate=Constant(8.0), intercept_rate=0.01),
+        SGD(learning_rate=Constant(16.0), intercept_rate=0.01),
+        SGD(learning_rate=ExponentialDecay(32.0, 0.4), intercept_rate=0.01),
     ],
     "URL-like": [
-        SGD(adaptive=100.0, steps=Exponential(0.8, 0.4)),
-        SGD(adaptive=30.0, steps=Exponential(0.4, 0.4)),
-        SGD(steps=Constant(0.02)),
-        SGD(steps=Exponential(0.03, 0.7)),
-        SGD(steps=Exponential(0.06, 0.6)),
-        SGD(steps=Exponential(0.06, 0.4)),
-        SGD(steps=Exponential(0.1, 0.4)),
+        SGD(adaptive=100.0, learning_rate=ExponentialDecay(0.8, 0.4)),
+        SGD(adaptive=30.0, learning_rate=ExponentialDecay(0.4, 0.4)),
+        SGD(learning_rate=Constant(0.02)),
+        SGD(learning_rate=ExponentialDecay(0.03, 0.7)),
+        SGD(learning_rate=ExponentialDecay(0.06, 0.6)),
+        SGD(learning_rate=ExponentialDecay(0.06, 0.4)),
+        SGD(learning_rate=ExponentialDecay(0.1, 0.4)),
     ],
 }
 
@@ -45,8 +45,8 @@ def brief(solver: SGD) -> str:
     slow = (
         "" if solver.intercept_rate == 1 else f", intercept_rate={solver.intercept_rate:g}"
     )
-    batch = "" if solver.batch == 1 else f", batch={solver.batch}"
-    return f"{solver.steps}{adaptive}{slow}{batch}"
+    batch = "" if solver.batch_size == 1 else f", batch_size={solver.batch_size}"
+    return f"{solver.learning_rate}{adaptive}{slow}{batch}"
 
 
 def run(data: Data) -> Found:

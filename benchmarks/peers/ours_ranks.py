@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import sparcml
-from sparcml.linear import SGD, Constant, Exponential, Rows, read_svmlight
+from sparcml.linear import SGD, Constant, ExponentialDecay, Rows, read_svmlight
 
 if __package__ in (None, ""):  # started as a program
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -30,13 +30,13 @@ PASSES = 8
 
 GRID = {
     "spam": [
-        SGD(adaptive=SMALL, steps=Constant(0.5), batch=16),
-        SGD(adaptive=SMALL, steps=Constant(0.5), batch=64),
-        SGD(adaptive=SMALL, steps=Constant(0.3), batch=64),
+        SGD(adaptive=SMALL, learning_rate=Constant(0.5), batch_size=16),
+        SGD(adaptive=SMALL, learning_rate=Constant(0.5), batch_size=64),
+        SGD(adaptive=SMALL, learning_rate=Constant(0.3), batch_size=64),
     ],
     "URL-like": [
-        SGD(steps=Exponential(6.0, 0.7), batch=256),
-        SGD(steps=Exponential(8.0, 0.7), batch=1024),
+        SGD(learning_rate=ExponentialDecay(6.0, 0.7), batch_size=256),
+        SGD(learning_rate=ExponentialDecay(8.0, 0.7), batch_size=1024),
     ],
 }
 

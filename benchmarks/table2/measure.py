@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sparcml.costs.bounds import least_values
-from sparcml.linear import SGD, Constant, Penalty, Progress, State
-from sparcml.linear.data.column_index import UsedColumns
+from sparcml.linear import SGD, Constant, Penalty, SGDState, SolverProgress
+from sparcml.linear.data.column_index import ActiveColumns
 
 from .paper import dense_bytes
 from .timed import Summary, Timed
@@ -53,8 +53,8 @@ class Runner:
         timed = Timed(comm, size, self.plain if sums == "single master" else None)
         solver = SGD(
             loss,
-            steps=Constant(self.data.rate),
-            batch=self.data.batch(comm.size),
+            learning_rate=Constant(self.data.rate),
+            batch_size=self.data.batch(comm.size),
             epochs=1 + passes,
             communication="sparse" if sums == "sparse" else "dense",
         )
@@ -73,10 +73,10 @@ class Runner:
         apart = float(np.abs(found - known).max() / np.abs(known).max())
         return apart, len(np.unique(marks)) == 1
 
-    def _used(self) -> UsedColumns:
+    def _used(self) -> ActiveColumns:
         """Columns that some rank's row has, as the solver leaves out the others."""
-        empty = State.begin(self.rows.features, np.float32, Penalty()).model
-        return UsedColumns.of(self.comm, self.rows, empty)
+        empty = SGDState.begin(self.rows.features, np.float32, Penalty()).model
+        return ActiveColumns.of(self.comm, self.rows, empty)
 
     def _row(self, laps: _Laps, sums: str, features: int) -> dict[str, Any]:
         ranks = self.comm.size
@@ -116,7 +116,7 @@ class Runner:
         }
 
 
-def _wide(weights: NDArray[Any], used: UsedColumns | None) -> NDArray[Any]:
+def _wide(weights: NDArray[Any], used: ActiveColumns | None) -> NDArray[Any]:
     if used is None:
         return weights
     wide = np.zeros(used.features, weights.dtype)
@@ -134,7 +134,7 @@ class _Laps:
         self.weights: NDArray[Any] = np.empty(0)
         self.start: float | None = None
 
-    def end(self, _: Progress, state: State) -> None:
+    def end(self, _: SolverProgress, state: SGDState) -> None:
         """Called by the solver at the end of a pass."""
         end, found = self.comm.now(), self.timed.summary()
         if self.start is None:

@@ -44,7 +44,7 @@ class Steps:
 
     def __init__(self, rows: Rows, loss: str, rate: float) -> None:
         self.loss = LOSSES[loss]
-        solver = SGD(loss, steps=Constant(rate), batch=BATCH // 10, epochs=1)
+        solver = SGD(loss, learning_rate=Constant(rate), batch_size=BATCH // 10, epochs=1)
         with sparcml.world() as alone:
             state = solver.run(alone, rows)
         state.widen()  # other ranks' rows have other columns

@@ -40,7 +40,7 @@ def test_a_run_is_timed_and_not_changed():
     rng = np.random.default_rng(0)
     dense = rng.random((40, 30)) * (rng.random((40, 30)) < 0.2)
     rows = Rows.of(dense.astype(np.float32), np.where(rng.random(40) < 0.5, 1.0, -1.0))
-    solver = SGD(steps=Constant(0.5), batch=10, epochs=2)
+    solver = SGD(learning_rate=Constant(0.5), batch_size=10, epochs=2)
 
     def work(comm):
         mine = rows.part(comm.rank, comm.size)

@@ -1,49 +1,21 @@
-"""What tests of `sparcml fit` share: its settings, and a run of it in this process."""
+"""Training configurations of `sparcml fit` and runs of them in this process."""
 
 import sparcml
 from sparcml.linear.training.bar import Bar
-from sparcml.linear.training.config import Settings
+from sparcml.linear.training.config import TrainingConfig
 from sparcml.linear.training.loop import train
 
-USUAL = {
-    "loss": "logistic",
-    "solver": "sgd",
-    "batch": 16,
-    "epochs": 3,
-    "rate": 0.5,
-    "steps": "constant",
-    "decay": 1.0,
-    "warm_up": 0.0,
-    "momentum": 0.0,
-    "block": 100,
-    "l1": 0.0,
-    "l2": 0.0,
-    "intercept": True,
-    "seed": 3,
-    "communication": "sparse",
-    "algorithm": "auto",
-    "compress": None,
-    "held_out": 0.0,
-    "patience": 3,
-    "tolerance": None,
-    "features": 300,
-    "zero_based": None,
-    "cache": False,
-    "checkpoint": None,
-    "checkpoint_every": 0.0,
-    "class_weight": None,
-    "weights": None,
-    "resume": False,
-}
+COMMON = {"batch_size": 16, "epochs": 3, "learning_rate": 0.5, "seed": 3, "features": 300}
 
 
-def settings(text, **changes):
-    return Settings(
-        **{**USUAL, "files": (text,), "out": text.with_name("model"), **changes}
+def config(text, **changes):
+    """Return a configuration for a file, writing the model beside it."""
+    return TrainingConfig(
+        **{**COMMON, "files": [text], "out": text.with_name("model"), **changes}
     )
 
 
 def trained(wanted, ranks=3):
-    """The bytes of the model, and what each rank found."""
-    found = sparcml.launch(lambda comm: train(comm, wanted, Bar(False, False)), ranks)
-    return wanted.out.read_bytes(), found
+    """Return the bytes of the model and the result of each rank."""
+    results = sparcml.launch(lambda comm: train(comm, wanted, Bar(False, False)), ranks)
+    return wanted.out.read_bytes(), results

@@ -17,13 +17,13 @@ from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.errors import SparcmlError
 from sparcml.linear import SGD, Constant
 from sparcml.linear.data.bundled import Split
-from sparcml.linear.training.history import History, Pass
+from sparcml.linear.training.history import EpochRecord, History
 
 from ..linear.problems import problem
 from ..torch_engine.jobs import outcomes
 from .inside import called
 
-SOLVER = SGD("logistic", steps=Constant(0.05), batch=20, momentum=0.9)
+SOLVER = SGD("logistic", learning_rate=Constant(0.05), batch_size=20, momentum=0.9)
 
 
 def mails(comm):
@@ -58,7 +58,7 @@ def test_sparse_and_dense_sums_agree():
 
 def test_what_does_not_agree_is_an_error():
     def run(kind, weights, same=True):
-        one = Pass(0.5, 0.5, 1.0, 0.5, 10, 100.0)
+        one = EpochRecord(0.5, 0.5, 1.0, 0.5, 10, 100.0)
         return Run(kind, History([one]), 0.9, np.array(weights), same)
 
     good = run("sparse", [1.0, 2.0])

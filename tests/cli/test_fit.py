@@ -18,7 +18,7 @@ from sparcml.linear.training.methods import parse_method
 from sparcml.linear.training.model import Model
 
 from ..linear.problems import problem
-from .fitting import settings, trained
+from .fitting import config, trained
 from .inside import called
 from .ranks import needs_mpi4py, needs_mpiexec
 
@@ -32,17 +32,31 @@ def text(tmp_path) -> Path:
     return tmp_path / "train.svm"
 
 
-@pytest.mark.parametrize("options", [(), ("--communication", "dense"), ("--batch", "7")])
+@pytest.mark.parametrize(
+    "options", [(), ("--communication", "dense"), ("--batch-size", "7")]
+)
 def test_the_model_is_what_the_solver_finds(text, options, monkeypatch, capfd):
     monkeypatch.chdir(text.parent)
-    wanted = ("train.svm", "--out", "m", "--rate", "0.5", "--epochs", "2", "--l2", "0.01")
+    wanted = (
+        "train.svm",
+        "--out",
+        "m",
+        "--learning-rate",
+        "0.5",
+        "--epochs",
+        "2",
+        "--l2",
+        "0.01",
+    )
     code, out, err = called(
         monkeypatch, capfd, "fit", *wanted, "--features", "300", *options
     )
     assert (code, err) == (0, "")
-    batch = 7 if "--batch" in options else 32
+    batch = 7 if "--batch-size" in options else 32
     rows = problem(dtype=np.float32)
-    solver = SGD(batch=batch, epochs=2, steps=Constant(0.5), penalty=Penalty(l2=0.01))
+    solver = SGD(
+        batch_size=batch, epochs=2, learning_rate=Constant(0.5), penalty=Penalty(l2=0.01)
+    )
     with sparcml.world() as comm:
         state = solver.run(comm, rows)
     model = Model.load("m")
@@ -56,7 +70,7 @@ def test_the_model_is_what_the_solver_finds(text, options, monkeypatch, capfd):
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "squared"])
 def test_any_number_of_ranks_and_either_communication(text, loss):
-    wanted = settings(text, loss=loss, held_out=0.25, rate=0.1)
+    wanted = config(text, loss=loss, validation_fraction=0.25, learning_rate=0.1)
     _, (alone,) = trained(wanted, 1)
     for ranks, communication in ((2, "sparse"), (3, "dense")):
         _, found = trained(replace(wanted, communication=communication), ranks)
@@ -79,11 +93,11 @@ MISTAKES = {
     "numbers": ("1 1:1\n2.5 2:1\n3 1:1\n", (), "no whole numbers (1, 2.5, 3)"),
     "beyond": (LINES, ("--features", "2"), "train.svm, line 3, column "),
     "nan": ("1 1:nan\n-1 2:1\n", (), "train.svm, line 1, column "),
-    "nothing held out": (LINES, ("--held-out", "0.01"), "0 to hold out"),
+    "nothing held out": (LINES, ("--validation-fraction", "0.01"), "0 to hold out"),
     "diverged": (
         "1 1:1e9\n-1 1:1e9\n1 1:2e9\n",
-        ("--loss", "squared", "--rate", "1e9"),
-        "lower the rate of Constant(rate=1000000000.0)",
+        ("--loss", "squared", "--learning-rate", "1e9"),
+        "lower the learning rate, Constant(learning_rate=1000000000.0)",
     ),
     "no folder": (LINES, ("--checkpoint", "train.svm"), "File exists: 'train.svm'"),
     "no checkpoint": (LINES, ("--checkpoint", "c", "--resume"), "no checkpoint to go on"),
@@ -107,25 +121,28 @@ REFUSED = {
     "no file": (("none.svm",), "no file at 'none.svm'"),
     "loss": (("--loss", "huber"), "loss must be one of logistic, "),
     "solver": (("--solver", "lbfgs"), "solver must be sgd or scd, got 'lbfgs'"),
-    "steps": (("--steps", "cosine"), "steps must be constant or inverse or exponential"),
-    "batch": (("--batch", "0"), "batch must be >= 1, got 0"),
+    "schedule": (
+        ("--schedule", "cosine"),
+        "schedule must be constant or inverse or exponential",
+    ),
+    "batch": (("--batch-size", "0"), "batch_size must be >= 1, got 0"),
     "epochs": (("--epochs", "0"), "epochs must be >= 1, got 0"),
-    "rate": (("--rate", "-1"), "rate must be finite and > 0, got -1.0"),
+    "learning rate": (("--learning-rate", "-1"), "rate must be finite and > 0, got -1.0"),
     "kink": (("--solver", "scd", "--loss", "hinge"), "has a kink"),
-    "nothing to sum": (("--solver", "scd", "--compress", "half"), "use sgd for that"),
+    "nothing to sum": (("--solver", "scd", "--compress", "half"), "no gradients; use sgd"),
     "momentum": (("--momentum", "0.9", "--l1", "1"), "do not go together"),
-    "share": (("--held-out", "1"), "held-out must be a share in [0, 1), got 1"),
+    "fraction": (("--validation-fraction", "1"), "must be in [0, 1), got 1"),
     "method": (("--compress", "zip"), "compress must be topk:SHARE, "),
     "bits": (("--compress", "qsgd:many"), "qsgd takes a number"),
     "resume": (("--resume",), "--checkpoint DIR"),
     "algorithm": (("--algorithm", "best"), "algorithm must be one of auto, "),
     "within": (("--checkpoint-every", "5"), "needs --checkpoint DIR, got 5"),
     "classes": (("--class-weight", "1"), "class-weight must be balanced or LABEL:WEIGHT"),
-    "no classes": (("--class-weight", "1:2", "--loss", "squared"), "no classes to weigh"),
+    "no classes": (("--class-weight", "1:2", "--loss", "squared"), "which has no classes"),
     "no weights": (("--weights", "none"), "no file at 'none'"),
     "ranks": (("-n", "0"), "ranks must be at least 1, got 0"),
     "network": (("-n", "2", "--network", "fast"), "fast"),
-    "alone": (("--network", "1gbit"), "one rank has no network"),
+    "alone": (("--network", "1gbit"), "network needs several ranks"),
     "plot": (("--plot", "p.doc"), "plot must end in one of "),
     "folder": (("--plot", "none/p.png"), "no folder at 'none'"),
 }
@@ -146,7 +163,7 @@ def test_what_cannot_be_is_refused_at_once(text, mistake, monkeypatch, capfd):
 def test_fewer_rows_than_ranks(text):
     text.write_text(LINES)
     with pytest.raises(DataError, match="3 rows for 4 ranks: start at most 3"):
-        trained(settings(text), 4)
+        trained(config(text), 4)
 
 
 def test_a_full_disk(text, monkeypatch, capfd):
@@ -170,7 +187,7 @@ def test_a_full_disk(text, monkeypatch, capfd):
 def test_zero_based_text_is_known_again(tmp_path):
     rows = Rows.of(np.array([[2.0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]]), [1, -1, 1])
     write_svmlight(tmp_path / "train.svm", rows, zero_based=True)
-    _, (found,) = trained(settings(tmp_path / "train.svm", features=None), 1)
+    _, (found,) = trained(config(tmp_path / "train.svm", features=None), 1)
     assert found.model.zero_based
     assert found.model.features == 3
 
@@ -188,7 +205,9 @@ def test_a_picture_and_a_bar(text, monkeypatch, capfd):
     image = pytest.importorskip("matplotlib.image")
     monkeypatch.chdir(text.parent)
     arguments = ("train.svm", "--out", "m", "--plot", "p.png", "--progress")
-    code, _, err = called(monkeypatch, capfd, "fit", *arguments, "--held-out", "0.2")
+    code, _, err = called(
+        monkeypatch, capfd, "fit", *arguments, "--validation-fraction", "0.2"
+    )
     assert code == 0
     assert "rows/s" in err
     assert image.imread("p.png").shape[2] == 4
@@ -200,7 +219,7 @@ def test_a_picture_and_a_bar(text, monkeypatch, capfd):
 def test_on_processes(text, monkeypatch):
     """Started by itself, and by another; and wrong text is one line from all of them."""
     folder = text.parent
-    wanted = ["train.svm", "--epochs", "2", "--rate", "0.5", "--features", "300"]
+    wanted = ["train.svm", "--epochs", "2", "--learning-rate", "0.5", "--features", "300"]
     runs = {
         "itself": [*FIT, *wanted, "--out", "itself", "-n", "2"],
         "mpiexec": [str(find_mpiexec()), "-n", "2", *FIT, *wanted, "--out", "mpiexec"],
@@ -212,7 +231,7 @@ def test_on_processes(text, monkeypatch):
         assert (done.returncode, done.stderr) == (0, "")
         assert "2 (mpi)" in done.stdout
         assert "of dense" in done.stdout
-    expected, _ = trained(settings(text, batch=32, epochs=2, seed=0), 2)
+    expected, _ = trained(config(text, batch_size=32, epochs=2, seed=0), 2)
     assert {(folder / name).read_bytes() for name in runs} == {expected}
     with text.open("a") as file:
         file.write("1 7:1 6:1\n")
@@ -224,8 +243,10 @@ def test_on_processes(text, monkeypatch):
 
 
 def test_a_model_says_how_it_was_made(text):
-    trained(settings(text), 2)
+    trained(config(text), 2)
     about = Model.load(text.with_name("model")).about
     assert json.dumps(about)
     assert (about["rows"], about["features"], about["passes"]) == (120, 300, 3)
-    assert about["solver"] == "SGD(steps=Constant(rate=0.5), batch=16, epochs=3, seed=3)"
+    assert about["solver"] == (
+        "SGD(learning_rate=Constant(learning_rate=0.5), batch_size=16, epochs=3, seed=3)"
+    )

@@ -12,7 +12,7 @@ from sparcml.linear.training.model import Model
 from sparcml.linear.training.weights import parse_class_weight
 
 from ..linear.problems import problem
-from .fitting import settings, trained
+from .fitting import config, trained
 from .inside import called
 
 CLASSES = (-4.0, 0.0, 7.0)
@@ -33,10 +33,10 @@ def against_others(text, label):
 
 
 def test_each_class_is_told_from_all_others(text):
-    trained(settings(text), 1)
+    trained(config(text), 1)
     model = Model.load(text.with_name("model"))
     assert model.classes == CLASSES
-    solver = SGD(steps=Constant(0.5), batch=16, epochs=3, seed=3)
+    solver = SGD(learning_rate=Constant(0.5), batch_size=16, epochs=3, seed=3)
     for k, label in enumerate(CLASSES):
         with sparcml.world() as comm:
             state = solver.run(comm, against_others(text, label))
@@ -44,10 +44,10 @@ def test_each_class_is_told_from_all_others(text):
         assert model.intercepts[k] == state.intercept
 
 
-@pytest.mark.parametrize("how", [{}, {"solver": "scd", "rate": None, "l2": 0.01}])
+@pytest.mark.parametrize("how", [{}, {"solver": "scd", "learning_rate": None, "l2": 0.01}])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_many_classes_go_on_with_the_same_bits(text, tmp_path, how, ranks):
-    wanted = settings(text, held_out=0.2, **how)
+    wanted = config(text, validation_fraction=0.2, **how)
     whole, results = trained(wanted, ranks)
     place = tmp_path / "kept"
     trained(replace(wanted, epochs=2, checkpoint=place), ranks)
@@ -58,7 +58,7 @@ def test_many_classes_go_on_with_the_same_bits(text, tmp_path, how, ranks):
 
 
 def test_many_classes_by_coordinates(text):
-    trained(settings(text, solver="scd", rate=None, l2=0.05, epochs=None), 2)
+    trained(config(text, solver="scd", learning_rate=None, l2=0.05, epochs=None), 2)
     model = Model.load(text.with_name("model"))
     with sparcml.world() as comm:
         for k, label in enumerate(CLASSES):
@@ -70,7 +70,16 @@ def test_many_classes_by_coordinates(text):
 
 def test_they_are_predicted_by_their_labels(text, monkeypatch, capfd):
     monkeypatch.chdir(text.parent)
-    arguments = ("fit", "train.svm", "--out", "m", "--epochs", "20", "--held-out", "0.1")
+    arguments = (
+        "fit",
+        "train.svm",
+        "--out",
+        "m",
+        "--epochs",
+        "20",
+        "--validation-fraction",
+        "0.1",
+    )
     code, out, err = called(monkeypatch, capfd, *arguments)
     assert (code, err) == (0, "")
     assert "3 (-4, 0, 7), each against all others" in out
@@ -91,7 +100,7 @@ def test_weights_of_rows_and_classes(text):
     weights = rng.integers(0, 4, 120).astype(float)
     path = text.with_name("weights")
     path.write_text("".join(f"{w:g}\n" for w in weights))
-    wanted = settings(text, weights=path, class_weight="7:3,0:0.5")
+    wanted = config(text, weights=path, class_weight="7:3,0:0.5")
     _, (alone,) = trained(wanted, 1)
     _, found = trained(wanted, 3)
     np.testing.assert_allclose(found[0].model.weights, alone.model.weights, atol=1e-5)
@@ -102,13 +111,17 @@ def test_weights_of_rows_and_classes(text):
     X = rows.to_scipy()[kept]
     mine = Rows.of(X, rows.labels[kept], weights=factors[kept] / factors[kept].mean())
     with sparcml.world() as comm:
-        state = SGD(steps=Constant(0.5), batch=16, epochs=3, seed=3).run(comm, mine)
+        state = SGD(learning_rate=Constant(0.5), batch_size=16, epochs=3, seed=3).run(
+            comm, mine
+        )
     np.testing.assert_allclose(alone.model.weights[2], state.weights, atol=1e-6)
 
 
 def test_balanced_classes_weigh_the_same(text):
-    _, (found, _) = trained(settings(text, class_weight="balanced", held_out=0.1), 2)
-    _, (other,) = trained(settings(text, class_weight="balanced"), 1)
+    _, (found, _) = trained(
+        config(text, class_weight="balanced", validation_fraction=0.1), 2
+    )
+    _, (other,) = trained(config(text, class_weight="balanced"), 1)
     rows = other.data.train
     assert rows.weights is not None
     masses = [rows.weights[rows.labels == k].sum() for k in range(3)]
@@ -121,7 +134,7 @@ MISTAKES = {
     "no number": ("1\nx\n", (), "weights, line 2: a weight must be a finite number"),
     "negative": ("1\n1\n-1\n", (), "weights, line 3: a weight must be"),
     "nothing": ("0\n" * 120, (), "all rows weigh nothing"),
-    "few": ("0\n" * 119 + "1\n", ("--held-out", "0.5"), "1 rows"),
+    "few": ("0\n" * 119 + "1\n", ("--validation-fraction", "0.5"), "1 rows"),
     "label": ("1\n" * 120, ("--class-weight", "5:2"), "the label 5, which no row has"),
 }
 
@@ -151,4 +164,4 @@ def test_three_ranks_hear_of_a_short_file(text):
     path = text.with_name("weights")
     path.write_text("1\n")
     with pytest.raises(DataError, match="1 weights for 120 rows"):
-        trained(settings(text, weights=path), 3)
+        trained(config(text, weights=path), 3)

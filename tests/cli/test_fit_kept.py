@@ -17,7 +17,7 @@ from sparcml.linear.training.loop import train
 from sparcml.linear.training.respread import descended, stepped
 
 from ..linear.problems import problem
-from .fitting import settings, trained
+from .fitting import config, trained
 
 
 @pytest.fixture
@@ -29,18 +29,23 @@ def text(tmp_path) -> Path:
 
 RESUMED: dict[str, dict[str, Any]] = {
     "sgd": {},
-    "l1, held out": {"l1": 0.003, "held_out": 0.2, "steps": "inverse"},
-    "momentum, l2": {"momentum": 0.9, "l2": 0.01, "warm_up": 1.0, "steps": "exponential"},
+    "l1, held out": {"l1": 0.003, "validation_fraction": 0.2, "schedule": "inverse"},
+    "momentum, l2": {
+        "momentum": 0.9,
+        "l2": 0.01,
+        "warmup_epochs": 1.0,
+        "schedule": "exponential",
+    },
     "topk, 4 bits": {"compress": "topk:0.05,qsgd:4"},
     "dense": {"communication": "dense"},
-    "scd": {"solver": "scd", "rate": None, "held_out": 0.2, "l2": 0.01},
+    "scd": {"solver": "scd", "learning_rate": None, "validation_fraction": 0.2, "l2": 0.01},
 }
 
 
 @pytest.mark.parametrize("how", RESUMED)
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
-    wanted = settings(text, **RESUMED[how])
+    wanted = config(text, **RESUMED[how])
     whole, results = trained(wanted, ranks)
     place = tmp_path / "kept"
     trained(replace(wanted, epochs=2, checkpoint=place), ranks)
@@ -58,7 +63,7 @@ def test_a_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
 @pytest.mark.parametrize("how", RESUMED)
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (1, 3), (2, 5)])
 def test_another_number_of_ranks_goes_on(text, tmp_path, how, before, after):
-    wanted = settings(text, **RESUMED[how])
+    wanted = config(text, **RESUMED[how])
     place = tmp_path / "kept"
     _, whole = trained(replace(wanted, epochs=2, checkpoint=place), before)
     _, resumed = trained(replace(wanted, checkpoint=place, resume=True), after)
@@ -119,7 +124,7 @@ class Halted(Bar):
 WITHIN: dict[str, dict[str, Any]] = {
     "sgd": {},
     "l1": {"l1": 0.003},
-    "momentum, l2": {"momentum": 0.9, "l2": 0.01, "steps": "inverse"},
+    "momentum, l2": {"momentum": 0.9, "l2": 0.01, "schedule": "inverse"},
     "topk": {"compress": "topk:0.05"},
 }
 
@@ -127,7 +132,7 @@ WITHIN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("how", WITHIN)
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 3), (3, 2)])
 def test_going_on_in_the_middle_of_a_pass(text, tmp_path, how, before, after):
-    wanted = settings(text, algorithm="ssar_ring", **WITHIN[how])
+    wanted = config(text, algorithm="ssar_ring", **WITHIN[how])
     whole, (alone, *_) = trained(wanted, after)
     place = tmp_path / "kept"
     kept = replace(wanted, checkpoint=place, checkpoint_every=1e-9)
@@ -148,7 +153,7 @@ def test_going_on_in_the_middle_of_a_pass(text, tmp_path, how, before, after):
 
 
 def test_descent_that_stands_still_stays_so(text, tmp_path):
-    wanted = settings(text, solver="scd", rate=None, l2=0.1, epochs=None, tolerance=1e-3)
+    wanted = config(text, solver="scd", learning_rate=None, l2=0.1, epochs=None, tol=1e-3)
     whole, (found,) = trained(replace(wanted, checkpoint=tmp_path / "kept"), 1)
     assert found.stopped == "the objective stands still"
     on = replace(wanted, checkpoint=tmp_path / "kept", resume=True)
@@ -156,7 +161,14 @@ def test_descent_that_stands_still_stays_so(text, tmp_path):
 
 
 def test_passes_that_do_not_help_are_the_last(text):
-    wanted = settings(text, held_out=0.5, epochs=50, rate=30.0, batch=1, patience=2)
+    wanted = config(
+        text,
+        validation_fraction=0.5,
+        epochs=50,
+        learning_rate=30.0,
+        batch_size=1,
+        patience=2,
+    )
     _, found = trained(wanted, 2)
     history = found[0].history.passes
     best = int(np.argmin([each.held_out for each in history]))
@@ -166,22 +178,22 @@ def test_passes_that_do_not_help_are_the_last(text):
     assert best + 1 < len(history)
     model = found[1].model
     assert model.about["best"] == [best + 1]
-    _, (other, _) = trained(replace(wanted, epochs=best + 1, held_out=0.5), 2)
+    _, (other, _) = trained(replace(wanted, epochs=best + 1, validation_fraction=0.5), 2)
     np.testing.assert_array_equal(model.weights, other.model.weights)
     np.testing.assert_array_equal(model.intercepts, other.model.intercepts)
 
 
 def test_a_checkpoint_wants_the_same_settings_and_data(text, tmp_path):
     place = tmp_path / "kept"
-    wanted = settings(text, checkpoint=place, epochs=1)
+    wanted = config(text, checkpoint=place, epochs=1)
     trained(wanted, 2)
     with pytest.raises(
         DataError, match="there is a checkpoint already: go on with --resume"
     ):
         trained(wanted, 2)
     on = replace(wanted, resume=True, epochs=2)
-    with pytest.raises(DataError, match="made with batch 16, which is now 8"):
-        trained(replace(on, batch=8), 2)
+    with pytest.raises(DataError, match="made with batch-size 16, which is now 8"):
+        trained(replace(on, batch_size=8), 2)
     write_svmlight(text, problem(count=60, dtype=np.float32))
     with pytest.raises(DataError, match="made with rows 120, which is now 60"):
         trained(on, 2)
@@ -203,7 +215,16 @@ main()
 
 def test_killed_in_the_middle_of_a_checkpoint(text, tmp_path):
     place = tmp_path / "kept"
-    common = ["--out", "m", "--rate", "0.5", "--epochs", "3", "--checkpoint", "kept"]
+    common = [
+        "--out",
+        "m",
+        "--learning-rate",
+        "0.5",
+        "--epochs",
+        "3",
+        "--checkpoint",
+        "kept",
+    ]
     common += ["--features", "300"]
     done = subprocess.run(
         [sys.executable, "-c", KILLED, "fit", "train.svm", *common],
@@ -213,7 +234,7 @@ def test_killed_in_the_middle_of_a_checkpoint(text, tmp_path):
     assert done.returncode == -9
     assert not (tmp_path / "m").exists()
     assert {p.name for p in place.iterdir()} == {"pass-00001", ".unfinished-pass-00002"}
-    wanted = settings(text, batch=32, seed=0)
+    wanted = config(text, batch_size=32, seed=0)
     again, _ = trained(replace(wanted, checkpoint=place, resume=True), 1)
     assert again == trained(wanted, 1)[0]
     assert [p.name for p in place.iterdir()] == ["pass-00003"]

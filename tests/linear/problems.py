@@ -4,7 +4,7 @@ import numpy as np
 
 from sparcml.kernels.reference import linear as reference
 from sparcml.linear import LOSSES, Rows
-from sparcml.linear.data.shuffle import places
+from sparcml.linear.data.shuffle import permuted_positions
 
 
 def problem(count=120, features=300, each=9, *, signs=True, seed=0, dtype=np.float64):
@@ -32,10 +32,10 @@ def plain_sgd(solver, rows):
     for epoch in range(solver.epochs):
         order = np.arange(total)
         if solver.seed is not None:
-            order = np.argsort(places(order, total, solver.seed, epoch))
-        for start in range(0, total, solver.batch):
-            batch = order[start : start + solver.batch]
-            rate = solver.steps.rates(np.array([epoch + start / total]))[0]
+            order = np.argsort(permuted_positions(order, total, solver.seed, epoch))
+        for start in range(0, total, solver.batch_size):
+            batch = order[start : start + solver.batch_size]
+            rate = solver.learning_rate.rates(np.array([epoch + start / total]))[0]
             slopes = ones[batch] * loss.derivative(X[batch] @ w + b, y[batch]) / len(batch)
             gradient = slopes @ X[batch]
             if square is not None:

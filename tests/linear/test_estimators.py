@@ -23,7 +23,7 @@ from sparcml.linear import (
     LOSSES,
     Constant,
     DataError,
-    Exponential,
+    ExponentialDecay,
     Lasso,
     LinearSVC,
     LogisticRegression,
@@ -121,11 +121,11 @@ def test_constant_columns_have_no_weight():
         (LogisticRegression(solver="sgd", batch_size=10), 0.95),
         (LinearSVC(loss="hinge", batch_size=10), 0.95),
         (LogisticRegression(early_stopping=True, batch_size=10), 0.9),
-        (LogisticRegression(method=sparcml.Dense(), steps=Constant(0.5)), 0.9),
+        (LogisticRegression(method=sparcml.Dense(), learning_rate=Constant(0.5)), 0.9),
         (
             LogisticRegression(
                 method=sparcml.Compressed(sparsify=sparcml.TopK(ratio=0.1)),
-                steps=Constant(0.5),
+                learning_rate=Constant(0.5),
             ),
             0.9,
         ),
@@ -164,7 +164,7 @@ def test_passes_one_by_one_are_a_fit():
     X, y = CLASSES["sparse"]
     settings: dict[str, Any] = {
         "solver": "sgd",
-        "steps": Constant(0.5),
+        "learning_rate": Constant(0.5),
         "random_state": 3,
         "tol": 0.0,
     }
@@ -187,7 +187,7 @@ def test_early_stopping_keeps_the_best_model():
     settings: dict[str, Any] = {
         "early_stopping": True,
         "C": np.inf,
-        "steps": Exponential(0.02, 20.0),
+        "learning_rate": ExponentialDecay(0.02, 20.0),
         "random_state": 1,
     }
     found = LogisticRegression(n_iter_no_change=3, max_iter=9, **settings).fit(X, y)

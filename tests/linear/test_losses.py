@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparcml.linear import LOSSES, Constant, Exponential, Inverse, Penalty, WarmUp
+from sparcml.linear import LOSSES, Constant, ExponentialDecay, InverseDecay, Penalty, WarmUp
 
 MARGINS = np.array([-800.0, -3.0, -1.0, -0.2, 0.0, 0.7, 1.5, 900.0])
 
@@ -31,10 +31,12 @@ def test_penalty():
 def test_schedules():
     passes = np.array([0.0, 1.0, 3.0])
     np.testing.assert_allclose(Constant(0.3).rates(passes), 0.3)
-    np.testing.assert_allclose(Inverse(1.0, 2.0).rates(passes), [1, 1 / 3, 1 / 7])
-    np.testing.assert_allclose(Inverse(1.0, 1.0, 0.5).rates(passes), [1, 0.5**0.5, 0.5])
-    np.testing.assert_allclose(Exponential(2.0, 0.5).rates(passes), [2, 1, 0.25])
+    np.testing.assert_allclose(InverseDecay(1.0, 2.0).rates(passes), [1, 1 / 3, 1 / 7])
+    np.testing.assert_allclose(
+        InverseDecay(1.0, 1.0, 0.5).rates(passes), [1, 0.5**0.5, 0.5]
+    )
+    np.testing.assert_allclose(ExponentialDecay(2.0, 0.5).rates(passes), [2, 1, 0.25])
     ramp = WarmUp(Constant(1.0), 2.0).rates(passes)
     np.testing.assert_allclose(ramp, [0.01, 0.51, 1.0])
-    with pytest.raises(ValueError, match="Inverse: rate must be finite and > 0"):
-        Inverse(0.0)
+    with pytest.raises(ValueError, match="InverseDecay: rate must be finite and > 0"):
+        InverseDecay(0.0)

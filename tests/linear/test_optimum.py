@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.linear import LOSSES, SCD, SGD, Exponential, Penalty, Rows
+from sparcml.linear import LOSSES, SCD, SGD, ExponentialDecay, Penalty, Rows
 from sparcml.linear.solvers.evaluate import objective
 
 from .problems import problem
@@ -69,7 +69,7 @@ def theirs(name, case):
 @over_all
 def test_scd_ends_at_the_same_optimum(name, case):
     loss, penalty, intercept = CASES[case]
-    scd = SCD(loss, penalty, intercept=intercept, tolerance=1e-10)
+    scd = SCD(loss, penalty, intercept=intercept, tol=1e-10)
     state = scd.run(sparcml.world(), rows_of(name))
     assert state.objectives[-1] == pytest.approx(theirs(name, case), rel=1e-6)
 
@@ -82,8 +82,8 @@ def test_sgd_comes_close(name, case):
     # What the largest row and the loss's curvature allow one row; a batch allows more.
     squares = np.add.reduceat(np.square(rows.values), rows.indptr[:-1]).max()
     largest = 1.0 / ((squares + 1) * (LOSSES[loss].curvature or 1.0))
-    steps = Exponential(30 * largest, 0.985)
-    sgd = SGD(loss, penalty, steps, batch=32, epochs=600, intercept=intercept)
+    steps = ExponentialDecay(30 * largest, 0.985)
+    sgd = SGD(loss, penalty, steps, batch_size=32, epochs=600, intercept=intercept)
     state = sgd.run(sparcml.world(), rows)
     found = objective(
         sparcml.world(), rows, LOSSES[loss], penalty, state.weights, state.intercept

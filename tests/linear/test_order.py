@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
-from sparcml.linear.data.shuffle import batches, places
+from sparcml.linear.data.shuffle import batches, permuted_positions
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 5, 16, 17, 1000, 70_001])
 def test_every_row_has_a_place_of_its_own(total):
-    where = places(np.arange(total), total, 7, 3)
+    where = permuted_positions(np.arange(total), total, 7, 3)
     np.testing.assert_array_equal(np.sort(where), np.arange(total))
 
 
 def test_orders_differ_and_neighbours_part():
     rows = np.arange(10_000)
-    orders = [places(rows, 10_000, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
+    orders = [
+        permuted_positions(rows, 10_000, seed, epoch) for seed in (0, 1) for epoch in (0, 1)
+    ]
     for i, a in enumerate(orders):
         for b in orders[:i]:
             assert (a == b).mean() < 0.001

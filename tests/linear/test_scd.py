@@ -7,8 +7,8 @@ import pytest
 
 import sparcml
 from sparcml.kernels import linear as loops
-from sparcml.linear import LOSSES, SCD, Descended, Penalty
-from sparcml.linear.data.partition import share_columns
+from sparcml.linear import LOSSES, SCD, Penalty, SCDState
+from sparcml.linear.data.partition import partition_columns
 from sparcml.linear.solvers.evaluate import objective
 
 from .problems import dense, problem
@@ -43,7 +43,7 @@ def test_it_ends_where_the_objective_is_flat(case, ranks):
     loss, penalty = CASES[case]
     rows = problem(features=40, each=5, signs=loss != "squared")
     rows = replace(rows, weights=np.linspace(0.5, 1.5, len(rows)))
-    scd = SCD(loss, penalty, block=10, tolerance=1e-12)
+    scd = SCD(loss, penalty, block_size=10, tol=1e-12)
 
     def descend(comm):
         state = scd.run(comm, rows.part(comm.rank, comm.size))
@@ -74,13 +74,13 @@ def test_margins_stay_those_of_the_weights():
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_kept_state_goes_on_bit_for_bit(ranks):
     rows = problem()
-    scd = SCD(penalty=Penalty(l1=0.01), epochs=6, block=20, tolerance=0.0)
+    scd = SCD(penalty=Penalty(l1=0.01), epochs=6, block_size=20, tol=0.0)
 
     def interrupted(comm):
         mine = rows.part(comm.rank, comm.size)
         half = replace(scd, epochs=3).run(comm, mine)
         kept = {name: array.copy() for name, array in half.arrays().items()}
-        return scd.run(comm, mine), scd.run(comm, mine, Descended.of(kept))
+        return scd.run(comm, mine), scd.run(comm, mine, SCDState.of(kept))
 
     for whole, resumed in sparcml.launch(interrupted, ranks):
         for name, array in whole.arrays().items():
@@ -90,13 +90,13 @@ def test_a_kept_state_goes_on_bit_for_bit(ranks):
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_nothing_is_done_where_it_stands_still(ranks):
     rows = problem()
-    scd = SCD(penalty=Penalty(l2=0.1), tolerance=1e-3)
+    scd = SCD(penalty=Penalty(l2=0.1), tol=1e-3)
 
     def again(comm):
         mine = rows.part(comm.rank, comm.size)
         state = scd.run(comm, mine)
         kept = {name: array.copy() for name, array in state.arrays().items()}
-        more = replace(scd, tolerance=1e-6).run(comm, mine, Descended.of(kept)).epoch
+        more = replace(scd, tol=1e-6).run(comm, mine, SCDState.of(kept)).epoch
         return state.epoch, scd.run(comm, mine, state).epoch, more
 
     for first, second, more in sparcml.launch(again, ranks):
@@ -109,7 +109,7 @@ def test_columns_are_the_matrix(ranks, monkeypatch):
     monkeypatch.setattr("sparcml.linear.data.partition.AT_ONCE", 20)  # many pieces
 
     def shared(comm):
-        return share_columns(comm, rows.part(comm.rank, comm.size))
+        return partition_columns(comm, rows.part(comm.rank, comm.size))
 
     X = dense(rows)
     for rank, share in enumerate(sparcml.launch(shared, ranks)):
@@ -129,10 +129,10 @@ def test_columns_are_the_matrix(ranks, monkeypatch):
 def test_bad_settings():
     with pytest.raises(ValueError, match="hinge has a kink"):
         SCD(loss="hinge")
-    with pytest.raises(ValueError, match="block must be >= 1"):
-        SCD(block=0)
+    with pytest.raises(ValueError, match="block_size must be >= 1"):
+        SCD(block_size=0)
     with pytest.raises(ValueError, match="lack"):
-        Descended.of({"bias": np.zeros(2)})
+        SCDState.of({"bias": np.zeros(2)})
     other = SCD(epochs=1).run(sparcml.world(), problem(features=20))
     with pytest.raises(ValueError, match="20 columns of 120 rows, this rank 300"):
         SCD().run(sparcml.world(), problem(), other)

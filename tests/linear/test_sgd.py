@@ -8,7 +8,7 @@ import pytest
 
 import sparcml
 from sparcml.errors import DataError, MismatchError, TransportError
-from sparcml.linear import SGD, Constant, Inverse, Penalty, Rows, State
+from sparcml.linear import SGD, Constant, InverseDecay, Penalty, Rows, SGDState
 
 from .problems import plain_sgd, problem
 
@@ -32,7 +32,13 @@ def close(got, want):
 
 def solver(kind="plain", **settings):
     return SGD(
-        **{"steps": Inverse(0.4), "epochs": 2, "batch": 16, **KINDS[kind], **settings}
+        **{
+            "learning_rate": InverseDecay(0.4),
+            "epochs": 2,
+            "batch_size": 16,
+            **KINDS[kind],
+            **settings,
+        }
     )
 
 
@@ -55,7 +61,7 @@ def goes_on_bit_for_bit(sgd, rows, ranks):
                 kept.append({name: a.copy() for name, a in state.arrays().items()})
 
         whole = sgd.run(comm, mine, watch=keep, every=3)
-        return whole, sgd.run(comm, mine, State.of(kept[0]))
+        return whole, sgd.run(comm, mine, SGDState.of(kept[0]))
 
     for whole, resumed in sparcml.launch(interrupted, ranks):
         for name, array in whole.arrays().items():
@@ -65,7 +71,7 @@ def goes_on_bit_for_bit(sgd, rows, ranks):
 @over_kinds
 @pytest.mark.parametrize("batch", [1, 16])
 def test_one_rank_is_plain_sgd(kind, batch):
-    rows, sgd = problem(), solver(kind, batch=batch)
+    rows, sgd = problem(), solver(kind, batch_size=batch)
     weights, intercept = plain_sgd(sgd, rows)
     state = sgd.run(sparcml.world(), rows)
     close(state.weights, weights)
@@ -78,7 +84,7 @@ def test_one_rank_is_plain_sgd(kind, batch):
 def test_each_loss_is_plain_sgd(loss, intercept):
     rows = problem(signs=loss != "squared")
     rows = replace(rows, weights=np.linspace(0.0, 2.0, len(rows)))
-    sgd = solver(loss=loss, steps=Inverse(0.05), intercept=intercept)
+    sgd = solver(loss=loss, learning_rate=InverseDecay(0.05), intercept=intercept)
     weights, bias = plain_sgd(sgd, rows)
     for state in (sgd.run(sparcml.world(), rows), on_ranks(sgd, rows, 2)):
         close(state.weights, weights)
@@ -103,8 +109,8 @@ def test_momentum_does_not_weaken_the_penalty(momentum):
     sgd = solver(
         loss="squared",
         penalty=Penalty(l2=0.1),
-        steps=Constant(0.5 * (1 - momentum)),
-        batch=len(rows),
+        learning_rate=Constant(0.5 * (1 - momentum)),
+        batch_size=len(rows),
         epochs=600,
         momentum=momentum,
         intercept=False,
@@ -133,7 +139,7 @@ def test_more_ranks_than_rows():
 def test_strong_l2_does_not_run_out_of_numbers():
     """The scale falls below any float many times over."""
     rows = problem()
-    sgd = solver(penalty=Penalty(l1=1e-3, l2=1.9), batch=1, epochs=3)
+    sgd = solver(penalty=Penalty(l1=1e-3, l2=1.9), batch_size=1, epochs=3)
     weights, _ = plain_sgd(sgd, rows)
     close(sgd.run(sparcml.world(), rows).weights, weights)
 
@@ -186,7 +192,7 @@ def test_dense_sums_count_as_those_of_a_ring():
 
 def test_held_out_rows_end_it_early():
     rows = problem(count=60, features=2000, each=4)
-    sgd = solver(steps=Inverse(5.0), epochs=50, patience=2, batch=1)
+    sgd = solver(learning_rate=InverseDecay(5.0), epochs=50, patience=2, batch_size=1)
     state = sgd.run(
         sparcml.world(), rows, held_out=problem(count=60, features=2000, seed=1)
     )
@@ -197,9 +203,9 @@ def test_held_out_rows_end_it_early():
 
 def test_a_loss_that_runs_away_is_an_error_with_advice():
     rows = problem(signs=False)
-    sgd = solver(loss="squared", steps=Constant(50.0), epochs=60)
+    sgd = solver(loss="squared", learning_rate=Constant(50.0), epochs=60)
     with (
-        pytest.raises(FloatingPointError, match=r"epoch \d+.*lower the rate"),
+        pytest.raises(FloatingPointError, match=r"epoch \d+.*lower the learning rate"),
         np.errstate(all="ignore"),
     ):
         sgd.run(sparcml.world(), rows)
@@ -216,8 +222,8 @@ def test_bad_settings():
         SGD(adaptive=0)
     with pytest.raises(ValueError, match="intercept_rate must be finite and > 0, got 0"):
         SGD(intercept_rate=0.0)
-    with pytest.raises(ValueError, match=r"batch must be >= 1, got 0"):
-        SGD(batch=0)
+    with pytest.raises(ValueError, match=r"batch_size must be >= 1, got 0"):
+        SGD(batch_size=0)
     with pytest.raises(ValueError, match="rate \\* l2 >= 1"):
         SGD(penalty=Penalty(l2=20.0)).run(sparcml.world(), problem())
 
@@ -263,7 +269,7 @@ def test_other_batches_within_a_pass_are_refused():
     )
     solver().run(comm, rows, watch=keep, every=3)
     with pytest.raises(ValueError, match="other batches than 20"):
-        solver(batch=20).run(comm, rows, State.of(kept[0]))
+        solver(batch_size=20).run(comm, rows, SGDState.of(kept[0]))
 
 
 def test_held_out_rows_of_another_width_are_refused():

@@ -10,8 +10,8 @@ import pytest
 
 import sparcml
 from sparcml.linear import DataError, Rows
-from sparcml.linear.data.divide import divide
-from sparcml.linear.data.labels import against, numbered
+from sparcml.linear.data.divide import train_validation_split
+from sparcml.linear.data.labels import encode_labels, one_vs_rest
 from sparcml.linear.training.checkpoint import Checkpoint
 from sparcml.linear.training.model import FORMAT, VERSION, Model
 from sparcml.linear.training.npz import store
@@ -215,11 +215,11 @@ def test_the_same_rows_are_held_out_by_any_number_of_ranks(ranks):
     rows = problem(40, 30)
 
     def work(comm):
-        return divide(comm, rows.part(comm.rank, comm.size), 0.3, seed=4)
+        return train_validation_split(comm, rows.part(comm.rank, comm.size), 0.3, seed=4)
 
     train, held_out = zip(*sparcml.launch(work, ranks), strict=True)
     with sparcml.world() as comm:
-        alone = divide(comm, rows, 0.3, seed=4)
+        alone = train_validation_split(comm, rows, 0.3, seed=4)
     for parts, whole in zip((train, held_out), alone, strict=True):
         np.testing.assert_array_equal(np.vstack([dense(p) for p in parts]), dense(whole))
         np.testing.assert_array_equal(
@@ -236,13 +236,13 @@ def test_the_same_rows_are_held_out_by_any_number_of_ranks(ranks):
 @pytest.mark.parametrize("share", [0.01, 0.99])
 def test_nothing_or_all_is_not_held_out(share):
     with sparcml.world() as comm, pytest.raises(DataError, match="to hold out"):
-        divide(comm, problem(20, 5), share, seed=0)
+        train_validation_split(comm, problem(20, 5), share, seed=0)
 
 
 def test_labels_of_any_names():
     def work(comm, labels):
         mine = np.array(labels[comm.rank], float)
-        return numbered(comm, Rows.of(np.zeros((mine.size, 1)), mine))
+        return encode_labels(comm, Rows.of(np.zeros((mine.size, 1)), mine))
 
     found = sparcml.launch(lambda comm: work(comm, [[2, 2], [2], [1]]), 3)
     assert [rows.labels.tolist() for rows, _ in found] == [[1, 1], [1], [0]]
@@ -258,5 +258,5 @@ def test_labels_of_any_names():
 
 def test_a_class_against_all_others():
     codes = np.array([0, 1, 2, 1])
-    assert against(codes, 3, 1).tolist() == [-1, 1, -1, 1]
-    assert against(codes[:2], 2, 0).tolist() == [-1, 1]
+    assert one_vs_rest(codes, 3, 1).tolist() == [-1, 1, -1, 1]
+    assert one_vs_rest(codes[:2], 2, 0).tolist() == [-1, 1]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.linear import SGD, Inverse, LogisticRegression, Penalty, Rows, State
+from sparcml.linear import SGD, InverseDecay, LogisticRegression, Penalty, Rows, SGDState
 from sparcml.linear.solvers.sgd_run import WIDE
-from sparcml.linear.training.early_stopping import Best
+from sparcml.linear.training.early_stopping import BestModel
 
 from .problems import problem
 from .test_sgd import KINDS, close, goes_on_bit_for_bit
@@ -24,7 +24,13 @@ def spread(rows):
 
 
 def solver(kind="plain", **settings):
-    chosen = {"steps": Inverse(0.4), "epochs": 2, "batch": 16, **KINDS[kind], **settings}
+    chosen = {
+        "learning_rate": InverseDecay(0.4),
+        "epochs": 2,
+        "batch_size": 16,
+        **KINDS[kind],
+        **settings,
+    }
     return SGD(**chosen)
 
 
@@ -109,7 +115,7 @@ def test_where_all_columns_are_in_use_nothing_is_renumbered():
     indices = np.arange(WIDE, dtype=np.uint32)
     labels = np.where(np.arange(count) % 2, 1.0, -1.0)
     rows = Rows(np.arange(count + 1) * each, indices, np.ones(WIDE), labels, WIDE)
-    state = solver(batch=1).run(sparcml.world(), rows)
+    state = solver(batch_size=1).run(sparcml.world(), rows)
     assert state.search.used is None
     assert state.search.rows is rows
 
@@ -127,7 +133,7 @@ def test_other_values_of_the_same_columns_are_seen():
     rows, comm = spread(problem()), sparcml.world()
     state = solver().run(comm, rows)
     other = replace(rows, values=5 * rows.values)
-    fresh = State.of({name: a.copy() for name, a in state.arrays().items()})
+    fresh = SGDState.of({name: a.copy() for name, a in state.arrays().items()})
     want = solver(epochs=4).run(comm, other, fresh).weights
     close(solver(epochs=4).run(comm, other, state).weights, want)
 
@@ -150,17 +156,17 @@ def test_rows_without_entries_leave_a_model_of_zeros(ranks):
     empty = Rows(
         np.zeros(21, np.int64), np.empty(0, np.uint32), np.empty(0), np.ones(20), WIDE
     )
-    state = on_ranks(solver(batch=2), empty, ranks)
+    state = on_ranks(solver(batch_size=2), empty, ranks)
     np.testing.assert_array_equal(state.weights, np.zeros(WIDE))
 
 
 def test_the_best_model_has_all_columns():
     rows = spread(problem())
-    best = Best()
+    best = BestModel()
     state: Any = None
     for epochs in (1, 2):
         state = solver(epochs=epochs).run(sparcml.world(), rows, state, held_out=rows)
-        best.look(state)
+        best.update(state)
     np.testing.assert_array_equal(best.weights, state.weights)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import sparcml
-from sparcml.linear import SCD, SGD, Inverse, Penalty, Rows
+from sparcml.linear import SCD, SGD, InverseDecay, Penalty, Rows
 
 
 def matrix():
@@ -19,9 +19,14 @@ def matrix():
 
 def digests(comm):
     rows = matrix().part(comm.rank, comm.size)
-    sgd = SGD(penalty=Penalty(1e-3, 1e-2), steps=Inverse(0.5), batch=16, epochs=3)
+    sgd = SGD(
+        penalty=Penalty(1e-3, 1e-2),
+        learning_rate=InverseDecay(0.5),
+        batch_size=16,
+        epochs=3,
+    )
     first = sgd.run(comm, rows).weights
-    second = SCD(penalty=Penalty(1e-3), epochs=4, block=5).run(comm, rows)
+    second = SCD(penalty=Penalty(1e-3), epochs=4, block_size=5).run(comm, rows)
     found = (first, second.weights(comm, rows.features))
     return [hashlib.sha256(weights.tobytes()).hexdigest() for weights in found]
 

@@ -1,11 +1,13 @@
-"""`sparcml fit`: a linear model of LIBSVM text, made by many ranks."""
+"""`sparcml fit`: train a linear model on LIBSVM files, on one or many ranks."""
 
 import os
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -16,195 +18,122 @@ from sparcml.cli.launch.together import on_ranks
 from sparcml.cli.plot import check_plot, draw
 from sparcml.communicator.collective_errors import gather, together
 from sparcml.errors import DataError
-from sparcml.linear import LOSSES
 from sparcml.linear.training.bar import Bar
-from sparcml.linear.training.config import Settings
+from sparcml.linear.training.config import TrainingConfig
 from sparcml.linear.training.loop import train
-from sparcml.linear.training.methods import KNOWN
 from sparcml.network.rates import parse_rate
 
 COMMAND = "sparcml fit"
 
 
+def _with_config(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter `config` of a command by one option per field of the config."""
+    names = [f.name for f in fields(TrainingConfig)]
+
+    def wrapped(**options: Any) -> None:
+        config = TrainingConfig(**{name: options.pop(name) for name in names})
+        command(config, **options)
+
+    hints = get_type_hints(TrainingConfig)
+    of_config = [_parameter(f, hints[f.name]) for f in fields(TrainingConfig)]
+    _, *others = (
+        p.replace(kind=Parameter.KEYWORD_ONLY)
+        for p in signature(command).parameters.values()
+    )
+    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
+    parameters = [*of_config, *others]
+    wrapped.__signature__ = signature(command).replace(  # type: ignore[attr-defined]
+        parameters=parameters
+    )
+    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
+    return wrapped
+
+
+def _parameter(field: Field[Any], hint: Any) -> Parameter:
+    about = field.metadata
+    texts = {"help": about["help"], "metavar": about.get("metavar")}
+    if about.get("argument"):
+        info = typer.Argument(**texts)
+    else:
+        info = typer.Option(*filter(None, [about.get("flag")]), **texts)
+    return Parameter(
+        field.name,
+        Parameter.KEYWORD_ONLY,
+        default=Parameter.empty if field.default is MISSING else field.default,
+        annotation=Annotated[hint, info],
+    )
+
+
+@_with_config
 def fit(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="LIBSVM text, plain or compressed, or folders of it."),
-    ],
-    out: Annotated[Path, typer.Option(help="Where the model goes.")],
-    loss: Annotated[str, typer.Option(help=", ".join(LOSSES) + ".")] = "logistic",
+    config: TrainingConfig,
     ranks: Annotated[
-        int | None, typer.Option("--ranks", "-n", help="Ranks to start; 1 by default.")
+        int | None,
+        typer.Option("--ranks", "-n", help="Number of ranks to start. Default: 1."),
     ] = None,
     network: Annotated[
-        str | None, typer.Option(help="Emulate a link of this rate for each rank: 1gbit.")
+        str | None,
+        typer.Option(help="Link bandwidth per rank to emulate, such as 1gbit."),
     ] = None,
     engine: Annotated[
-        Engine, typer.Option(help="Who brings the ranks together.")
+        Engine, typer.Option(help="Engine that connects the ranks.")
     ] = Engine.MPI,
-    solver: Annotated[
-        str, typer.Option(help="sgd: steps by batches; scd: coordinates, to the optimum.")
-    ] = "sgd",
-    batch: Annotated[int, typer.Option(help="sgd: rows of a step, over all ranks.")] = 32,
-    epochs: Annotated[
-        int | None, typer.Option(help="Passes: 10 of sgd; at most 1000 of scd.")
-    ] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(help="sgd: of the first step; found by the rows' lengths."),
-    ] = None,
-    steps: Annotated[
-        str, typer.Option(help="sgd: rates are constant, inverse or exponential.")
-    ] = "constant",
-    decay: Annotated[
-        float,
-        typer.Option(help="rate / (1 + decay * passes), or rate * exp(-decay * passes)."),
-    ] = 1.0,
-    warm_up: Annotated[float, typer.Option(help="Passes in which rates grow.")] = 0.0,
-    momentum: Annotated[
-        float, typer.Option(help="sgd: of the last step into the next.")
-    ] = 0.0,
-    block: Annotated[
-        int, typer.Option(help="scd: coordinates of a rank in a round.")
-    ] = 100,
-    l1: Annotated[float, typer.Option(help="Penalty on the sum of magnitudes.")] = 0.0,
-    l2: Annotated[float, typer.Option(help="Penalty on half the sum of squares.")] = 0.0,
-    intercept: Annotated[bool, typer.Option(help="Whether there is one.")] = True,
-    seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
-    communication: Annotated[
-        str, typer.Option(help="sparse, or dense: the engine's own sums, to compare.")
-    ] = "sparse",
-    algorithm: Annotated[
-        str, typer.Option(help="Of sparse sums: auto, or a name of docs/algorithms.md.")
-    ] = "auto",
-    compress: Annotated[
-        str | None,
-        typer.Option(metavar="METHOD", help=f"Lossy, with error feedback: {KNOWN}."),
-    ] = None,
-    class_weight: Annotated[
-        str | None,
-        typer.Option(metavar="RULE", help="What rows count: balanced, or LABEL:WEIGHT,..."),
-    ] = None,
-    weights: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What each row counts, a line each.")
-    ] = None,
-    held_out: Annotated[
-        float, typer.Option(help="Share of the rows to judge by, and to stop early by.")
-    ] = 0.0,
-    patience: Annotated[
-        int, typer.Option(help="sgd: passes without a better held-out loss.")
-    ] = 3,
-    tolerance: Annotated[
-        float | None, typer.Option(help="How much better counts: 1e-4 of sgd, 1e-8 of scd.")
-    ] = None,
-    features: Annotated[
-        int | None, typer.Option(help="Columns; by default as many as are in the text.")
-    ] = None,
-    zero_based: Annotated[
-        bool | None,
-        typer.Option(
-            "--zero-based/--one-based", help="Where indices start; 0 if one of them is 0."
-        ),
-    ] = None,
-    cache: Annotated[
-        bool, typer.Option("--cache", help="Keep the rows in binary, for the next time.")
-    ] = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep the state there after each pass."),
-    ] = None,
-    checkpoint_every: Annotated[
-        float,
-        typer.Option(metavar="SECONDS", help="sgd: and within a pass; 0: not so."),
-    ] = 0.0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint.")
-    ] = False,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw loss, time and bytes.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Plot of loss, time and bytes to write."),
     ] = None,
     progress: Annotated[
-        bool | None, typer.Option(help="A bar; if errors go to a terminal by default.")
+        bool | None,
+        typer.Option(help="Progress bar. Default: if standard error is a terminal."),
     ] = None,
     started: Annotated[bool, typer.Option("--started", hidden=True)] = False,
 ) -> None:
-    """Make a linear model of LIBSVM text on one rank or many.
+    """Train a linear model on LIBSVM files, on one or many ranks.
 
-    Starts its ranks itself; under mpiexec or torchrun it uses those that are there.
+    The command starts its ranks itself; under mpiexec or torchrun it uses those of the
+    launcher.
     """
-    settings = Settings(
-        files=tuple(files),
-        out=out,
-        loss=loss,
-        solver=solver,
-        batch=batch,
-        epochs=epochs,
-        rate=rate,
-        steps=steps,
-        decay=decay,
-        warm_up=warm_up,
-        momentum=momentum,
-        block=block,
-        l1=l1,
-        l2=l2,
-        intercept=intercept,
-        seed=seed,
-        communication=communication,
-        algorithm=algorithm,
-        compress=compress,
-        class_weight=class_weight,
-        weights=weights,
-        held_out=held_out,
-        patience=patience,
-        tolerance=tolerance,
-        features=features,
-        zero_based=zero_based,
-        cache=cache,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-        resume=resume,
-    )
-    speed = _check(settings, plot, network)
+    bandwidth = _check(config, plot, network)
     if started or under_launcher():
         if network is not None and not started:
             raise typer.BadParameter(
-                "the launcher has chosen the network: leave out network"
+                "network must be left out under a launcher, which has chosen the network"
             )
-        raise typer.Exit(on_ranks(COMMAND, _work(settings, plot, ranks, progress)))
+        raise typer.Exit(on_ranks(COMMAND, _work(config, plot, ranks, progress)))
     ranks = 1 if ranks is None else ranks
     if ranks < 1:
         raise typer.BadParameter(f"ranks must be at least 1, got {ranks}")
     if ranks == 1:
         if network is not None:
-            raise typer.BadParameter("one rank has no network: give more with -n")
-        raise typer.Exit(on_ranks(COMMAND, _work(settings, plot, ranks, progress)))
-    arguments = [*sys.argv[2:], "--started", *_terminal(progress)]
-    raise typer.Exit(start_self(COMMAND, ranks, arguments, engine=engine, rate=speed))
+            raise typer.BadParameter("network needs several ranks; add -n")
+        raise typer.Exit(on_ranks(COMMAND, _work(config, plot, ranks, progress)))
+    arguments = [*sys.argv[2:], "--started", *_terminal_options(progress)]
+    raise typer.Exit(start_self(COMMAND, ranks, arguments, engine=engine, rate=bandwidth))
 
 
-def _check(settings: Settings, plot: Path | None, network: str | None) -> int | None:
-    """Before anything is started; the rate of the links."""
+def _check(config: TrainingConfig, plot: Path | None, network: str | None) -> int | None:
+    """Check all options before ranks start; return the link bandwidth to emulate."""
     try:
-        settings.check()
+        config.check()
         check_plot(plot)
-        speed = None if network is None else parse_rate(network)
+        bandwidth = None if network is None else parse_rate(network)
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from None
     except OSError as error:
         raise OSError(f"{COMMAND}: {error}") from None
-    for path in (*settings.files, *([settings.weights] if settings.weights else [])):
+    for path in (*config.files, *([config.weights] if config.weights else [])):
         if not path.exists():
             raise typer.BadParameter(f"no file at {str(path)!r}")
-    for place in [settings.out] if plot is None else [settings.out, plot]:
-        if not place.parent.is_dir():
-            raise typer.BadParameter(f"no folder at {str(place.parent)!r}")
-    if settings.out.is_dir():
-        raise typer.BadParameter(f"{str(settings.out)!r} is a folder: name a file in it")
-    return speed
+    for path in [config.out] if plot is None else [config.out, plot]:
+        if not path.parent.is_dir():
+            raise typer.BadParameter(f"no folder at {str(path.parent)!r}")
+    if config.out.is_dir():
+        raise typer.BadParameter(f"out must be a file, got the folder {str(config.out)!r}")
+    return bandwidth
 
 
-def _terminal(progress: bool | None) -> list[str]:
-    """What ranks, which write to a pipe, must be told about the terminal."""
+def _terminal_options(progress: bool | None) -> list[str]:
+    """Describe the terminal to ranks, whose output is a pipe."""
     if sys.stdout.isatty():
         os.environ.setdefault("FORCE_COLOR", "1")
     if progress is None:
@@ -215,20 +144,20 @@ def _terminal(progress: bool | None) -> list[str]:
 
 
 def _work(
-    settings: Settings, plot: Path | None, ranks: int | None, progress: bool | None
+    config: TrainingConfig, plot: Path | None, ranks: int | None, progress: bool | None
 ) -> Callable[[Communicator], None]:
     def work(comm: Communicator) -> None:
         if ranks not in (None, comm.size):
             raise DataError(f"-n {ranks}, but the launcher has started {comm.size}")
         wanted = sys.stderr.isatty() if progress is None else progress
         shown = bool(gather(comm, wanted)[0, 0])
-        bar = Bar(shown, comm.rank == 0, settings.communication)
-        result = train(comm, settings, bar)
+        bar = Bar(shown, comm.rank == 0, config.communication)
+        result = train(comm, config, bar)
         if comm.rank == 0:
-            show(comm, settings, result)
+            show(comm, config, result)
         if plot is not None:
-            draws = comm.rank == 0
-            passed = (plot, result.history, settings.loss, comm.size)
-            together(comm, lambda: draw(*passed) if draws else None)
+            plots = comm.rank == 0
+            arguments = (plot, result.history, config.loss, comm.size)
+            together(comm, lambda: draw(*arguments) if plots else None)
 
     return work

@@ -10,8 +10,8 @@ from sparcml.linear.training.bar import number, of_dense
 
 if TYPE_CHECKING:
     from sparcml import Communicator
-    from sparcml.linear.training.config import Settings
-    from sparcml.linear.training.history import History, Pass
+    from sparcml.linear.training.config import TrainingConfig
+    from sparcml.linear.training.history import EpochRecord, History
     from sparcml.linear.training.loop import Result
     from sparcml.linear.training.model import Model
 
@@ -19,7 +19,7 @@ FIRST, LAST = 3, 7  # passes that are shown of many
 SHOWN = 5  # classes
 
 
-def show(comm: Communicator, settings: Settings, result: Result) -> None:
+def show(comm: Communicator, settings: TrainingConfig, result: Result) -> None:
     """Print the passes and the whole."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -51,7 +51,7 @@ def _passes(history: History, width: int) -> list[list[str]]:
     return [*rows[:FIRST], ["..."], *rows[-LAST:]]
 
 
-def _cells(which: int, done: Pass) -> list[str]:
+def _cells(which: int, done: EpochRecord) -> list[str]:
     alone = not done.bytes
     return [
         str(which),
@@ -64,7 +64,9 @@ def _cells(which: int, done: Pass) -> list[str]:
     ]
 
 
-def _facts(comm: Communicator, settings: Settings, result: Result) -> list[tuple[str, str]]:
+def _facts(
+    comm: Communicator, settings: TrainingConfig, result: Result
+) -> list[tuple[str, str]]:
     model, data, history = result.model, result.data, result.history
     about = model.about
     size = f"{about['rows']:,} x {about['features']:,}, {about['entries']:,} entries"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparcml.errors import DataError
 from sparcml.linear import LOSSES, Rows, read_svmlight
-from sparcml.linear.data.labels import against
+from sparcml.linear.data.labels import one_vs_rest
 from sparcml.linear.data.write import replacing
 from sparcml.linear.training.model import Model
 
@@ -121,7 +121,7 @@ def _score(known: Model, rows: Rows, margins: Doubles) -> str:
     labels, margins = rows.labels[told], margins[told]
     right = np.mean(known.labels(margins) == labels)
     codes = np.searchsorted(classes, labels)
-    signs = [against(codes, classes.size, k) for k in range(margins.shape[1])]
+    signs = [one_vs_rest(codes, classes.size, k) for k in range(margins.shape[1])]
     mean = loss.value(margins, np.column_stack(signs)).mean()
     count = f"{len(rows):,}" if told.all() else f"{labels.size:,} of {len(rows):,}"
     more = f" a class (of {classes.size})" if classes.size > 2 else ""

@@ -14,16 +14,16 @@ from .data.synthetic import url_like as url_like
 from .data.synthetic import webspam_like as webspam_like
 from .data.write import write_svmlight as write_svmlight
 from .solvers.learning_rate import Constant as Constant
-from .solvers.learning_rate import Exponential as Exponential
-from .solvers.learning_rate import Inverse as Inverse
+from .solvers.learning_rate import ExponentialDecay as ExponentialDecay
+from .solvers.learning_rate import InverseDecay as InverseDecay
 from .solvers.learning_rate import WarmUp as WarmUp
 from .solvers.objective import LOSSES as LOSSES
 from .solvers.penalty import Penalty as Penalty
-from .solvers.progress import Progress as Progress
+from .solvers.progress import SolverProgress as SolverProgress
 from .solvers.scd import SCD as SCD
-from .solvers.scd_state import Descended as Descended
+from .solvers.scd_state import SCDState as SCDState
 from .solvers.sgd import SGD as SGD
-from .solvers.sgd_state import State as State
+from .solvers.sgd_state import SGDState as SGDState
 
 if TYPE_CHECKING:
     from .estimators import Lasso as Lasso

@@ -61,7 +61,7 @@ def demo(
     if under_launcher():
         # The rule of `fit`, for rows of length 1; see docs/linear.md for others.
         steps = Constant(usual_rate("logistic", square=1.0))
-        solver = SGD("logistic", steps=steps, batch=batch, momentum=0.9)
+        solver = SGD("logistic", learning_rate=steps, batch_size=batch, momentum=0.9)
         place = "on one machine" if lstm else NOWHERE
         if rate is not None:
             place = f"behind emulated links of {network} each"

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparcml.linear import LOSSES, SGD
 from sparcml.linear.solvers.evaluate import margins, mean_loss
-from sparcml.linear.training.history import History, Pass
+from sparcml.linear.training.history import EpochRecord, History
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sparcml import Communicator
-    from sparcml.linear import Progress, State
+    from sparcml.linear import SGDState, SolverProgress
     from sparcml.linear.data.bundled import Split
 
 CLOSE = 1e-4  # of the largest weight: float32 sums in another order, over many steps
@@ -87,8 +87,8 @@ def _run(
     return Run(communication, history, right, kept, len(np.unique(marks)) == 1)
 
 
-def _pass(comm: Communicator, data: Split, solver: SGD, state: State) -> Pass:
-    last: list[Progress] = []
+def _pass(comm: Communicator, data: Split, solver: SGD, state: SGDState) -> EpochRecord:
+    last: list[SolverProgress] = []
     comm.barrier()
     start = comm.now()
     solver.run(
@@ -101,5 +101,5 @@ def _pass(comm: Communicator, data: Split, solver: SGD, state: State) -> Pass:
     seconds = comm.now() - start
     loss = LOSSES[solver.loss]
     held_out = mean_loss(comm, data.held_out, loss, state.weights, state.intercept)
-    done = Pass.of(last[-1]).ended(state.losses[-1], held_out)
+    done = EpochRecord.of(last[-1]).ended(state.losses[-1], held_out)
     return replace(done, seconds=seconds)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class UsedColumns:
+class ActiveColumns:
     """The columns of a matrix that are not all zero, and their new numbers.
 
     Attributes:
@@ -39,7 +39,7 @@ class UsedColumns:
     _used: ColumnBitmap
 
     @classmethod
-    def of(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> UsedColumns:
+    def of(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> ActiveColumns:
         """Those of all ranks' rows, and those where the model is not zero; collective."""
         used = ColumnBitmap(rows.features)
         used.add(rows.indices)
@@ -84,7 +84,7 @@ class UsedColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class ColumnIndex:
     """What came of a search for unused columns.
 
     Attributes:
@@ -94,13 +94,13 @@ class Search:
     """
 
     given: Rows
-    used: UsedColumns | None
+    used: ActiveColumns | None
     rows: Rows
 
     @classmethod
-    def among(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> Search:
-        """Search the rows of all ranks; a collective call."""
-        used = UsedColumns.of(comm, rows, model)
+    def among(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> ColumnIndex:
+        """ColumnIndex the rows of all ranks; a collective call."""
+        used = ActiveColumns.of(comm, rows, model)
         if not 0 < 2 * used.columns.size <= rows.features:
             return cls(rows, None, rows)
         return cls(rows, used, used.rows(rows))

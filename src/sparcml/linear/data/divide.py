@@ -9,7 +9,7 @@ import numpy as np
 
 from ...communicator.collective_errors import gather
 from ...errors import DataError
-from .shuffle import places
+from .shuffle import permuted_positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 NO_PASS = 2**32 - 1  # an order of its own, which no pass over the rows has
 
 
-def divide(comm: Communicator, rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
+def train_validation_split(
+    comm: Communicator, rows: Rows, share: float, seed: int
+) -> tuple[Rows, Rows]:
     """(the others, a random share of all ranks' rows); a collective call.
 
     Raises:
@@ -33,7 +35,7 @@ def divide(comm: Communicator, rows: Rows, share: float, seed: int) -> tuple[Row
             f"some left"
         )
     numbers = np.arange(rows.first, rows.first + len(rows), dtype=np.int64)
-    chosen = places(numbers, rows.total, seed, NO_PASS) < count
+    chosen = permuted_positions(numbers, rows.total, seed, NO_PASS) < count
     return subset(comm, rows, ~chosen), subset(comm, rows, chosen)
 
 

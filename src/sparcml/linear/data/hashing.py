@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...kernels import crc32_spans
-from .rows import MOST_FEATURES, Rows
+from .rows import MAX_FEATURES, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,9 +42,9 @@ class Hashing:
     unit: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.features <= MOST_FEATURES:
+        if not 0 < self.features <= MAX_FEATURES:
             raise ValueError(
-                f"Hashing: features must be 1 to {MOST_FEATURES}, got {self.features}"
+                f"Hashing: features must be 1 to {MAX_FEATURES}, got {self.features}"
             )
         lengths = (*self.words, *self.characters)
         if not lengths or min(lengths) < 1:

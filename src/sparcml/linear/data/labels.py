@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
-def numbered(comm: Communicator, rows: Rows) -> tuple[Rows, tuple[float, ...]]:
+def encode_labels(comm: Communicator, rows: Rows) -> tuple[Rows, tuple[float, ...]]:
     """The rows with labels 0, 1, 2, ..., and the labels that these stand for; collective.
 
     Raises:
@@ -50,7 +50,7 @@ def targets(classes: int) -> int:
     return 1 if classes == 2 else classes
 
 
-def against(codes: NDArray[Any], classes: int, target: int) -> Doubles:
+def one_vs_rest(codes: NDArray[Any], classes: int, target: int) -> Doubles:
     """1 for the rows of a class and -1 for all others; of two classes, for the second."""
     return np.where(codes == (1 if classes == 2 else target), 1.0, -1.0)
 

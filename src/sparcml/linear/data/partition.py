@@ -42,7 +42,7 @@ class Share:
     weights: Doubles
 
 
-def share_columns(comm: Communicator, rows: Rows) -> Share:
+def partition_columns(comm: Communicator, rows: Rows) -> Share:
     """This rank's columns; a collective call, in which all entries go to all ranks once."""
     owners, columns, values = [], [], []
     for first, (lengths, indices, found) in _pieces(comm, rows):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32] | NDArray[np.float64]
 
-MOST_FEATURES = 2**32 - 1  # what a stream can hold
+MAX_FEATURES = 2**32 - 1  # what a stream can hold
 ALL = -1
 
 
@@ -53,9 +53,9 @@ class Rows:
             raise ValueError(
                 f"Rows: rows {self.first} to {self.first + count} are not among {self.total}"
             )
-        if not 0 <= self.features <= MOST_FEATURES:
+        if not 0 <= self.features <= MAX_FEATURES:
             raise ValueError(
-                f"Rows: features must be 0 to {MOST_FEATURES}, got {self.features}"
+                f"Rows: features must be 0 to {MAX_FEATURES}, got {self.features}"
             )
         if self.indptr.size != count + 1:
             raise ValueError(
@@ -200,9 +200,9 @@ def _from_sparse(X: Any) -> Compressed:
     if not _ascending(matrix.indptr, matrix.indices):
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    if matrix.shape[1] > MOST_FEATURES:
+    if matrix.shape[1] > MAX_FEATURES:
         raise ValueError(
-            f"Rows.of: at most {MOST_FEATURES} columns, X has {matrix.shape[1]}"
+            f"Rows.of: at most {MAX_FEATURES} columns, X has {matrix.shape[1]}"
         )
     indices = np.ascontiguousarray(matrix.indices)
     narrow = indices.dtype.itemsize == 4

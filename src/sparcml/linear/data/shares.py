@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .rows import Rows
 
 
-def check_shares(comm: Communicator, rows: Rows, known: bool = False) -> bool:
+def check_partition(comm: Communicator, rows: Rows, known: bool = False) -> bool:
     """Raise unless the ranks' rows are all rows, each once, of the same matrix.
 
     Returns:

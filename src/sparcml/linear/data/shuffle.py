@@ -25,7 +25,9 @@ ROUNDS = 6
 PIECE = 1 << 16  # rows at a time, so that all steps stay in cache
 
 
-def places(rows: NDArray[np.int64], total: int, seed: int, epoch: int) -> NDArray[np.int64]:
+def permuted_positions(
+    rows: NDArray[np.int64], total: int, seed: int, epoch: int
+) -> NDArray[np.int64]:
     """Where these of `total` rows are in the order of an epoch."""
     drawn = np.random.SeedSequence([seed, epoch]).generate_state(ROUNDS, np.uint64)
     keys = drawn.astype(np.uint64, copy=False)
@@ -84,7 +86,7 @@ def batches(
     edges = np.minimum(np.arange(-(-total // batch) + 1, dtype=np.int64) * batch, total)
     if seed is None:
         return rows, np.clip(edges - first, 0, count)
-    where = places(rows + first, total, seed, epoch)
+    where = permuted_positions(rows + first, total, seed, epoch)
     if count == total:  # places are a permutation of these very rows
         order = np.empty(count, np.int64)
         order[where] = rows

@@ -11,7 +11,7 @@ from ...errors import DataError
 from ...kernels import SVMLIGHT_PADDING as PADDING
 from ...kernels import svmlight_parser
 from .row_cache import BESIDE, USER, kept
-from .rows import MOST_FEATURES, Rows
+from .rows import MAX_FEATURES, Rows
 from .sources import BLOCK, Piece, pieces, sources
 
 if TYPE_CHECKING:
@@ -106,15 +106,15 @@ def _check(features: int | None, zero_based: bool | str, cache: str | None) -> N
         raise ValueError(
             f"read_svmlight: cache must be {BESIDE!r}, {USER!r} or None, got {cache!r}"
         )
-    if features is not None and not 0 < features <= MOST_FEATURES:
+    if features is not None and not 0 < features <= MAX_FEATURES:
         raise ValueError(
-            f"read_svmlight: features must be 1 to {MOST_FEATURES}, got {features}"
+            f"read_svmlight: features must be 1 to {MAX_FEATURES}, got {features}"
         )
 
 
 def _bounds(zero_based: bool | str, features: int | None) -> tuple[int, int]:
     """The smallest and the largest index that may be written in the text."""
-    most = MOST_FEATURES if features is None else features
+    most = MAX_FEATURES if features is None else features
     return (1 if zero_based is False else 0), (most - 1 if zero_based is True else most)
 
 

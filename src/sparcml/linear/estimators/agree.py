@@ -16,7 +16,7 @@ from ...communicator.communicator import Communicator
 from ...errors import DataError
 from ...transport import ThreadGroup, ThreadTransport
 from ..data.rows import Rows
-from ..data.shuffle import places
+from ..data.shuffle import permuted_positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,7 +115,7 @@ def held_out(
             f"some, and others to learn from"
         )
     numbers = np.arange(first, first + count, dtype=np.int64)
-    return places(numbers, total, seed, HELD_OUT) < wanted
+    return permuted_positions(numbers, total, seed, HELD_OUT) < wanted
 
 
 def common_classes(comm: Communicator, y: NDArray[Any]) -> NDArray[Any]:

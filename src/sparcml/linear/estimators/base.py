@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from ...aggregate import Method
     from ...communicator.communicator import Communicator
-    from ..solvers.learning_rate import Steps
+    from ..solvers.learning_rate import LearningRate
     from ..solvers.penalty import Penalty
-    from ..solvers.sgd_state import State
+    from ..solvers.sgd_state import SGDState
 
     Doubles = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class LinearModel(BaseEstimator):
         validation_fraction: How many of the rows are held out, then.
         n_iter_no_change: Passes without progress after which sgd ends.
         batch_size: Rows of a step of sgd, over all ranks.
-        steps: Rates of sgd, of `sparcml.linear`; by default they follow from the rows.
+        learning_rate: Rates of sgd, of `sparcml.linear`; by default they follow from the rows.
         method: How gradients are compressed on their way (sgd); nothing is lost by default.
         comm: The ranks; by default this process alone.
     """
@@ -63,7 +63,7 @@ class LinearModel(BaseEstimator):
     coef_: Any
     intercept_: Any
     n_iter_: int
-    _states: list[State]
+    _states: list[SGDState]
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class LinearModel(BaseEstimator):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         batch_size: int = 100,
-        steps: Steps | None = None,
+        learning_rate: LearningRate | None = None,
         method: Method | None = None,
         comm: Communicator | None = None,
     ) -> None:
@@ -90,7 +90,7 @@ class LinearModel(BaseEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.batch_size = batch_size
-        self.steps = steps
+        self.learning_rate = learning_rate
         self.method = method
         self.comm = comm
 

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ...communicator.collective_errors import together
 from ...errors import DataError
-from ..data.labels import against, balanced, targets
+from ..data.labels import balanced, one_vs_rest, targets
 from .agree import common_classes
 from .base import LinearModel
 
@@ -110,7 +110,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def _targets(self, codes: NDArray[np.int64]) -> Doubles:
         """Labels of -1 and 1, one row a model."""
         count = self.classes_.size
-        return np.array([against(codes, count, k) for k in range(targets(count))])
+        return np.array([one_vs_rest(codes, count, k) for k in range(targets(count))])
 
     def _by_class(
         self, comm: Communicator, codes: NDArray[np.int64], weights: Doubles | None

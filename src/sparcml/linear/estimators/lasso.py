@@ -11,7 +11,7 @@ from .settings import check_number
 if TYPE_CHECKING:
     from ...aggregate import Method
     from ...communicator.communicator import Communicator
-    from ..solvers.learning_rate import Steps
+    from ..solvers.learning_rate import LearningRate
 
 
 class Lasso(LinearRegressor):
@@ -35,7 +35,7 @@ class Lasso(LinearRegressor):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         batch_size: int = 100,
-        steps: Steps | None = None,
+        learning_rate: LearningRate | None = None,
         method: Method | None = None,
         comm: Communicator | None = None,
     ) -> None:
@@ -50,7 +50,7 @@ class Lasso(LinearRegressor):
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             batch_size=batch_size,
-            steps=steps,
+            learning_rate=learning_rate,
             method=method,
             comm=comm,
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ...aggregate import Method
     from ...communicator.communicator import Communicator
-    from ..solvers.learning_rate import Steps
+    from ..solvers.learning_rate import LearningRate
 
 LOSSES = ("squared_hinge", "hinge")
 
@@ -45,7 +45,7 @@ class LinearSVC(LinearClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         batch_size: int = 100,
-        steps: Steps | None = None,
+        learning_rate: LearningRate | None = None,
         method: Method | None = None,
         comm: Communicator | None = None,
     ) -> None:
@@ -60,7 +60,7 @@ class LinearSVC(LinearClassifier):
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             batch_size=batch_size,
-            steps=steps,
+            learning_rate=learning_rate,
             method=method,
             comm=comm,
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...aggregate import Method
     from ...communicator.communicator import Communicator
-    from ..solvers.learning_rate import Steps
+    from ..solvers.learning_rate import LearningRate
 
     Doubles = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class LogisticRegression(LinearClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         batch_size: int = 100,
-        steps: Steps | None = None,
+        learning_rate: LearningRate | None = None,
         method: Method | None = None,
         comm: Communicator | None = None,
     ) -> None:
@@ -66,7 +66,7 @@ class LogisticRegression(LinearClassifier):
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             batch_size=batch_size,
-            steps=steps,
+            learning_rate=learning_rate,
             method=method,
             comm=comm,
         )

@@ -6,12 +6,12 @@ from numbers import Integral, Real
 from typing import Any
 
 from ...aggregate import Method
-from ..solvers.learning_rate import Steps
+from ..solvers.learning_rate import LearningRate
 from ..solvers.objective import loss_of
 
 SOLVERS = ("auto", "scd", "sgd")
 WHOLE = {"max_iter": 1, "n_iter_no_change": 1, "batch_size": 1}  # and the least they may be
-INSTANCES = {"steps": Steps, "method": Method}
+INSTANCES = {"learning_rate": LearningRate, "method": Method}
 
 
 def check_settings(estimator: Any) -> None:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..data.partition import share_columns
+from ..data.partition import partition_columns
 from ..solvers.scd import SCD
 from ..solvers.sgd import SGD
 from ..solvers.sgd_state import INTERCEPT
 from .agree import centred, common_rows, common_seed, held_out
 from .settings import solver_of
-from .solve import default_steps, descend, one_more, step
+from .solve import default_learning_rate, descend, one_more, step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
     from ..data.rows import Rows
-    from ..solvers.sgd_state import State
+    from ..solvers.sgd_state import SGDState
     from .base import LinearModel
     from .solve import Solution
 
@@ -66,9 +66,9 @@ def _descended(
         epochs=model.max_iter,
         intercept=model.fit_intercept,
         seed=seed,
-        tolerance=model.tol,
+        tol=model.tol,
     )
-    share = share_columns(comm, rows)
+    share = partition_columns(comm, rows)
     return [descend(scd, comm, replace(rows, labels=y), share) for y in targets]
 
 
@@ -103,8 +103,8 @@ def advance(
     X: Any,
     targets: Doubles,
     weights: Doubles | None,
-    states: list[State],
-) -> list[State]:
+    states: list[SGDState],
+) -> list[SGDState]:
     """One pass of sgd for each target, from its state; if there are none, from the model."""
     if states:
         X = X.astype(states[0].model.weights.dtype, copy=False)
@@ -124,7 +124,7 @@ def advance(
     return states
 
 
-def _begun(model: LinearModel, sgd: SGD, rows: Rows, target: int) -> State:
+def _begun(model: LinearModel, sgd: SGD, rows: Rows, target: int) -> SGDState:
     """A state at what `fit` has found, or at zero."""
     state = sgd.init(rows)
     if hasattr(model, "coef_"):
@@ -143,12 +143,13 @@ def _sgd(model: LinearModel, comm: Communicator, rows: Rows, mass: float, seed: 
     return SGD(
         loss,
         penalty,
-        model.steps or default_steps(comm, rows, loss, penalty, model.batch_size),
-        batch=model.batch_size,
+        model.learning_rate
+        or default_learning_rate(comm, rows, loss, penalty, model.batch_size),
+        batch_size=model.batch_size,
         epochs=model.max_iter,
         intercept=model.fit_intercept,
         seed=seed,
         method=model.method,
         patience=model.n_iter_no_change,
-        tolerance=model.tol,
+        tol=model.tol,
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 
-class Steps(ABC):
+class LearningRate(ABC):
     """A schedule; subclasses are frozen dataclasses."""
 
     @abstractmethod
@@ -28,52 +28,52 @@ class Steps(ABC):
 
 
 @dataclass(frozen=True)
-class Constant(Steps):
+class Constant(LearningRate):
     """Always the same rate."""
 
-    rate: float
+    learning_rate: float
 
     def __post_init__(self) -> None:
-        _check_positive(self, "rate")
+        _check_positive(self, "learning_rate")
 
     def rates(self, passes: Doubles) -> Doubles:
         """See `Steps`."""
-        return np.full(passes.shape, self.rate)
+        return np.full(passes.shape, self.learning_rate)
 
 
 @dataclass(frozen=True)
-class Inverse(Steps):
+class InverseDecay(LearningRate):
     """rate / (1 + decay * passes)^power."""
 
-    rate: float
+    learning_rate: float
     decay: float = 1.0
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_positive(self, "rate", "decay", "power")
+        _check_positive(self, "learning_rate", "decay", "power")
 
     def rates(self, passes: Doubles) -> Doubles:
         """See `Steps`."""
-        return self.rate * (1.0 + self.decay * passes) ** -self.power
+        return self.learning_rate * (1.0 + self.decay * passes) ** -self.power
 
 
 @dataclass(frozen=True)
-class Exponential(Steps):
+class ExponentialDecay(LearningRate):
     """rate * factor^passes: each pass ends with so much of the rate it began with."""
 
-    rate: float
+    learning_rate: float
     factor: float = 0.5
 
     def __post_init__(self) -> None:
-        _check_positive(self, "rate", "factor")
+        _check_positive(self, "learning_rate", "factor")
 
     def rates(self, passes: Doubles) -> Doubles:
         """See `Steps`."""
-        return self.rate * self.factor**passes
+        return self.learning_rate * self.factor**passes
 
 
 @dataclass(frozen=True)
-class WarmUp(Steps):
+class WarmUp(LearningRate):
     """Another schedule, whose rates grow from nothing during the first passes.
 
     Args:
@@ -81,7 +81,7 @@ class WarmUp(Steps):
         passes: How long rates grow; large batches at large rates need that.
     """
 
-    then: Steps
+    then: LearningRate
     passes: float = 1.0
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class WarmUp(Steps):
         return share * self.then.rates(passes)
 
 
-def _check_positive(owner: Steps, *settings: str) -> None:
+def _check_positive(owner: LearningRate, *settings: str) -> None:
     for setting in settings:
         check_real(owner, setting)
         if not 0 < getattr(owner, setting) < np.inf:

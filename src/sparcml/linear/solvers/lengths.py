@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 20  # entries, so that their squares take little memory
 
 
-def squared_lengths(rows: Rows) -> NDArray[np.float64]:
+def squared_row_norms(rows: Rows) -> NDArray[np.float64]:
     """Of this rank's rows, times their weights; in float64, whatever the values are."""
     found = np.zeros(len(rows))
     start = 0

@@ -1,6 +1,6 @@
 """What large weights cost: l1 |w| + l2/2 w^2, summed over all but the intercept.
 
-Steps apply it lazily: a weight whose feature is in no row of the batch is not touched, and
+LearningRate apply it lazily: a weight whose feature is in no row of the batch is not touched, and
 what the penalty would have done to it meanwhile is made up for when it is next looked at.
 That is no approximation: up to rounding, all weights are as if they had been penalised in every
 step. l2 shrinks all weights by one factor, which is kept beside them. l1 then moves each

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Progress:
+class SolverProgress:
     """How far a solver is; the same on all ranks but for seconds and bytes.
 
     Attributes:

@@ -20,12 +20,12 @@ from ... import kernels
 from ...kernels import linear as loops
 from ...stream import Stream
 from ...validation import check_real, check_whole
-from ..data.partition import Share, share_columns
-from ..data.shares import check_shares
+from ..data.partition import Share, partition_columns
+from ..data.shares import check_partition
 from .evaluate import check_rows
 from .objective import loss_of
 from .penalty import Penalty
-from .scd_state import Descended
+from .scd_state import SCDState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,19 +47,19 @@ class SCD:
         loss: logistic, squared_hinge (labels -1 and 1) or squared.
         penalty: On large weights.
         epochs: Passes over all coordinates, at most.
-        block: Coordinates of each rank in a round.
+        block_size: Coordinates of each rank in a round.
         intercept: Whether there is one.
         seed: Of the order of coordinates, anew in each pass.
-        tolerance: Stop when a pass makes the objective smaller by less than this part.
+        tol: Stop when a pass makes the objective smaller by less than this part.
     """
 
     loss: str = "logistic"
     penalty: Penalty = field(default_factory=Penalty)
     epochs: int = 1000
-    block: int = 100
+    block_size: int = 100
     intercept: bool = True
     seed: int = 0
-    tolerance: float = 1e-8
+    tol: float = 1e-8
 
     def __post_init__(self) -> None:
         if loss_of(self.loss).curvature is None:
@@ -67,27 +67,26 @@ class SCD:
                 f"SCD: the loss {self.loss} has a kink, where coordinates get stuck: take "
                 f"squared_hinge, or SGD"
             )
-        for name in ("epochs", "block"):
+        for name in ("epochs", "block_size"):
             check_whole(self, name)
             if getattr(self, name) < 1:
                 raise ValueError(f"SCD: {name} must be >= 1, got {getattr(self, name)}")
         check_whole(self, "seed")
-        check_real(self, "tolerance")
-        if self.seed < 0 or np.isnan(self.tolerance):
+        check_real(self, "tol")
+        if self.seed < 0 or np.isnan(self.tol):
             raise ValueError(
-                f"SCD: seed must be >= 0 and tolerance a number, got {self.seed} and "
-                f"{self.tolerance}"
+                f"SCD: seed must be >= 0 and tol a number, got {self.seed} and {self.tol}"
             )
 
     def run(
         self,
         comm: Communicator,
         rows: Rows,
-        state: Descended | None = None,
+        state: SCDState | None = None,
         *,
-        watch: Callable[[Descended], None] | None = None,
+        watch: Callable[[SCDState], None] | None = None,
         share: Share | None = None,
-    ) -> Descended:
+    ) -> SCDState:
         """Go on until the objective stands still, or all passes are made; a collective call.
 
         Args:
@@ -95,16 +94,16 @@ class SCD:
             rows: This rank's; all ranks' together are rows 0 to total.
             state: Where to go on, of the same number of ranks; it is changed.
             watch: Called after each pass, on all ranks.
-            share: Of `share_columns` for these rows; with other labels, for many classes.
+            share: Of `partition_columns` for these rows; with other labels, for many classes.
         """
         return _Run(self, comm, rows, state, share).go(watch)
 
-    def stands(self, state: Descended) -> bool:
+    def stands(self, state: SCDState) -> bool:
         """Whether the last pass has brought so little that there is no need for another."""
         if not state.epoch:
             return False
         before, after = state.objectives[-2:]
-        return before - after <= self.tolerance * abs(after)
+        return before - after <= self.tol * abs(after)
 
 
 class _Run:
@@ -115,14 +114,14 @@ class _Run:
         solver: SCD,
         comm: Communicator,
         rows: Rows,
-        state: Descended | None,
+        state: SCDState | None,
         share: Share | None,
     ) -> None:
         self.solver, self.comm = solver, comm
         self.loss = loss_of(solver.loss)
         check_rows(rows, self.loss)
-        check_shares(comm, rows)
-        share = share or share_columns(comm, rows)
+        check_partition(comm, rows)
+        share = share or partition_columns(comm, rows)
         self.columns = share.columns
         self.about = loops.SCDObjective(
             share.labels,
@@ -133,7 +132,7 @@ class _Run:
             comm.size,
         )
         count, total = self.columns.indptr.size - 1, share.labels.size
-        self.state = state or Descended(
+        self.state = state or SCDState(
             np.zeros(count), np.ones(count), np.zeros(total), np.array([0.0, 1.0])
         )
         if self.state.coordinates.size != count or self.state.margins.size != total:
@@ -145,12 +144,12 @@ class _Run:
         entries = int(self.columns.indptr[-1])
         mine = np.array([self.used.size, entries], np.float64)
         most, entries = np.max(comm.allgather(mine), axis=0).astype(int)
-        self.rounds = -(-int(most) // solver.block)
+        self.rounds = -(-int(most) // solver.block_size)
         # The intercept's step goes through all rows: rare enough not to cost more than others.
         self.shift_every = max(1, total * self.rounds // max(int(entries), 1))
         self.moved = np.zeros(total) if comm.size > 1 else None
 
-    def go(self, watch: Callable[[Descended], None] | None) -> Descended:
+    def go(self, watch: Callable[[SCDState], None] | None) -> SCDState:
         state, solver = self.state, self.solver
         if not state.objectives:
             state.objectives.append(self._objective())
@@ -166,9 +165,9 @@ class _Run:
         """All coordinates once. One rank needs no rounds but for the intercept."""
         alone = self.moved is None
         rounds = self.shift_every if alone else 1
-        each = rounds * self.solver.block
+        each = rounds * self.solver.block_size
         for turn in range(0, self.rounds, rounds):
-            start = turn * self.solver.block
+            start = turn * self.solver.block_size
             self._round(order[start : start + each])
             last = turn + rounds >= self.rounds
             if self.solver.intercept and (turn % self.shift_every == 0 or last):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Descended:
+class SCDState:
     """Where a descent stands, on one rank.
 
     Attributes:
@@ -68,10 +68,10 @@ class Descended:
         }
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Descended:
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> SCDState:
         """From what `arrays` gave."""
         names = ("coordinates", "trust", "margins", "bias")
         if missing := {*names, "objectives"} - arrays.keys():
-            raise ValueError(f"Descended.of: these arrays lack {', '.join(missing)}")
+            raise ValueError(f"SCDState.of: these arrays lack {', '.join(missing)}")
         kept = {name: arrays[name].copy() for name in names}
         return cls(**kept, objectives=arrays["objectives"].tolist())

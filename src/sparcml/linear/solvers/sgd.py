@@ -15,11 +15,11 @@ import numpy as np
 
 from ...validation import check_real, check_whole
 from .gradient_reduction import COMMUNICATION
-from .learning_rate import Constant, Steps
+from .learning_rate import Constant, LearningRate
 from .objective import loss_of
 from .penalty import Penalty
-from .sgd_run import Passes
-from .sgd_state import State
+from .sgd_run import SGDRun
+from .sgd_state import SGDState
 
 if TYPE_CHECKING:
     from ...aggregate import Method
@@ -59,8 +59,8 @@ class SGD:
     Args:
         loss: logistic, hinge, squared_hinge (labels -1 and 1) or squared.
         penalty: On large weights.
-        steps: The rates.
-        batch: Rows of a step, over all ranks.
+        learning_rate: The learning rate schedule.
+        batch_size: Rows of a step, over all ranks.
         epochs: Passes over all rows.
         momentum: How much of the last step goes into the next; not together with l1, for
             then weights that are not in a batch would have to be followed step by step.
@@ -77,14 +77,14 @@ class SGD:
         algorithm: Of sparse sums, as for `Communicator.allreduce`.
         method: A method of `sparcml.aggregate` that compresses gradients, instead.
         patience: With held-out rows: stop after so many passes without a loss that is
-            smaller by `tolerance` than the smallest before.
-        tolerance: Relative.
+            smaller by `tol` than the smallest before.
+        tol: Relative.
     """
 
     loss: str = "logistic"
     penalty: Penalty = field(default_factory=Penalty)
-    steps: Steps = field(default_factory=lambda: Constant(0.1))
-    batch: int = 1
+    learning_rate: LearningRate = field(default_factory=lambda: Constant(0.1))
+    batch_size: int = 1
     epochs: int = 5
     momentum: float = 0.0
     adaptive: float | None = None
@@ -95,11 +95,11 @@ class SGD:
     algorithm: str = "auto"
     method: Method | None = None
     patience: int = 3
-    tolerance: float = 1e-4
+    tol: float = 1e-4
 
     def __post_init__(self) -> None:
         loss_of(self.loss)
-        for name in ("batch", "epochs", "patience"):
+        for name in ("batch_size", "epochs", "patience"):
             check_whole(self, name)
             if getattr(self, name) < 1:
                 raise ValueError(f"SGD: {name} must be >= 1, got {getattr(self, name)}")
@@ -107,9 +107,9 @@ class SGD:
         if self.seed is not None and self.seed < 0:
             raise ValueError(f"SGD: seed must be >= 0, or None, got {self.seed}")
         check_real(self, "momentum")
-        check_real(self, "tolerance")
-        if np.isnan(self.tolerance):
-            raise ValueError("SGD: tolerance must be a number, got nan")
+        check_real(self, "tol")
+        if np.isnan(self.tol):
+            raise ValueError("SGD: tol must be a number, got nan")
         check_real(self, "intercept_rate")
         if not 0 < self.intercept_rate < np.inf:
             raise ValueError(
@@ -145,9 +145,9 @@ class SGD:
         """What weights shrink by in a step, divided by its rate."""
         return self.penalty.l2 / (1.0 - self.momentum)
 
-    def init(self, rows: Rows) -> State:
+    def init(self, rows: Rows) -> SGDState:
         """The state before the first step: all weights zero, of the values' precision."""
-        state = State.begin(
+        state = SGDState.begin(
             rows.features, rows.values.dtype, self.penalty, self.momentum, self.adaptive
         )
         if self.method is not None:
@@ -158,18 +158,18 @@ class SGD:
         self,
         comm: Communicator,
         rows: Rows,
-        state: State | None = None,
+        state: SGDState | None = None,
         *,
         held_out: Rows | None = None,
         watch: Watch | None = None,
         every: int | None = None,
-    ) -> State:
+    ) -> SGDState:
         """Go on until all passes are made; a collective call.
 
         Args:
             comm: The ranks.
             rows: This rank's; all ranks' together are rows 0 to total.
-            state: Where to go on, from `init` or `State.of`; it is changed.
+            state: Where to go on, from `init` or `SGDState.of`; it is changed.
             held_out: This rank's rows to stop early by.
             watch: Called now and then, on all ranks; the state may be kept by its `arrays`.
             every: Batches between two calls; a twentieth of a pass by default.
@@ -177,6 +177,6 @@ class SGD:
         Returns:
             The state after the last pass.
         """
-        return Passes(
+        return SGDRun(
             self, comm, rows, state or self.init(rows), held_out, watch, every
         ).go()

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...kernels import linear as loops
 from ...stream import Stream
-from ..data.column_index import Search
-from ..data.shares import check_shares
+from ..data.column_index import ColumnIndex
+from ..data.shares import check_partition
 from ..data.shuffle import batches
 from .evaluate import check_rows, mean_loss, opened
 from .gradient_reduction import Exchange
 from .objective import loss_of
-from .progress import Progress
+from .progress import SolverProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
-    from ..data.column_index import UsedColumns
+    from ..data.column_index import ActiveColumns
     from ..data.rows import Rows
     from .sgd import SGD
-    from .sgd_state import State
+    from .sgd_state import SGDState
 
-    Watch = Callable[[Progress, State], None]
+    Watch = Callable[[SolverProgress, SGDState], None]
 
 AT_ONCE = 1 << 18  # rows between two looks at the outside world
 REPORTS = 20  # of a pass, by default
@@ -36,7 +36,7 @@ WIDE = 1 << 18  # columns whose weights are too many for a cache
 LONG = 8  # steps that make up for a search for the columns in use
 
 
-class Passes:
+class SGDRun:
     """One call of `SGD.run`, with what is the same in all its steps."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Passes:
         solver: SGD,
         comm: Communicator,
         rows: Rows,
-        state: State,
+        state: SGDState,
         held_out: Rows | None,
         watch: Watch | None,
         every: int | None,
@@ -57,7 +57,7 @@ class Passes:
                 check_rows(each, self.loss)
         self._check_state()
         self.start, self.sent = comm.now(), self._sent()
-        self.steps = -(-rows.total // solver.batch)
+        self.steps = -(-rows.total // solver.batch_size)
         self.every = max(1, every or self.steps // REPORTS) if watch else self.steps + 1
         self.exchange = Exchange(
             comm,
@@ -72,7 +72,7 @@ class Passes:
 
     def _check_state(self) -> None:
         """Raise if the state or the held-out rows are made for something else."""
-        state, rows, batch = self.state, self.rows, self.solver.batch
+        state, rows, batch = self.state, self.rows, self.solver.batch_size
         widths = {"state": state.features}
         if self.held_out is not None:
             widths["held-out rows"] = self.held_out.features
@@ -98,7 +98,7 @@ class Passes:
         goes on from a checkpoint has to take the same steps.
         """
         solver, state, rows = self.solver, self.state, self.rows
-        known = check_shares(self.comm, rows, state.knows(rows))
+        known = check_partition(self.comm, rows, state.knows(rows))
         wanted = (
             rows.features >= WIDE
             and solver.epochs * self.steps >= LONG
@@ -108,18 +108,18 @@ class Passes:
         if not (wanted and known):
             state.widen()
         if wanted and not known:
-            state.narrow(Search.among(self.comm, rows, state.model))
+            state.narrow(ColumnIndex.among(self.comm, rows, state.model))
         if state.search is not None and state.search.used is not None:
             self._renumber(state.search.rows, state.search.used)
 
-    def _renumber(self, narrow: Rows, used: UsedColumns) -> None:
+    def _renumber(self, narrow: Rows, used: ActiveColumns) -> None:
         """Work on the columns in use."""
         self.rows = replace(narrow, labels=self.rows.labels, weights=self.rows.weights)
         if self.held_out is not None:
             self.held_out = used.rows(self.held_out)
         self.exchange.size = narrow.features + self.solver.intercept
 
-    def go(self) -> State:
+    def go(self) -> SGDState:
         """Make them all; the state after the last."""
         state, solver = self.state, self.solver
         while state.epoch < solver.epochs and state.stale < solver.patience:
@@ -127,7 +127,7 @@ class Passes:
                 self.rows.first,
                 len(self.rows),
                 self.rows.total,
-                solver.batch,
+                solver.batch_size,
                 solver.seed,
                 state.epoch,
             )
@@ -142,16 +142,18 @@ class Passes:
         return state
 
     def _advance(self, order: NDArray[np.int64], starts: NDArray[np.int64]) -> None:
-        """Steps up to the next report, or to the next look outside."""
+        """LearningRate up to the next report, or to the next look outside."""
         state, solver = self.state, self.solver
         stop = min(
             self.steps,
-            state.step + max(1, AT_ONCE // solver.batch),
+            state.step + max(1, AT_ONCE // solver.batch_size),
             (state.step // self.every + 1) * self.every,
         )
-        edges = np.minimum(np.arange(state.step, stop + 1) * solver.batch, self.rows.total)
+        edges = np.minimum(
+            np.arange(state.step, stop + 1) * solver.batch_size, self.rows.total
+        )
         before = state.seen - edges[0]  # rows of earlier passes
-        rates = solver.steps.rates((before + edges[:-1]) / self.rows.total)
+        rates = solver.learning_rate.rates((before + edges[:-1]) / self.rows.total)
         if self.exchange.alone:
             state.pending = loops.sgd_steps(
                 self.csr,
@@ -199,7 +201,8 @@ class Passes:
         if not np.isfinite(total):
             raise FloatingPointError(
                 f"SGD: the loss is {total} in epoch {self.state.epoch}, before step "
-                f"{self.state.step} of {self.steps}: lower the rate of {self.solver.steps}"
+                f"{self.state.step} of {self.steps}; lower the learning rate, "
+                f"{self.solver.learning_rate}"
             )
         return total / max(count, 1)
 
@@ -207,7 +210,7 @@ class Passes:
         state, now = self.state, self.comm.now()
         then, seen, pending = self.reported
         rows = state.seen - seen
-        progress = Progress(
+        progress = SolverProgress(
             epoch=state.epoch,
             step=state.step,
             steps=self.steps,
@@ -232,6 +235,6 @@ class Passes:
         weights = np.ascontiguousarray(state.model.coefficients)
         found = mean_loss(self.comm, held_out, self.loss, weights, state.intercept)
         state.held_out.append(found)
-        better = found < state.best * (1.0 - self.solver.tolerance)
+        better = found < state.best * (1.0 - self.solver.tol)
         state.stale = 0 if better else state.stale + 1
         state.best = min(state.best, found)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from ...aggregate import State as MethodState
-    from ..data.column_index import Search
+    from ..data.column_index import ColumnIndex
     from ..data.rows import Rows
     from .penalty import Penalty
 
@@ -24,7 +24,7 @@ NEGLIGIBLE = 1e-18  # a share of a gradient that momentum no longer needs to han
 
 
 @dataclass(eq=False)
-class State:
+class SGDState:
     """A model in the making, and how far it is made.
 
     Attributes:
@@ -51,7 +51,7 @@ class State:
     held_out: list[float] = field(default_factory=list)
     pending: float = 0.0
     method: MethodState = field(default_factory=dict)
-    search: Search | None = None
+    search: ColumnIndex | None = None
 
     @classmethod
     def begin(
@@ -61,7 +61,7 @@ class State:
         penalty: Penalty,
         momentum: float = 0.0,
         adaptive: float | None = None,
-    ) -> State:
+    ) -> SGDState:
         """All weights zero."""
         owed = penalty.l1 or momentum or (adaptive is not None and penalty.l2)
         lazy = features if owed else 0
@@ -81,7 +81,9 @@ class State:
 
     def suits(self, penalty: Penalty, momentum: float, adaptive: float | None) -> bool:
         """Whether it is one that `begin` makes for these."""
-        other = State.begin(1, self.model.weights.dtype, penalty, momentum, adaptive).model
+        other = SGDState.begin(
+            1, self.model.weights.dtype, penalty, momentum, adaptive
+        ).model
         return (
             np.array_equal(self.model.powers, other.powers)
             and np.array_equal(self.model.numbers[DRIFT + 2 :], other.numbers[DRIFT + 2 :])
@@ -121,7 +123,7 @@ class State:
         """Whether the unused columns of these rows have been searched for."""
         return self.search is not None and self.search.was_of(rows)
 
-    def narrow(self, search: Search) -> None:
+    def narrow(self, search: ColumnIndex) -> None:
         """Have numbers only for the columns in use."""
         self.search = search
         if search.used is not None:
@@ -160,7 +162,7 @@ class State:
         }
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> State:
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> SGDState:
         """From what `arrays` gave."""
         try:
             model = loops.LazyWeights(
@@ -170,7 +172,7 @@ class State:
             best, pending = (float(x) for x in arrays["measures"])
             losses, held_out = arrays["losses"].tolist(), arrays["held_out"].tolist()
         except (KeyError, ValueError) as error:
-            raise ValueError(f"State.of: these arrays are no state: {error}") from error
+            raise ValueError(f"SGDState.of: these arrays are no state: {error}") from error
         within = {n: arrays[n] for n in arrays if n.startswith("method/")}
         method = {n.removeprefix("method/"): array.copy() for n, array in within.items()}
         return cls(model, epoch, step, seen, best, stale, losses, held_out, pending, method)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sparcml.linear import Progress
-    from sparcml.linear.training.history import Pass
+    from sparcml.linear import SolverProgress
+    from sparcml.linear.training.history import EpochRecord
 
 
 class Bar:
@@ -30,7 +30,7 @@ class Bar:
         self._task: Any = None
         self._passes = 0.0
         self._part = 0, 1
-        self.last: Progress
+        self.last: SolverProgress
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
@@ -62,7 +62,7 @@ class Bar:
         self._part = turn, parts
         yield
 
-    def watch(self, progress: Progress) -> None:
+    def watch(self, progress: SolverProgress) -> None:
         """Called by the solver, on all ranks."""
         self.last = progress
         if not self._here:
@@ -77,7 +77,7 @@ class Bar:
         done = self._passes + (turn + progress.step / progress.steps) / parts
         self._bar.update(self._task, description=text, completed=round(done, 2))
 
-    def passed(self, done: Pass) -> None:
+    def passed(self, done: EpochRecord) -> None:
         """One more pass is complete."""
         self._passes += 1
         if self._here:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sparcml.linear import LOSSES
-from sparcml.linear.data.partition import share_columns
+from sparcml.linear.data.partition import partition_columns
 from sparcml.linear.solvers.evaluate import mean_loss
-from sparcml.linear.training.history import Pass
+from sparcml.linear.training.history import EpochRecord
 
 if TYPE_CHECKING:
-    from sparcml.linear import SCD, Descended
+    from sparcml.linear import SCD, SCDState
     from sparcml.linear.data.partition import Share
     from sparcml.linear.training.run import Work
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def descend(work: Work, solver: SCD) -> None:
     """Go on until the objectives of all targets stand still; a collective call."""
     data = work.data
-    share = share_columns(work.comm, data.train)
+    share = partition_columns(work.comm, data.train)
     work.states = work.states or [None] * data.targets
     while going := [k for k in range(data.targets) if _goes_on(solver, work.states[k])]:
         for turn, k in enumerate(going):
@@ -34,7 +34,7 @@ def descend(work: Work, solver: SCD) -> None:
     _judge(work)
 
 
-def _goes_on(solver: SCD, state: Descended | None) -> bool:
+def _goes_on(solver: SCD, state: SCDState | None) -> bool:
     return state is None or (state.epoch < solver.epochs and not solver.stands(state))
 
 
@@ -51,7 +51,7 @@ def _pass(work: Work, solver: SCD, share: Share, k: int) -> None:
     )
     talking = sum(stats.seconds.values()) - spent
     seconds = comm.now() - start
-    work.spend(Pass(np.nan, None, seconds, talking, int(stats.bytes - sent), None))
+    work.spend(EpochRecord(np.nan, None, seconds, talking, int(stats.bytes - sent), None))
 
 
 def _judge(work: Work) -> None:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from sparcml.linear.training.early_stopping import Best
-from sparcml.linear.training.history import Pass
+from sparcml.linear.training.early_stopping import BestModel
+from sparcml.linear.training.history import EpochRecord
 
 if TYPE_CHECKING:
-    from sparcml.linear import SGD, Progress, State
+    from sparcml.linear import SGD, SGDState, SolverProgress
     from sparcml.linear.training.run import Work
 
 
@@ -25,7 +25,7 @@ def descend(work: Work, solver: SGD) -> None:
     if not work.states:
         work.states = [solver.init(data.train) for _ in range(data.targets)]
         held = data.held_out is not None
-        work.best = [Best() for _ in work.states] if held else []
+        work.best = [BestModel() for _ in work.states] if held else []
     while going := [k for k in range(data.targets) if _goes_on(solver, work.states[k])]:
         epoch = len(work.history.passes)
         for turn, k in enumerate(going):
@@ -39,23 +39,23 @@ def descend(work: Work, solver: SGD) -> None:
         work.stopped = f"no better on held-out rows for {solver.patience} passes"
 
 
-def _goes_on(solver: SGD, state: State) -> bool:
+def _goes_on(solver: SGD, state: SGDState) -> bool:
     return state.epoch < solver.epochs and state.stale < solver.patience
 
 
 def _pass(work: Work, solver: SGD, k: int) -> None:
     """One target's."""
     train, held_out = work.data.target(k)
-    state: State = work.states[k]
+    state: SGDState = work.states[k]
     known = work.states[0].search  # all targets have the same rows: one search is enough
     if state.search is None and known is not None:
         state.narrow(known)
 
-    def watch(progress: Progress, state: State) -> None:
+    def watch(progress: SolverProgress, state: SGDState) -> None:
         work.bar.watch(progress)
         within = progress.step < progress.steps
         if within and work.due():
-            spent = Pass.of(progress).after(work.spent)
+            spent = EpochRecord.of(progress).after(work.spent)
             passes = len(work.history.passes)
             through = sum(other.epoch > passes for other in work.states)
             work.keep(passes, through * progress.steps + state.step, spent)
@@ -65,6 +65,6 @@ def _pass(work: Work, solver: SGD, k: int) -> None:
         replace(solver, epochs=state.epoch + 1).run(
             comm, train, state, held_out=held_out, watch=watch, every=every
         )
-    work.spend(Pass.of(work.bar.last))
+    work.spend(EpochRecord.of(work.bar.last))
     if work.best:
-        work.best[k].look(state)
+        work.best[k].update(state)

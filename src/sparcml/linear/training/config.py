@@ -1,127 +1,237 @@
-"""What a user wants of `sparcml fit`, checked before anything is started."""
+"""Options of a training run.
+
+`sparcml fit` derives its command line from the fields of `TrainingConfig`: a field's name,
+type, default and metadata are written here and nowhere else.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from pathlib import Path  # noqa: TC003  # resolved by get_type_hints
 from typing import TYPE_CHECKING, Any
 
-from sparcml.communicator.arguments import check_reduction
-from sparcml.linear import SCD, SGD, Constant, Exponential, Inverse, Penalty, WarmUp
-from sparcml.linear.solvers.objective import loss_of
-from sparcml.linear.training.methods import parse_method
-from sparcml.linear.training.weights import parse_class_weight
+from ...communicator.arguments import check_reduction
+from ..solvers.learning_rate import Constant, ExponentialDecay, InverseDecay, WarmUp
+from ..solvers.objective import LOSSES, loss_of
+from ..solvers.penalty import Penalty
+from ..solvers.scd import SCD
+from ..solvers.sgd import SGD
+from .methods import KNOWN, parse_method
+from .weights import parse_class_weight
 
 if TYPE_CHECKING:
-    from dataclasses import Field
-    from pathlib import Path
-
-    from sparcml.linear.solvers.learning_rate import Steps
+    from ..solvers.learning_rate import LearningRate
 
 SOLVERS = ("sgd", "scd")
 SCHEDULES = ("constant", "inverse", "exponential")
-# Passes, unless the user says otherwise; coordinate descent stops by itself.
-PASSES = {"sgd": 10, "scd": 1000}
-# What may differ between a run and the one that goes on from its checkpoint.
-FREE = (
-    "files",
-    "weights",
-    "epochs",
-    "patience",
-    "tolerance",
-    "cache",
-    "out",
-    "checkpoint",
-    "checkpoint_every",
-    "resume",
-)
+DEFAULT_EPOCHS = {"sgd": 10, "scd": 1000}  # scd stops when it has converged
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The options of `sparcml fit`; see there for what they mean."""
+def _option(text: str, **more: Any) -> dict[str, Any]:
+    """Return a field's metadata.
 
-    files: tuple[Path, ...]
-    out: Path
-    loss: str
-    solver: str
-    batch: int
-    epochs: int | None
-    rate: float | None
-    steps: str
-    decay: float
-    warm_up: float
-    momentum: float
-    block: int
-    l1: float
-    l2: float
-    intercept: bool
-    seed: int
-    communication: str
-    algorithm: str
-    compress: str | None
-    class_weight: str | None
-    weights: Path | None
-    held_out: float
-    patience: int
-    tolerance: float | None
-    features: int | None
-    zero_based: bool | None
-    cache: bool
-    checkpoint: Path | None
-    checkpoint_every: float
-    resume: bool
+    Args:
+        text: Help text.
+        more: `metavar`, `flag` (explicit option name or names), `argument` (a positional
+            argument), and `resumable` (may change when a run resumes from a checkpoint).
+    """
+    return {"help": text, **more}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Options of `sparcml fit`; each field's metadata has its help text."""
+
+    files: list[Path] = field(
+        metadata=_option(
+            "LIBSVM files, plain or compressed, or folders of them.",
+            argument=True,
+            resumable=True,
+        )
+    )
+    out: Path = field(metadata=_option("Model file to write.", resumable=True))
+    loss: str = field(default="logistic", metadata=_option(f"Loss: {', '.join(LOSSES)}."))
+    solver: str = field(
+        default="sgd",
+        metadata=_option(
+            "sgd (mini-batch gradient descent) or scd (coordinate descent to the optimum)."
+        ),
+    )
+    batch_size: int = field(
+        default=32, metadata=_option("sgd: rows per step, over all ranks.")
+    )
+    epochs: int | None = field(
+        default=None,
+        metadata=_option(
+            "Number of epochs. Default: 10 (sgd), at most 1000 (scd).", resumable=True
+        ),
+    )
+    learning_rate: float | None = field(
+        default=None,
+        metadata=_option("sgd: initial learning rate. Default: from the row norms."),
+    )
+    schedule: str = field(
+        default="constant",
+        metadata=_option(f"sgd: learning rate schedule: {', '.join(SCHEDULES)}."),
+    )
+    decay: float = field(
+        default=1.0,
+        metadata=_option(
+            "inverse: learning rate / (1 + decay * epochs); exponential: learning rate * "
+            "exp(-decay * epochs)."
+        ),
+    )
+    warmup_epochs: float = field(
+        default=0.0, metadata=_option("sgd: epochs of linear learning rate warm-up.")
+    )
+    momentum: float = field(default=0.0, metadata=_option("sgd: momentum."))
+    block_size: int = field(
+        default=100, metadata=_option("scd: coordinates per rank and round.")
+    )
+    l1: float = field(default=0.0, metadata=_option("L1 penalty: l1 * |w|."))
+    l2: float = field(default=0.0, metadata=_option("L2 penalty: l2 / 2 * |w|^2."))
+    intercept: bool = field(default=True, metadata=_option("Fit an intercept."))
+    seed: int = field(default=0, metadata=_option("Random seed."))
+    communication: str = field(
+        default="sparse",
+        metadata=_option(
+            "sgd: sparse allreduce, or dense: the engine's own, for comparison."
+        ),
+    )
+    algorithm: str = field(
+        default="auto",
+        metadata=_option("Allreduce algorithm: auto, or a name from docs/algorithms.md."),
+    )
+    compress: str | None = field(
+        default=None,
+        metadata=_option(
+            f"sgd: lossy gradient compression with error feedback: {KNOWN}.",
+            metavar="METHOD",
+        ),
+    )
+    class_weight: str | None = field(
+        default=None,
+        metadata=_option("Class weights: balanced, or LABEL:WEIGHT,...", metavar="RULE"),
+    )
+    weights: Path | None = field(
+        default=None,
+        metadata=_option(
+            "Row weights: one number per line.", metavar="FILE", resumable=True
+        ),
+    )
+    validation_fraction: float = field(
+        default=0.0,
+        metadata=_option("Fraction of the rows in the validation set, for early stopping."),
+    )
+    patience: int = field(
+        default=3,
+        metadata=_option(
+            "sgd: epochs without a better validation loss before stopping.", resumable=True
+        ),
+    )
+    tol: float | None = field(
+        default=None,
+        metadata=_option(
+            "Relative improvement that counts. Default: 1e-4 (sgd), 1e-8 (scd).",
+            resumable=True,
+        ),
+    )
+    features: int | None = field(
+        default=None, metadata=_option("Number of columns. Default: from the text.")
+    )
+    zero_based: bool | None = field(
+        default=None,
+        metadata=_option(
+            "First index in the text. Default: 0 if the text has an index 0.",
+            flag="--zero-based/--one-based",
+        ),
+    )
+    cache: bool = field(
+        default=False,
+        metadata=_option(
+            "Cache the rows in a binary file.", flag="--cache", resumable=True
+        ),
+    )
+    checkpoint: Path | None = field(
+        default=None,
+        metadata=_option(
+            "Folder for a checkpoint after each epoch.", metavar="DIR", resumable=True
+        ),
+    )
+    checkpoint_every: float = field(
+        default=0.0,
+        metadata=_option(
+            "sgd: also write one after this many seconds within an epoch; 0: never.",
+            metavar="SECONDS",
+            resumable=True,
+        ),
+    )
+    resume: bool = field(
+        default=False,
+        metadata=_option("Resume from the checkpoint.", flag="--resume", resumable=True),
+    )
 
     def check(self) -> None:
-        """Raise ValueError if it cannot be done."""
-        for name, known in (("solver", SOLVERS), ("steps", SCHEDULES)):
-            if getattr(self, name) not in known:
-                one = " or ".join(known)
-                raise ValueError(f"{name} must be {one}, got {getattr(self, name)!r}")
-        if not 0 <= self.held_out < 1:
-            raise ValueError(f"held-out must be a share in [0, 1), got {self.held_out:g}")
+        """Raise ValueError for options that are invalid or do not fit together."""
+        for name, choices in (("solver", SOLVERS), ("schedule", SCHEDULES)):
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"{name} must be {' or '.join(choices)}, got {getattr(self, name)!r}"
+                )
+        if not 0 <= self.validation_fraction < 1:
+            raise ValueError(
+                f"validation-fraction must be in [0, 1), got {self.validation_fraction:g}"
+            )
         if self.seed < 0:
             raise ValueError(f"seed must be >= 0, got {self.seed}")
         if self.solver == "scd" and (self.compress or self.communication != "sparse"):
-            raise ValueError("scd has no gradients to compress or to sum: use sgd for that")
-        if self.resume and self.checkpoint is None:
-            raise ValueError("resume needs the checkpoint to go on from: --checkpoint DIR")
+            raise ValueError(
+                "compress and communication must be left out with solver scd, which has no "
+                "gradients; use sgd"
+            )
         check_reduction("sum", self.algorithm)
-        self._check_more()
-        self.made(1.0)
+        self._check_checkpoint()
+        if parse_class_weight(self.class_weight) and not loss_of(self.loss).signs:
+            raise ValueError(
+                f"class-weight must be left out with the loss {self.loss}, which has no "
+                f"classes"
+            )
+        self.build_solver(1.0)
 
-    def _check_more(self) -> None:
+    def _check_checkpoint(self) -> None:
         every = self.checkpoint_every
+        if self.resume and self.checkpoint is None:
+            raise ValueError("resume needs a checkpoint; add --checkpoint DIR")
         if not 0 <= every < math.inf or (every and self.checkpoint is None):
             raise ValueError(
-                f"checkpoint-every must be seconds >= 0, and needs --checkpoint DIR, got "
+                f"checkpoint-every must be seconds >= 0 and needs --checkpoint DIR, got "
                 f"{every:g}"
             )
         if every and self.solver == "scd":
             raise ValueError(
-                "scd keeps its state after passes only: checkpoint-every is sgd's"
+                "checkpoint-every must be left out with solver scd, which writes "
+                "checkpoints between epochs only"
             )
-        if parse_class_weight(self.class_weight) and not loss_of(self.loss).signs:
-            raise ValueError(f"the loss {self.loss} has no classes to weigh: class-weight")
 
-    def made(self, rate: float) -> SGD | SCD:
-        """The solver, at a rate that was found for the data if the user gave none."""
-        passes = PASSES[self.solver] if self.epochs is None else self.epochs
-        penalty = Penalty(self.l1, self.l2)
-        stop = {} if self.tolerance is None else {"tolerance": self.tolerance}
+    def build_solver(self, default_learning_rate: float) -> SGD | SCD:
+        """Return the solver; `default_learning_rate` applies if none is configured."""
         common: dict[str, Any] = {
             "loss": self.loss,
-            "penalty": penalty,
-            "epochs": passes,
+            "penalty": Penalty(self.l1, self.l2),
+            "epochs": DEFAULT_EPOCHS[self.solver] if self.epochs is None else self.epochs,
             "intercept": self.intercept,
             "seed": self.seed,
-            **stop,
+            **({} if self.tol is None else {"tol": self.tol}),
         }
         if self.solver == "scd":
-            return SCD(block=self.block, **common)
+            return SCD(block_size=self.block_size, **common)
+        initial = (
+            default_learning_rate if self.learning_rate is None else self.learning_rate
+        )
         return SGD(
-            steps=self._schedule(rate if self.rate is None else self.rate),
-            batch=self.batch,
+            learning_rate=self._schedule(initial),
+            batch_size=self.batch_size,
             momentum=self.momentum,
             communication=self.communication,
             algorithm=self.algorithm,
@@ -130,30 +240,31 @@ class Settings:
             **common,
         )
 
-    def fixed(self) -> dict[str, Any]:
-        """What must be the same to go on from a checkpoint, as JSON has it."""
-        return {k: v for k, v in asdict(self).items() if k not in FREE}
-
-    def _schedule(self, rate: float) -> Steps:
-        steps: Steps
-        if self.steps == "inverse":
-            steps = Inverse(rate, self.decay)
-        elif self.steps == "exponential":
-            steps = Exponential(rate, math.exp(-self.decay))
+    def _schedule(self, initial: float) -> LearningRate:
+        schedule: LearningRate
+        if self.schedule == "inverse":
+            schedule = InverseDecay(initial, self.decay)
+        elif self.schedule == "exponential":
+            schedule = ExponentialDecay(initial, math.exp(-self.decay))
         else:
-            steps = Constant(rate)
-        return WarmUp(steps, self.warm_up) if self.warm_up else steps
+            schedule = Constant(initial)
+        return WarmUp(schedule, self.warmup_epochs) if self.warmup_epochs else schedule
+
+    def resume_key(self) -> dict[str, Any]:
+        """Return the options that must not change when a run resumes."""
+        resumable = {f.name for f in fields(self) if f.metadata.get("resumable")}
+        return {k: v for k, v in asdict(self).items() if k not in resumable}
 
 
-def brief(solver: SGD | SCD) -> str:
-    """The solver, with what is not as usual."""
-    told = [
+def describe_solver(solver: SGD | SCD) -> str:
+    """Return the solver's repr without the fields that have their default value."""
+    changed = [
         f"{f.name}={value!r}"
         for f in fields(solver)
-        if (value := getattr(solver, f.name)) != _usual(f)
+        if (value := getattr(solver, f.name)) != _default(f)
     ]
-    return f"{type(solver).__name__}({', '.join(told)})"
+    return f"{type(solver).__name__}({', '.join(changed)})"
 
 
-def _usual(field: Field[Any]) -> Any:
+def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()

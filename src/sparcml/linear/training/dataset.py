@@ -9,16 +9,16 @@ import numpy as np
 
 from sparcml.errors import DataError
 from sparcml.linear import LOSSES, Rows, read_svmlight
-from sparcml.linear.data.divide import divide
-from sparcml.linear.data.labels import against, numbered, targets
-from sparcml.linear.solvers.lengths import squared_lengths
-from sparcml.linear.training.weights import weighed
+from sparcml.linear.data.divide import train_validation_split
+from sparcml.linear.data.labels import encode_labels, one_vs_rest, targets
+from sparcml.linear.solvers.lengths import squared_row_norms
+from sparcml.linear.training.weights import apply_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sparcml import Communicator
-    from sparcml.linear.training.config import Settings
+    from sparcml.linear.training.config import TrainingConfig
 
     Doubles = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Data(NamedTuple):
 
     def signs(self, labels: Doubles, k: int) -> Doubles:
         """What a target's solver wants as labels."""
-        return labels if self.classes is None else against(labels, len(self.classes), k)
+        return labels if self.classes is None else one_vs_rest(labels, len(self.classes), k)
 
     def target(self, k: int) -> tuple[Rows, Rows | None]:
         """The rows with the labels of a target."""
@@ -68,7 +68,7 @@ class Data(NamedTuple):
         }
 
 
-def load(comm: Communicator, settings: Settings) -> Data:
+def load(comm: Communicator, settings: TrainingConfig) -> Data:
     """Read, weigh and divide; a collective call.
 
     Raises:
@@ -83,18 +83,20 @@ def load(comm: Communicator, settings: Settings) -> Data:
     )
     classes = None
     if LOSSES[settings.loss].signs:
-        rows, classes = numbered(comm, rows)
-    rows = weighed(comm, rows, classes, settings)
+        rows, classes = encode_labels(comm, rows)
+    rows = apply_weights(comm, rows, classes, settings)
     if rows.total < comm.size:
         raise DataError(
             f"{settings.files[0]}: {rows.total} rows for {comm.size} ranks: start at most "
             f"{rows.total}"
         )
-    squares = squared_lengths(rows).sum()
+    squares = squared_row_norms(rows).sum()
     entries, square = comm.allreduce(np.array([rows.nnz, squares], np.float64))
     train, held_out = rows, None
-    if settings.held_out:
-        train, held_out = divide(comm, rows, settings.held_out, settings.seed)
+    if settings.validation_fraction:
+        train, held_out = train_validation_split(
+            comm, rows, settings.validation_fraction, settings.seed
+        )
     return Data(train, held_out, classes, int(entries), float(square) / rows.total)
 
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..solvers.sgd_state import State
+    from ..solvers.sgd_state import SGDState
 
 
 @dataclass(eq=False)
-class Best:
+class BestModel:
     """The model after the pass with the smallest loss on held-out rows.
 
     Attributes:
@@ -31,7 +31,7 @@ class Best:
     loss: float = np.inf
     epoch: int = 0
 
-    def look(self, state: State) -> None:
+    def update(self, state: SGDState) -> None:
         """Take the model of a pass that is just complete, if it is better."""
         if self.weights is not None and state.held_out[-1] >= self.loss:
             return
@@ -50,7 +50,7 @@ class Best:
         return {"best/weights": self.weights, "best/numbers": numbers}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Best:
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> BestModel:
         """From what `arrays` gave, and others."""
         if "best/weights" not in arrays:
             return cls()

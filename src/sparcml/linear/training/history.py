@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sparcml.linear import Progress
+    from sparcml.linear import SolverProgress
 
 
 @dataclass(frozen=True)
-class Pass:
+class EpochRecord:
     """One pass, as one rank saw it.
 
     Attributes:
@@ -34,12 +34,12 @@ class Pass:
     dense_bytes: float | None
 
     @classmethod
-    def of(cls, last: Progress) -> Pass:
+    def of(cls, last: SolverProgress) -> EpochRecord:
         """From what a solver has told last in it."""
         spent = last.seconds, last.communicating, last.bytes, last.dense_bytes
         return cls(last.loss, None, *spent)
 
-    def after(self, before: Pass | None) -> Pass:
+    def after(self, before: EpochRecord | None) -> EpochRecord:
         """With what was spent on it before."""
         if before is None:
             return self
@@ -54,7 +54,7 @@ class Pass:
             dense_bytes=dense,
         )
 
-    def ended(self, loss: float, held_out: float | None) -> Pass:
+    def ended(self, loss: float, held_out: float | None) -> EpochRecord:
         """With what it has brought."""
         return replace(self, loss=loss, held_out=held_out)
 
@@ -63,7 +63,7 @@ class Pass:
 class History:
     """All passes of a run, those before its last checkpoint too."""
 
-    passes: list[Pass] = field(default_factory=list)
+    passes: list[EpochRecord] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
@@ -93,4 +93,4 @@ class History:
     @classmethod
     def of(cls, kept: Sequence[dict[str, Any]]) -> History:
         """From what `kept` gave."""
-        return cls([Pass(**each) for each in kept])
+        return cls([EpochRecord(**each) for each in kept])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparcml.communicator.collective_errors import together
-from sparcml.linear import SGD, Descended
+from sparcml.linear import SGD, SCDState
 from sparcml.linear.training import by_coordinates, by_gradients
-from sparcml.linear.training.config import brief
+from sparcml.linear.training.config import describe_solver
 from sparcml.linear.training.dataset import Data, load, usual_rate
 from sparcml.linear.training.model import Model
 from sparcml.linear.training.run import Work
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sparcml import Communicator
     from sparcml.linear.training.bar import Bar
-    from sparcml.linear.training.config import Settings
+    from sparcml.linear.training.config import TrainingConfig
     from sparcml.linear.training.history import History
 
 
@@ -35,7 +35,7 @@ class Result:
     accuracy: float | None  # the share of held-out rows with the right class
 
 
-def train(comm: Communicator, settings: Settings, bar: Bar) -> Result:
+def train(comm: Communicator, settings: TrainingConfig, bar: Bar) -> Result:
     """Read, train and save; a collective call.
 
     Raises:
@@ -43,7 +43,7 @@ def train(comm: Communicator, settings: Settings, bar: Bar) -> Result:
     """
     with bar.doing("reading"):
         data = load(comm, settings)
-    solver = settings.made(usual_rate(settings.loss, data.square))
+    solver = settings.build_solver(usual_rate(settings.loss, data.square))
     work = Work(comm, settings, data, solver, bar)
     work.resume()
     with bar.passes(solver.epochs, len(work.history.passes)):
@@ -60,7 +60,7 @@ def _model(work: Work) -> Model:
     """What the passes have led to, or the best of them; a collective call."""
     about = {
         **work.fixed,
-        "solver": brief(work.solver),
+        "solver": describe_solver(work.solver),
         "passes": max(state.epoch for state in work.states),
     }
     pairs = [_found(work, state) for state in work.states]
@@ -79,7 +79,7 @@ def _model(work: Work) -> Model:
 
 
 def _found(work: Work, state: Any) -> tuple[NDArray[Any], float]:
-    if isinstance(state, Descended):
+    if isinstance(state, SCDState):
         return state.weights(work.comm, work.data.train.features), state.intercept
     return state.weights, state.intercept
 

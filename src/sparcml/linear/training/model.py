@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DataError
-from ..data.rows import MOST_FEATURES
+from ..data.rows import MAX_FEATURES
 from ..solvers.evaluate import check_rows, margins
 from ..solvers.objective import LOSSES
 from .npz import store, stored
@@ -155,7 +155,7 @@ class Model:
 
 def _weights(features: int, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     values = arrays["values"]
-    if values.dtype not in (np.float32, np.float64) or not 0 <= features <= MOST_FEATURES:
+    if values.dtype not in (np.float32, np.float64) or not 0 <= features <= MAX_FEATURES:
         raise ValueError(f"{features} weights of {values.dtype}")
     if values.ndim != 2:
         raise ValueError(f"values of {values.ndim} dimensions")

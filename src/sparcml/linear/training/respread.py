@@ -1,7 +1,7 @@
 """Where the ranks of a run stood, for another number of ranks.
 
 Only what ranks have for themselves is looked at; all else is the same on all of them. Names
-are those of `State.arrays` and `Descended.arrays`, behind the number of a target: 0/measures.
+are those of `SGDState.arrays` and `SCDState.arrays`, behind the number of a target: 0/measures.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _joined(name: str, found: list[NDArray[Any]], like: NDArray[Any]) -> NDArray
 
 
 def descended(parts: Sequence[Arrays], rank: int, ranks: int) -> dict[str, NDArray[Any]]:
-    """SCD: column j is on rank j modulo the ranks, as `share_columns` divides them."""
+    """SCD: column j is on rank j modulo the ranks, as `partition_columns` divides them."""
     own: dict[str, NDArray[Any]] = {}
     everyone = [parts[k] for k in range(len(parts))]
     for name in everyone[0]:

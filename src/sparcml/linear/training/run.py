@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sparcml.communicator.collective_errors import gather, together
 from sparcml.errors import DataError
-from sparcml.linear import SGD, Descended, State
+from sparcml.linear import SGD, SCDState, SGDState
 from sparcml.linear.training.checkpoint import Checkpoint
-from sparcml.linear.training.early_stopping import Best
-from sparcml.linear.training.history import History, Pass
+from sparcml.linear.training.early_stopping import BestModel
+from sparcml.linear.training.history import EpochRecord, History
 from sparcml.linear.training.respread import DESCENDED, STEPPED, bare, descended, stepped
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparcml import Communicator
     from sparcml.linear import SCD
     from sparcml.linear.training.bar import Bar
-    from sparcml.linear.training.config import Settings
+    from sparcml.linear.training.config import TrainingConfig
     from sparcml.linear.training.dataset import Data
 
 
@@ -44,24 +44,24 @@ class Work:
     """
 
     comm: Communicator
-    settings: Settings
+    settings: TrainingConfig
     data: Data
     solver: SGD | SCD
     bar: Bar
     states: list[Any] = field(default_factory=list)
-    best: list[Best] = field(default_factory=list)
+    best: list[BestModel] = field(default_factory=list)
     history: History = field(default_factory=History)
-    spent: Pass | None = None
+    spent: EpochRecord | None = None
     stopped: str = ""
 
     def __post_init__(self) -> None:
         folder = self.settings.checkpoint
         self.checkpoint = None if folder is None else Checkpoint(folder)
-        self.fixed = json.loads(json.dumps(self.settings.fixed() | self.data.about()))
+        self.fixed = json.loads(json.dumps(self.settings.resume_key() | self.data.about()))
         self.kept_at = self.comm.now()
         self.by_gradients = isinstance(self.solver, SGD)
 
-    def spend(self, cost: Pass) -> None:
+    def spend(self, cost: EpochRecord) -> None:
         """Count it for the present pass."""
         self.spent = cost.after(self.spent)
 
@@ -84,7 +84,7 @@ class Work:
         late = self.comm.now() - self.kept_at >= seconds
         return bool(gather(self.comm, late)[0, 0])  # rank 0's clock counts
 
-    def keep(self, passes: int, steps: int, spent: Pass | None) -> None:
+    def keep(self, passes: int, steps: int, spent: EpochRecord | None) -> None:
         """Write a checkpoint, if that is wanted; a collective call."""
         if self.checkpoint is None:
             return
@@ -123,14 +123,25 @@ class Work:
             return
         respread = stepped if self.by_gradients else descended
         header, arrays = self.checkpoint.load(self.comm, respread)
-        _compare(f"{newest}", header.get("settings", {}), self.fixed)
+        _compare(f"{newest}", _renamed(header.get("settings", {})), self.fixed)
         self.history = History.of(header["history"])
-        self.spent = None if header["spent"] is None else Pass(**header["spent"])
+        self.spent = None if header["spent"] is None else EpochRecord(**header["spent"])
         for k in range(self.data.targets):
             found = {bare(n): a for n, a in arrays.items() if n.startswith(f"{k}/")}
-            self.states.append((State if self.by_gradients else Descended).of(found))
+            self.states.append((SGDState if self.by_gradients else SCDState).of(found))
             if self.by_gradients and self.data.held_out is not None:
-                self.best.append(Best.of(found))
+                self.best.append(BestModel.of(found))
+
+
+# Names of options in checkpoints of version 0.1.
+RENAMED = {
+    "batch": "batch_size",
+    "rate": "learning_rate",
+    "steps": "schedule",
+    "warm_up": "warmup_epochs",
+    "block": "block_size",
+    "held_out": "validation_fraction",
+}
 
 
 def _compare(where: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -140,3 +151,7 @@ def _compare(where: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Non
                 f"{where}: made with {name.replace('_', '-')} {then.get(name)}, which is now "
                 f"{value}: go on with what it was made with"
             )
+
+
+def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {RENAMED.get(name, name): value for name, value in settings.items()}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sparcml import Communicator
     from sparcml.linear import Rows
-    from sparcml.linear.training.config import Settings
+    from sparcml.linear.training.config import TrainingConfig
 
     Doubles = NDArray[np.float64]
 
@@ -50,11 +50,11 @@ def parse_class_weight(text: str | None) -> dict[float, float] | str | None:
     return found
 
 
-def weighed(
+def apply_weights(
     comm: Communicator,
     rows: Rows,
     classes: tuple[float, ...] | None,
-    settings: Settings,
+    settings: TrainingConfig,
 ) -> Rows:
     """The rows with their weights, 1 on average; those of weight 0 are left out. Collective.
 
