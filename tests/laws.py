@@ -1,7 +1,7 @@
 """The laws of the collectives, as bodies that run on any engine.
 
-Each takes a communicator and is called on every rank. Every rank makes the vectors of all
-ranks, so it knows the right answer without being told; a process makes them once.
+Each takes a communicator and runs on every rank. Every rank computes the vectors of all ranks,
+and so the expected result, without communicating; a process computes them once.
 """
 
 from __future__ import annotations
@@ -14,15 +14,6 @@ import numpy as np
 from sparcml import Communicator, Stream
 from sparcml.collectives import ALLREDUCES, Problem
 from sparcml.stream import switch
-
-# The roster: a new allreduce joins by being in it.
-EVERY = tuple(ALLREDUCES)
-LOSSLESS = tuple(name for name, a in ALLREDUCES.items() if not a.lossy)
-LOSSY = tuple(name for name, a in ALLREDUCES.items() if a.lossy)
-OURS = tuple(name for name in ALLREDUCES if name != "native")  # whose messages we see
-OPS = ("sum", "min", "max", "prod")
-REDUCTIONS = [(a, op) for a in OURS for op in OPS if op == "sum" or a not in LOSSY]
-RANKS = (1, 2, 3, 4, 5, 7, 8)
 
 
 def sparse(rng, size, nnz, dtype=np.float32, block=1):

@@ -10,7 +10,7 @@ import sparcml
 from sparcml import Stream
 from sparcml.collectives import ALLREDUCES
 
-from . import laws
+from . import rosters
 
 X = Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
 
@@ -21,7 +21,7 @@ def on(ranks, body):
 
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("op", ["sum", "mean", "min", "max", "prod"])
-@pytest.mark.parametrize("algorithm", ["auto", *laws.LOSSLESS])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.LOSSLESS])
 def test_arrays_come_back_as_arrays(ranks, op, algorithm):
     """Also where zeros take part, which a stream would leave out."""
     inputs = [np.array([[0, r - 1, 2], [r, 0, -r]], np.float32) for r in range(ranks)]

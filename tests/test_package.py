@@ -57,11 +57,11 @@ def test_an_unknown_instruction_set_is_an_error():
 def test_the_laws_hold_on_the_scalar_kernels_too():
     code = """
 import sparcml
-from tests import laws
-for algorithm, op in laws.REDUCTIONS:
+from tests import laws, rosters
+for algorithm, op in rosters.REDUCTIONS:
     if op not in ("sum", "min"):
         continue
-    for case in laws.CASES if algorithm in laws.LOSSLESS else laws.ROOM_FOR_ALL:
+    for case in laws.CASES if algorithm in rosters.LOSSLESS else laws.ROOM_FOR_ALL:
         sparcml.launch(lambda comm: laws.same_sum(comm, algorithm, case, op), 4)
     sparcml.launch(lambda comm: laws.same_bits(comm, algorithm, op), 4)
 """

@@ -9,13 +9,13 @@ import pytest
 import sparcml
 from sparcml import MismatchError, Stream, TransportError
 
-from . import laws
+from . import laws, rosters
 
 X = Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_the_same_as_blocking(algorithm, ranks):
     def body(comm):
         mine = [laws.everyones(case, ranks)[comm.rank] for case in laws.CASES]

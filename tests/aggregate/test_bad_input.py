@@ -19,7 +19,8 @@ from sparcml import (
     TopK,
 )
 
-from .methods import EVERY, SHAPES, gradient
+from ..rosters import METHODS
+from .gradients import SHAPES, gradient
 
 
 def passing(method):
@@ -30,9 +31,9 @@ def passing(method):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", METHODS)
 def test_the_parameter_and_the_rank_are_named(name, bad):
-    method = EVERY[name]
+    method = METHODS[name]
 
     def work(comm):
         g, state = gradient(comm.rank, 0), method.init(SHAPES)
@@ -50,9 +51,9 @@ def test_the_parameter_and_the_rank_are_named(name, bad):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", METHODS)
 def test_or_it_is_handed_on(name, bad):
-    method = passing(EVERY[name])
+    method = passing(METHODS[name])
 
     def work(comm):
         g = gradient(comm.rank, 0)
@@ -149,14 +150,14 @@ def test_debts_are_not_dropped_by_who_cannot_pay(name):
 
 
 @pytest.mark.parametrize("size", [1e-39, 1e-30, 3e38, 7e4])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", METHODS)
 def test_finite_gradients_stay_finite(name, size):
     """Half and others have a narrow range, sums of squares overflow: values must not."""
     if size > 1e38 and "powersgd" in name:
         size = 1e36  # its products have n terms, and must be numbers themselves
 
     def work(comm):
-        method, state = EVERY[name], EVERY[name].init(SHAPES)
+        method, state = METHODS[name], METHODS[name].init(SHAPES)
         for step in range(2):
             g = {n: x / 32 / comm.size for n, x in gradient(comm.rank, step).items()}
             g = {n: np.float32(size) * x for n, x in g.items()}

@@ -21,7 +21,7 @@ from sparcml import (
     TopK,
 )
 
-from .methods import EVERY
+from ..rosters import METHODS
 
 SIZE = 4000
 
@@ -309,10 +309,10 @@ def test_the_share_of_the_norm_is_in_the_statistics():
     sparcml.launch(work, 2)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("size", [0, 1, 2])
 def test_tiny_gradients(name, size):
-    method = EVERY[name]
+    method = METHODS[name]
 
     def work(comm):
         state = method.init((size, 1))

@@ -10,7 +10,8 @@ import pytest
 import sparcml
 from sparcml.aggregate import reshard
 
-from .methods import CONSERVING, EVERY, RANKS, SHAPES, gradient, owed
+from ..rosters import CONSERVING, METHODS, RANKS
+from .gradients import SHAPES, gradient, residual_of
 
 STEPS = 6
 
@@ -50,7 +51,7 @@ def due(ranks, steps):
 
 def assert_conserved(applied, states, wanted):
     for name, shape in SHAPES.items():
-        parts = [np.asarray(owed(s, name, shape), np.float64) for s in states]
+        parts = [np.asarray(residual_of(s, name, shape), np.float64) for s in states]
         have = applied[name] + np.mean(parts, axis=0)
         np.testing.assert_allclose(have, wanted[name], atol=2e-4, rtol=0)
 
@@ -63,9 +64,9 @@ def test_nothing_is_lost(name, ranks):
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", METHODS)
 def test_all_ranks_get_the_same_bits_twice(name, ranks):
-    first, again = (sparcml.launch(run(EVERY[name], 3), ranks) for _ in range(2))
+    first, again = (sparcml.launch(run(METHODS[name], 3), ranks) for _ in range(2))
     for applied, state in [*first, *again]:
         assert int(state["step"]) == 3
         for parameter in SHAPES:
@@ -77,10 +78,10 @@ def test_all_ranks_get_the_same_bits_twice(name, ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", METHODS)
 def test_gradients_that_are_overwritten_give_the_same(name, ranks):
     def work(comm, overwrite):
-        method, mean = EVERY[name], {}
+        method, mean = METHODS[name], {}
         state = method.init(SHAPES)
         for step in range(3):
             mine = gradient(comm.rank, step)
@@ -99,10 +100,10 @@ def test_gradients_that_are_overwritten_give_the_same(name, ranks):
                 np.testing.assert_array_equal(mine[k], theirs[k])
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", METHODS)
 def test_a_step_leaves_the_old_state_alone(name):
     def work(comm):
-        method = EVERY[name]
+        method = METHODS[name]
         state = method.init(SHAPES)
         _, state = method.aggregate(comm, gradient(comm.rank, 0), state)
         before = {k: v.copy() for k, v in state.items()}
@@ -123,9 +124,9 @@ def belongs_to_the_state(method):
     return getattr(method, "algorithm", "auto") != "oktopk"
 
 
-@pytest.mark.parametrize("name", [n for n, m in EVERY.items() if belongs_to_the_state(m)])
+@pytest.mark.parametrize("name", [n for n, m in METHODS.items() if belongs_to_the_state(m)])
 def test_a_checkpoint_changes_nothing(name, tmp_path):
-    method = EVERY[name]
+    method = METHODS[name]
 
     def save(comm):
         _, state = go_on(comm, method, method.init(SHAPES), range(3))

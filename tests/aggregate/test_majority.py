@@ -8,7 +8,7 @@ import pytest
 import sparcml
 from sparcml import Compressed, Dense, MajorityVote, TopK
 
-from .methods import RANKS
+from ..rosters import RANKS
 
 SIZE = 3000
 

@@ -9,7 +9,7 @@ from sparcml.communicator.auto import explain
 from sparcml.costs.lower_bound import bound, needs
 from sparcml.transport import Nodes
 
-from .. import laws
+from .. import rosters
 
 LINKS_ONLY = Network(100e-6, 20e-6, 8e-9, coded=0.0, merged=0.0, written=0.0)
 
@@ -52,7 +52,7 @@ def test_no_estimate_is_below_it(k, nodes):
     assert "% of bound" in str(told)
 
 
-@pytest.mark.parametrize("algorithm", [a for a in laws.LOSSLESS if a != "native"])
+@pytest.mark.parametrize("algorithm", [a for a in rosters.LOSSLESS if a != "native"])
 @pytest.mark.parametrize("density", [0.01, 1.0])
 def test_nothing_simulated_is_below_it(algorithm, density):
     N, P, k = 20_000, 4, int(20_000 * density)

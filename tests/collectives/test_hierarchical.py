@@ -10,7 +10,7 @@ from sparcml.transport import Nodes
 from sparcml.transport.nodes import find_nodes
 from sparcml.transport.virtual.links import Link
 
-from .. import laws
+from .. import laws, rosters
 
 NAME = "hierarchical"
 # The node of every rank: as launchers place them, in turns, and of unequal size.
@@ -34,7 +34,7 @@ def test_laws_for_every_layout(layout):
         for case in laws.CASES:
             laws.declared_cost(comm, NAME, case)
             laws.same_sum(comm, NAME, case)
-        for op in laws.OPS:
+        for op in rosters.OPS:
             laws.same_bits(comm, NAME, op)
             laws.nan_stays(comm, NAME, op)
 
@@ -54,7 +54,7 @@ def test_only_the_first_of_a_node_talks_to_others(layout):
         assert set(others) == (set(leaders) - {rank} if rank in leaders else set())
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
 def test_ranks_find_out_who_shares_a_node(ranks):
     places = [f"host {rank * rank % 5}" for rank in range(ranks)]
 

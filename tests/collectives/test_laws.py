@@ -4,11 +4,11 @@ import pytest
 
 import sparcml
 
-from .. import laws
+from .. import laws, rosters
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize("algorithm", ["auto", *laws.LOSSLESS])
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.LOSSLESS])
 def test_same_sum(algorithm, ranks):
     def body(comm):
         for case in laws.CASES:
@@ -17,8 +17,8 @@ def test_same_sum(algorithm, ranks):
     sparcml.launch(body, ranks)
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize("algorithm", laws.LOSSY)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", rosters.LOSSY)
 def test_same_sum_of_those_that_choose(algorithm, ranks):
     def body(comm):
         for case in laws.ROOM_FOR_ALL:
@@ -30,8 +30,8 @@ def test_same_sum_of_those_that_choose(algorithm, ranks):
 
 
 @pytest.mark.parametrize("op", ["min", "max", "prod"])
-@pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize("algorithm", ["auto", *laws.LOSSLESS])
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.LOSSLESS])
 def test_same_reduction(algorithm, ranks, op):
     def body(comm):
         for case in laws.CASES:
@@ -42,20 +42,20 @@ def test_same_reduction(algorithm, ranks, op):
 
 @pytest.mark.parametrize("ranks", [1, 4])
 @pytest.mark.parametrize(
-    ("algorithm", "op"), [*(("auto", op) for op in laws.OPS), *laws.REDUCTIONS]
+    ("algorithm", "op"), [*(("auto", op) for op in rosters.OPS), *rosters.REDUCTIONS]
 )
 def test_nan_stays(algorithm, ranks, op):
     sparcml.launch(lambda comm: laws.nan_stays(comm, algorithm, op), ranks)
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize(("algorithm", "op"), laws.REDUCTIONS)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize(("algorithm", "op"), rosters.REDUCTIONS)
 def test_same_bits(algorithm, ranks, op):
     sparcml.launch(lambda comm: laws.same_bits(comm, algorithm, op), ranks)
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize("algorithm", laws.OURS)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", rosters.COUNTED)
 def test_declared_cost_is_counted_cost(algorithm, ranks):
     def body(comm):
         for case in laws.CASES:

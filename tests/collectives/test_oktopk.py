@@ -11,9 +11,9 @@ from sparcml import QSGD, Communicator, Half, Stream, WireError, wire
 from sparcml.collectives.sparse.oktopk_state import EDGES_EVERY, MOST, THRESHOLD_EVERY
 from sparcml.transport import ThreadGroup, ThreadTransport
 
-from .. import laws
+from .. import laws, rosters
 
-RANKS = laws.RANKS[1:]
+RANKS = rosters.RANKS[1:]
 
 
 def stream(rng, size, k, block=1, dtype=np.float32):

@@ -7,10 +7,10 @@ import sparcml
 from sparcml import QSGD, Half, OneBit, Sign, Stream
 from sparcml.collectives import ALLREDUCES
 
-from .. import laws
+from .. import laws, rosters
 
 CODERS = (Half(), Half("bfloat16"), QSGD(8), QSGD(8, bucket=100))
-QUANTIZING = tuple(name for name in laws.LOSSLESS if ALLREDUCES[name].quantizes)
+QUANTIZING = tuple(name for name in rosters.LOSSLESS if ALLREDUCES[name].quantizes)
 
 
 def vectors(ranks, density=0.05, size=20_000):
@@ -20,7 +20,7 @@ def vectors(ranks, density=0.05, size=20_000):
         yield Stream(size, indices, rng.standard_normal(len(indices)).astype(np.float32))
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
 @pytest.mark.parametrize("coder", CODERS, ids=str)
 @pytest.mark.parametrize("algorithm", ["auto", *QUANTIZING])
 def test_all_ranks_agree_and_parts_add_up(algorithm, coder, ranks):
@@ -43,7 +43,7 @@ def test_all_ranks_agree_and_parts_add_up(algorithm, coder, ranks):
         assert (first.to_dense() != exact).any()
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
 @pytest.mark.parametrize("coder", [OneBit(), OneBit(50, "mean"), Sign(), Sign(7)], ids=str)
 @pytest.mark.parametrize("algorithm", ["auto", *QUANTIZING])
 @pytest.mark.parametrize("density", [0.05, 1])
@@ -95,7 +95,7 @@ def test_bytes_on_the_wire_shrink(algorithm):
 def test_what_is_lossless_says_so():
     def body(comm):
         x = next(vectors(1))
-        for name in sorted(set(laws.LOSSLESS) - set(QUANTIZING)):
+        for name in sorted(set(rosters.LOSSLESS) - set(QUANTIZING)):
             with pytest.raises(ValueError, match="quantize works with ssar_split"):
                 comm.allreduce(x, algorithm=name, quantize=Half())
         with pytest.raises(TypeError, match="quantize must be a quantizer"):

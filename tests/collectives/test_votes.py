@@ -6,7 +6,7 @@ import pytest
 import sparcml
 from sparcml import Sign, Stream, TernGrad, Whole
 
-from .. import laws
+from .. import rosters
 from .test_quantized import QUANTIZING
 
 RANKS = tuple(range(1, 9))
@@ -132,7 +132,7 @@ def test_who_stores_nothing_does_not_vote():
         np.testing.assert_array_equal(total, want)
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
 @pytest.mark.parametrize("algorithm", QUANTIZING)
 def test_the_owner_answers_for_coding_the_sum(algorithm, ranks):
     """The scaled form, with the residual of every rank: nothing is lost over steps."""

@@ -9,29 +9,29 @@ from mpi4py import MPI
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import sparcml
-from tests import laws
-from tests.aggregate import methods
+from tests import laws, rosters
+from tests.aggregate import gradients
 
 
 def roster(comm):
-    for algorithm in ("auto", *laws.LOSSLESS):
+    for algorithm in ("auto", *rosters.LOSSLESS):
         for case in laws.CASES:
             for op in ("sum", "min", "max", "prod"):
                 laws.same_sum(comm, algorithm, case, op)
     for op in ("sum", "min", "max", "prod"):
         laws.nan_stays(comm, "auto", op)
-    for algorithm in laws.LOSSY:
+    for algorithm in rosters.LOSSY:
         for case in laws.ROOM_FOR_ALL:
             laws.same_sum(comm, algorithm, case)
         for case in laws.CASES:
             laws.largest_sums(comm, algorithm, case)
-    for algorithm, op in laws.REDUCTIONS:
+    for algorithm, op in rosters.REDUCTIONS:
         laws.same_bits(comm, algorithm, op)
-    for algorithm in laws.OURS:
+    for algorithm in rosters.COUNTED:
         for case in laws.CASES:
             laws.declared_cost(comm, algorithm, case)
-    for name in methods.EVERY:
-        methods.conserves(comm, name)
+    for name in rosters.METHODS:
+        gradients.conserves(comm, name)
 
 
 def messages_of_the_user_do_not_mix(comm):

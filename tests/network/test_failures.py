@@ -8,7 +8,7 @@ import pytest
 import sparcml
 from sparcml import MismatchError, Stream, TransportError
 
-from .. import laws
+from .. import rosters
 
 BAD = 2
 X = Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
@@ -34,7 +34,7 @@ def outcomes(bad, algorithm="auto", ranks=5):
     return [e for r, e in enumerate(errors) if r != BAD]
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_that_raises(algorithm):
     def bad(comm):
         raise ZeroDivisionError("oh no")
@@ -44,14 +44,14 @@ def test_a_rank_that_raises(algorithm):
         assert "rank 2 raised ZeroDivisionError: oh no" in str(error)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_that_computes_for_too_long(algorithm):
     for error in outcomes(lambda comm: comm.advance(100.0), algorithm):
         assert isinstance(error, TransportError)
         assert "rank 2 has not answered for 30 s" in str(error)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_that_leaves_early(algorithm):
     def body(comm):
         comm.allreduce(X, algorithm=algorithm)
@@ -62,7 +62,7 @@ def test_a_rank_that_leaves_early(algorithm):
         sparcml.simulate(body, 5)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_that_calls_something_else(algorithm):
     for error in outcomes(lambda comm: comm.allgather(X), algorithm):
         assert isinstance(error, MismatchError)

@@ -4,27 +4,27 @@ import pytest
 
 import sparcml
 
-from .. import laws
-from ..aggregate import methods
+from .. import laws, rosters
+from ..aggregate import gradients
 
 
 def simulate(body, ranks):
     sparcml.simulate(body, ranks, "100gbit", trace=0)
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize("algorithm", ["auto", *laws.LOSSLESS])
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.LOSSLESS])
 def test_same_sum(algorithm, ranks):
     def body(comm):
-        for op in laws.OPS if ranks in (3, 8) else ["sum"]:
+        for op in rosters.OPS if ranks in (3, 8) else ["sum"]:
             for case in laws.CASES:
                 laws.same_sum(comm, algorithm, case, op)
 
     simulate(body, ranks)
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize("algorithm", laws.LOSSY)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", rosters.LOSSY)
 def test_same_sum_of_those_that_choose(algorithm, ranks):
     def body(comm):
         for case in laws.ROOM_FOR_ALL:
@@ -35,23 +35,23 @@ def test_same_sum_of_those_that_choose(algorithm, ranks):
     simulate(body, ranks)
 
 
-@pytest.mark.parametrize("ranks", laws.RANKS)
-@pytest.mark.parametrize("algorithm", laws.OURS)
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", rosters.COUNTED)
 def test_same_bits(algorithm, ranks):
     def body(comm):
-        for op in [op for name, op in laws.REDUCTIONS if name == algorithm]:
+        for op in [op for name, op in rosters.REDUCTIONS if name == algorithm]:
             laws.same_bits(comm, algorithm, op)
 
     simulate(body, ranks)
 
 
-@pytest.mark.parametrize("op", laws.OPS)
+@pytest.mark.parametrize("op", rosters.OPS)
 def test_nan_stays(op):
     simulate(lambda comm: laws.nan_stays(comm, "auto", op), 4)
 
 
 @pytest.mark.parametrize("ranks", [3, 8])
-@pytest.mark.parametrize("algorithm", laws.OURS)
+@pytest.mark.parametrize("algorithm", rosters.COUNTED)
 def test_declared_cost_is_counted_cost(algorithm, ranks):
     def body(comm):
         for case in laws.CASES:
@@ -60,6 +60,6 @@ def test_declared_cost_is_counted_cost(algorithm, ranks):
     simulate(body, ranks)
 
 
-@pytest.mark.parametrize("name", methods.EVERY)
+@pytest.mark.parametrize("name", rosters.METHODS)
 def test_nothing_is_lost(name):
-    simulate(lambda comm: methods.conserves(comm, name), 4)
+    simulate(lambda comm: gradients.conserves(comm, name), 4)

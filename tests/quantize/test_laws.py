@@ -9,7 +9,8 @@ from hypothesis.extra.numpy import arrays
 from sparcml import NUQSGD
 from sparcml.quantize import Code, from_wire
 
-from .roster import UNBIASED, VECTORS, draws
+from ..rosters import UNBIASED
+from .vectors import VECTORS, draws
 
 TRIALS = 3000
 EPSILON = 2**-21  # what float32 loses in a few operations

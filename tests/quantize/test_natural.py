@@ -5,7 +5,7 @@ import pytest
 
 from sparcml import Natural
 
-from .roster import VECTORS, draws
+from .vectors import VECTORS, draws
 
 TRIALS = 2000
 

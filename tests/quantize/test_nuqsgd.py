@@ -7,7 +7,7 @@ import pytest
 
 from sparcml import NUQSGD, kernels
 
-from .roster import VECTORS, draws
+from .vectors import VECTORS, draws
 
 TRIALS = 1000
 

@@ -9,7 +9,7 @@ import pytest
 from sparcml import QSGD
 from sparcml.quantize import from_wire
 
-from .roster import VECTORS, draws
+from .vectors import VECTORS, draws
 
 NORMS = {"max": lambda v: np.abs(v).max(), "l2": lambda v: np.sqrt((v**2).sum())}
 norms = pytest.mark.parametrize("norm", NORMS)

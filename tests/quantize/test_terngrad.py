@@ -7,7 +7,7 @@ import pytest
 
 from sparcml import QSGD, TernGrad
 
-from .roster import VECTORS, draws
+from .vectors import VECTORS, draws
 
 TRIALS = 2000
 

@@ -10,9 +10,10 @@ from sparcml import kernels
 
 from ..kernels.select_data import hard
 from ..kernels.sums_data import same_bits
-from .roster import EXACT, ROSTER, SIZES, gradient
+from ..rosters import EXACT, SPARSIFIERS
+from .vectors import SIZES, gradient
 
-over_roster = pytest.mark.parametrize("name", ROSTER)
+over_roster = pytest.mark.parametrize("name", SPARSIFIERS)
 over_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
@@ -27,7 +28,7 @@ def check(stream, size, dtype):
 @over_dtypes
 @pytest.mark.parametrize("size", SIZES)
 def test_streams_are_valid(name, dtype, size):
-    sparsifier = ROSTER[name]
+    sparsifier = SPARSIFIERS[name]
     v = gradient(size, size, dtype)
     stream = sparsifier.select(v, seed=3)
     check(stream, size, dtype)
@@ -44,7 +45,7 @@ def test_streams_are_valid(name, dtype, size):
 @over_dtypes
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_lost(name, dtype, size):
-    sparsifier = ROSTER[name]
+    sparsifier = SPARSIFIERS[name]
     residual, new = gradient(1, size, dtype), gradient(2, size, dtype)
     owed = residual + new
     taken = sparsifier.take(residual, new, seed=5)
@@ -64,7 +65,7 @@ def test_nothing_is_lost(name, dtype, size):
 @over_roster
 @over_dtypes
 def test_taking_is_adding_selecting_and_subtracting(name, dtype):
-    sparsifier = ROSTER[name]
+    sparsifier = SPARSIFIERS[name]
     cases = hard(np.random.default_rng(4), 3000, dtype)
     for residual, new in zip(cases.values(), reversed(cases.values()), strict=True):
         owed = kernels.combine_dense("sum", residual, new)
@@ -86,7 +87,7 @@ def test_taking_is_adding_selecting_and_subtracting(name, dtype):
 @over_roster
 def test_the_rest_comes_later(name):
     """The telescope of error feedback: all that was sent and the rest are what was owed."""
-    sparsifier, size, steps = ROSTER[name], 1000, 40
+    sparsifier, size, steps = SPARSIFIERS[name], 1000, 40
     residual, sent = np.zeros(size), np.zeros(size)
     owed, memory = np.zeros(size), sparsifier.memory()
     for step in range(steps):
@@ -104,10 +105,10 @@ def test_the_rest_comes_later(name):
 def test_every_instruction_set_selects_the_same(name, isa):
     v = hard(np.random.default_rng(8), 20_000, np.float32)["odd"]
     before = kernels.isa()
-    want = ROSTER[name].take(v, v, seed=1)
+    want = SPARSIFIERS[name].take(v, v, seed=1)
     try:
         kernels.use_isa(isa)
-        got = ROSTER[name].take(v, v, seed=1)
+        got = SPARSIFIERS[name].take(v, v, seed=1)
     finally:
         kernels.use_isa(before)
     np.testing.assert_array_equal(got.stream.indices, want.stream.indices)
@@ -121,7 +122,7 @@ def test_what_is_not_finite_is_sent_or_kept_and_never_changed(name):
     for bad in (np.nan, np.inf, -np.inf):
         v = gradient(1, 1000)
         v[500] = bad
-        taken = ROSTER[name].take(np.zeros_like(v), v)
+        taken = SPARSIFIERS[name].take(np.zeros_like(v), v)
         assert not np.isfinite(taken.squares)
         there = [taken.stream.to_dense()[500], taken.rest[500]]
         assert any(np.array_equal(x, v[500], equal_nan=True) for x in there)
@@ -131,7 +132,7 @@ def test_what_is_not_finite_is_sent_or_kept_and_never_changed(name):
 
 
 def test_only_the_scaled_random_one_is_unbiased():
-    assert [name for name, s in ROSTER.items() if not s.biased] == ["RandomK"]
+    assert [name for name, s in SPARSIFIERS.items() if not s.biased] == ["RandomK"]
 
 
 def test_what_take_cannot_use():

@@ -4,7 +4,7 @@ import numpy as np
 
 import sparcml
 
-from .roster import gradient, norm2
+from .vectors import gradient, norm2
 
 
 def test_the_blocks_of_largest_norm():

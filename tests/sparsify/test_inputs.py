@@ -8,9 +8,10 @@ from sparcml.sparsify.device import Device
 
 from ..kernels.select_data import hard
 from ..kernels.sums_data import same_bits
-from .roster import ROSTER, SIZES, gradient
+from ..rosters import SPARSIFIERS
+from .vectors import SIZES, gradient
 
-over_roster = pytest.mark.parametrize("name", ROSTER)
+over_roster = pytest.mark.parametrize("name", SPARSIFIERS)
 
 
 def same(a, b):
@@ -22,32 +23,35 @@ def same(a, b):
 @over_roster
 def test_shapes_and_layouts(name):
     v = gradient(1, 1200)
-    want = ROSTER[name].select(v)
-    same(ROSTER[name].select(v.reshape(30, 40)), want)
-    same(ROSTER[name].select(np.asfortranarray(v.reshape(30, 40))), want)
-    same(ROSTER[name].select(v.astype(">f4")), want)
-    same(ROSTER[name].select(np.repeat(v, 2)[::2]), want)
+    want = SPARSIFIERS[name].select(v)
+    same(SPARSIFIERS[name].select(v.reshape(30, 40)), want)
+    same(SPARSIFIERS[name].select(np.asfortranarray(v.reshape(30, 40))), want)
+    same(SPARSIFIERS[name].select(v.astype(">f4")), want)
+    same(SPARSIFIERS[name].select(np.repeat(v, 2)[::2]), want)
 
 
 @over_roster
 def test_float16_is_selected_from_as_float32(name):
     v = gradient(2, 1000).astype(np.float16)
-    stream = ROSTER[name].select(v)
+    stream = SPARSIFIERS[name].select(v)
     assert stream.dtype == np.float32
-    same(stream, ROSTER[name].select(v.astype(np.float32)))
+    same(stream, SPARSIFIERS[name].select(v.astype(np.float32)))
 
 
 @over_roster
 def test_tensors(name):
     torch = pytest.importorskip("torch")
-    v = gradient(3, 1000)
+    sparsifier, v = SPARSIFIERS[name], gradient(3, 1000)
     x = torch.from_numpy(v)
-    same(ROSTER[name].select(x.requires_grad_()), ROSTER[name].select(v))
-    same(ROSTER[name].select(x.reshape(20, 50).T), ROSTER[name].select(v.reshape(20, 50).T))
-    same(ROSTER[name].select(x.double()), ROSTER[name].select(v.astype(np.float64)))
+    same(sparsifier.select(x.requires_grad_()), sparsifier.select(v))
+    same(
+        sparsifier.select(x.reshape(20, 50).T),
+        sparsifier.select(v.reshape(20, 50).T),
+    )
+    same(sparsifier.select(x.double()), sparsifier.select(v.astype(np.float64)))
     for short in (torch.float16, torch.bfloat16):
         wide = x.detach().to(short)
-        same(ROSTER[name].select(wide), ROSTER[name].select(wide.float()))
+        same(sparsifier.select(wide), sparsifier.select(wide.float()))
 
 
 def test_a_tensor_in_main_memory_is_not_copied():
@@ -66,7 +70,7 @@ def test_a_tensor_in_main_memory_is_not_copied():
 def test_a_device_selects_the_same(name, dtype, size):
     """The operations for other devices, here on tensors in main memory."""
     torch = pytest.importorskip("torch")
-    sparsifier = ROSTER[name]
+    sparsifier = SPARSIFIERS[name]
     for v in hard(np.random.default_rng(size), size, dtype).values():
         there = sparsifier.pick(Device(torch.from_numpy(v)), 5, sparsifier.memory())
         same(there, sparsifier.select(v, seed=5))

@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 
-from .roster import gradient, norm2
+from .vectors import gradient, norm2
 
 SIZE, TRIALS = 200, 4000
 

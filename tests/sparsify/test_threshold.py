@@ -6,7 +6,7 @@ import pytest
 import sparcml
 from sparcml.sparsify import threshold as numbers
 
-from .roster import gradient, norm2
+from .vectors import gradient, norm2
 
 
 @pytest.mark.parametrize("value", [0.1, 1.0, 3.0])

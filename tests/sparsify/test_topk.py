@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 
 import sparcml
 
-from .roster import gradient, norm2
+from .vectors import gradient, norm2
 
 
 def left(sparsifier, v, seed=0):

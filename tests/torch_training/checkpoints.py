@@ -11,7 +11,8 @@ from torch.distributed import checkpoint
 
 from sparcml import DGC, NUQSGD, QSGD, Compressed, Dense, PowerSGD, RandomK, Threshold, TopK
 from sparcml.torch import Stateful
-from tests.aggregate import methods
+from tests import rosters
+from tests.aggregate import gradients
 
 from .hooking import check_nothing_is_lost, raises
 from .models import Known, compressed, group, loss_of, same, train, weights
@@ -91,7 +92,7 @@ def by_distributed_checkpoint(folder):
 def save(folder):
     """A job of some ranks, which ends."""
     with group() as (rank, _):
-        model, handle = compressed(methods.CONSERVING["topk"], Known())
+        model, handle = compressed(rosters.CONSERVING["topk"], Known())
         train(model, rank, range(3), lr=1.0)
         torch.save(handle.state_dict(), f"{folder}/{rank}.pt")
         state = [model.module.state_dict(), handle.state_dict(consolidate=True)]
@@ -103,16 +104,16 @@ def load_elsewhere(folder, saved_by):
     """Another number of ranks: nothing is lost."""
     with group() as (rank, ranks):
         module, state = torch.load(f"{folder}/all.pt", weights_only=True)
-        model, handle = compressed(methods.CONSERVING["sparcml"], Known())
+        model, handle = compressed(rosters.CONSERVING["sparcml"], Known())
         model.module.load_state_dict(module)
         handle.load_state_dict(state)
         assert handle.state_dict()["step"] == 3
         handle.change(Dense())  # pays all that is owed
         train(model, rank, range(3, 4), lr=1.0)
         assert not handle.state_dict()["state"]
-        new = methods.gradient
+        new = gradients.gradient
         for n, p in weights(model).items():
-            due = methods.means(saved_by, 3)[n] + np.mean(
+            due = gradients.mean_gradients(saved_by, 3)[n] + np.mean(
                 [new(r, 3)[n] for r in range(ranks)], 0
             )
             np.testing.assert_allclose(-p, due, atol=2e-4)
@@ -128,19 +129,19 @@ def changed_in_mid_run():
     """One step with each of many methods, and what is owed goes from one to the next."""
     with group() as (rank, ranks):
         order = ["topk", "qsgd", "powersgd", "onebit", "dense", "dgc_plain", "gtopk"]
-        model, handle = compressed(methods.CONSERVING[order[0]], Known())
+        model, handle = compressed(rosters.CONSERVING[order[0]], Known())
         for step, name in enumerate(order):
-            handle.change(methods.CONSERVING[name])
+            handle.change(rosters.CONSERVING[name])
             train(model, rank, range(step, step + 1), lr=1.0)
         rest = handle.state_dict(consolidate=True)["state"]
         applied = {n: -p for n, p in weights(model).items()}
         check_nothing_is_lost(applied, rest, ranks, len(order))
-        raises("make one step with Dense", handle.change, methods.FORGETTING["vote"])
+        raises("make one step with Dense", handle.change, rosters.DISCARDING["vote"])
 
 
 def refusals():
     with group() as (rank, ranks):
-        method = methods.CONSERVING["topk"]
+        method = rosters.CONSERVING["topk"]
         model, handle = compressed(method, Known())
         train(model, rank, range(1))
         mine = handle.state_dict()

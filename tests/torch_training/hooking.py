@@ -12,7 +12,8 @@ from torch import distributed as dist
 
 import sparcml
 from sparcml import DGC, Compressed, Dense, PowerSGD, TopK
-from tests.aggregate import methods
+from tests import rosters
+from tests.aggregate import gradients
 
 from .models import (
     STEPS,
@@ -46,7 +47,7 @@ def dense_is_plain_ddp():
 def every_method_conserves():
     """Law 4, and the same weights on all ranks, for all methods there are."""
     with group() as (rank, ranks):
-        for name, method in methods.EVERY.items():
+        for name, method in rosters.METHODS.items():
             model, handle = compressed(method, Known())
             train(model, rank, lr=1.0)
             applied = {n: -p for n, p in weights(model).items()}
@@ -54,14 +55,14 @@ def every_method_conserves():
                 everyones = [torch.empty_like(p) for _ in range(ranks)]
                 dist.all_gather(everyones, p)
                 assert all(torch.equal(p, other) for other in everyones), (name, n)
-            if name in methods.CONSERVING:
+            if name in rosters.CONSERVING:
                 rest = handle.state_dict(consolidate=True)["state"]
                 check_nothing_is_lost(applied, rest, ranks, STEPS)
             handle.close()
 
 
 def check_nothing_is_lost(applied, rest, ranks, steps):
-    for n, due in methods.means(ranks, steps).items():
+    for n, due in gradients.mean_gradients(ranks, steps).items():
         owed = rest.get(f"residual/{n}", torch.zeros(1)).expand(due.size).reshape(due.shape)
         np.testing.assert_allclose(applied[n] + owed, due, atol=2e-4, rtol=0)
 
@@ -152,7 +153,8 @@ def unused_by_all(rank, ranks):
         optimizer.step()
     rest = handle.state_dict(consolidate=True)["state"]["residual/weight"]
     due = (
-        sum(methods.gradient(r, s)["weight"] for r in range(ranks) for s in (0, 2)) / ranks
+        sum(gradients.gradient(r, s)["weight"] for r in range(ranks) for s in (0, 2))
+        / ranks
     )
     applied = -weights(model)["weight"] + rest.reshape(due.shape)
     np.testing.assert_allclose(applied, due, atol=2e-4)
@@ -207,7 +209,7 @@ def rules():
         for method in (TOPK_SMALL, small, PowerSGD(), sparcml.MajorityVote()):
             model, handle = compressed(method, Known(), leave="wei*")
             train(model, rank, range(1), lr=1.0)
-            due = methods.means(ranks, 1)["weight"]
+            due = gradients.mean_gradients(ranks, 1)["weight"]
             np.testing.assert_allclose(-weights(model)["weight"], due, atol=1e-5)
             assert "residual/weight" not in handle.state_dict()["state"]
         model, handle = compressed(TOPK, Known(), clip_each=0.5)

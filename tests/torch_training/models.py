@@ -9,7 +9,7 @@ from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 import sparcml
-from tests.aggregate import methods
+from tests.aggregate import gradients
 
 STEPS = 4
 
@@ -75,11 +75,11 @@ def compressed(method, module=None, *, options=None, **rules):
 
 
 class Known(torch.nn.Module):  # type: ignore[misc]
-    """Its gradients are those of tests.aggregate.methods, whatever its weights are."""
+    """Its gradients are those of tests.aggregate.gradients, whatever its weights are."""
 
     def __init__(self, dtype=torch.float32):
         super().__init__()
-        for name, shape in methods.SHAPES.items():
+        for name, shape in gradients.SHAPES.items():
             self.register_parameter(
                 name, torch.nn.Parameter(torch.zeros(shape, dtype=dtype))
             )
@@ -89,4 +89,4 @@ class Known(torch.nn.Module):  # type: ignore[misc]
 
 
 def known(rank, step):
-    return {n: torch.from_numpy(g) for n, g in methods.gradient(rank, step).items()}
+    return {n: torch.from_numpy(g) for n, g in gradients.gradient(rank, step).items()}

@@ -8,7 +8,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 from sparcml import DGC, QSGD, Compressed, Dense, TopK
 from sparcml.torch import compress, wrap
-from tests.aggregate import methods
+from tests import rosters
 
 from .hooking import check_nothing_is_lost, raises
 from .models import STEPS, Known, ddp, group, loss_of, mlp, same, train
@@ -46,7 +46,7 @@ def as_with_ddp():
 def conserving(rank, ranks):
     module = Known()
     optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
-    handle = wrap(optimizer, methods.CONSERVING["sparcml"], model=module)
+    handle = wrap(optimizer, rosters.CONSERVING["sparcml"], model=module)
     applied = {n: -p for n, p in trained(module, rank, handle).items()}
     rest = handle.state_dict(consolidate=True)["state"]
     assert rest

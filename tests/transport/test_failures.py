@@ -9,7 +9,7 @@ import pytest
 import sparcml
 from sparcml import MismatchError, Stream, TransportError
 
-from .. import laws
+from .. import rosters
 
 RANKS, BAD = 5, 2
 X = Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
@@ -39,7 +39,7 @@ def outcomes(bad, algorithm, raised=None):
     return [e for r, e in enumerate(errors) if r != BAD]
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_that_raises(algorithm):
     def bad(comm):
         raise ZeroDivisionError("oh no")
@@ -49,7 +49,7 @@ def test_a_rank_that_raises(algorithm):
         assert "rank 2 raised ZeroDivisionError: oh no" in str(error)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_that_stalls(algorithm):
     raised = threading.Semaphore(0)
 
@@ -63,7 +63,7 @@ def test_a_rank_that_stalls(algorithm):
         assert "SPARCML_TIMEOUT" in str(error)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_that_leaves_early(algorithm):
     def body(comm):
         comm.allreduce(X, algorithm=algorithm)
@@ -74,7 +74,7 @@ def test_a_rank_that_leaves_early(algorithm):
         sparcml.launch(body, 5, timeout=5)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_that_calls_something_else(algorithm):
     def bad(comm):
         comm.allgather(X)
@@ -90,7 +90,7 @@ def test_a_rank_that_calls_something_else(algorithm):
     [(Stream(2000, [1], [1.0]), "size 2000"), (Stream(1000, [1], np.ones(1)), "float64"),
      (Stream(1000, [1], np.ones(4, np.float32), block=4), "blocks of 4")],
 )  # fmt: skip
-@pytest.mark.parametrize("algorithm", ["auto", *laws.EVERY])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_a_rank_with_another_vector(algorithm, other, shown):
     def bad(comm):
         comm.allreduce(other, algorithm=algorithm)
@@ -102,7 +102,7 @@ def test_a_rank_with_another_vector(algorithm, other, shown):
         assert shown in str(error)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *laws.LOSSLESS])
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.LOSSLESS])
 def test_a_rank_with_another_operation(algorithm):
     def bad(comm):
         comm.allreduce(X, op="max", algorithm=algorithm)
