@@ -13,7 +13,7 @@ import numpy as np
 
 from sparcml import Communicator, Stream
 from sparcml.collectives import ALLREDUCES, Problem
-from sparcml.stream import switch
+from sparcml.stream import densify_if_smaller
 
 
 def sparse(rng, size, nnz, dtype=np.float32, block=1):
@@ -160,7 +160,7 @@ def largest_sums(comm: Communicator, algorithm: str, case) -> Stream:
     inputs = everyones(case, comm.size)
     total = np.sum([x.to_dense() for x in inputs], axis=0, dtype=inputs[0].dtype)
     with comm.duplicate() as fresh:  # nothing to reuse
-        k = max(switch(x).nnz for x in inputs)
+        k = max(densify_if_smaller(x).nnz for x in inputs)
         got, seen = fresh.allreduce(inputs[comm.rank], "sum", algorithm, return_seen=True)
         parts = fresh.allgather(seen.to_dense())
     sizes = np.linalg.norm(total.reshape(-1, inputs[0].block), axis=1)

@@ -12,7 +12,7 @@ from sparcml import (
     DGC,
     NUQSGD,
     QSGD,
-    Blocks,
+    BlockTopK,
     Compressed,
     Dense,
     Half,
@@ -51,8 +51,8 @@ SPARSIFIERS = {
     "Threshold": Threshold(2.0),
     "Threshold adaptive": Threshold(ratio=0.02),
     "Threshold strom": Threshold(2.0, strom=True),
-    "Blocks": Blocks(0.05, block=8),
-    "Blocks k": Blocks(k=3, block=7),
+    "BlockTopK": BlockTopK(0.05, block=8),
+    "BlockTopK k": BlockTopK(k=3, block=7),
 }
 # Those that send selected values unchanged.
 EXACT = [n for n in SPARSIFIERS if n not in {"RandomK", "Threshold strom"}]
@@ -85,7 +85,7 @@ CONSERVING = {
     "threshold": Compressed(Threshold(value=1.5), dense_below=100),
     "threshold_adaptive": Compressed(Threshold(ratio=0.02), dense_below=100),
     "strom": Compressed(Threshold(value=1.5, strom=True), dense_below=100),
-    "blocks": Compressed(Blocks(0.1, block=5), dense_below=100),
+    "blocks": Compressed(BlockTopK(0.1, block=5), dense_below=100),
     "oktopk": Compressed(TopK(0.02), algorithm="oktopk", dense_below=100),
     "gtopk": Compressed(TopK(0.02), keep=TopK(0.02), dense_below=100),
     "qsgd": Compressed(quantize=QSGD(bits=4, bucket=64), dense_below=100),

@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
-from sparcml import NUQSGD, QSGD, Blocks, OneBit, RandomK, Sign, TernGrad, Threshold, TopK
-from sparcml.quantize import Whole
+from sparcml import (
+    NUQSGD,
+    QSGD,
+    BlockTopK,
+    OneBit,
+    RandomK,
+    Sign,
+    TernGrad,
+    Threshold,
+    TopK,
+)
+from sparcml.quantize import Integer
 
 WHOLE = [
     (QSGD, "bits", {}),
@@ -14,23 +24,23 @@ WHOLE = [
     (NUQSGD, "bucket", {}),
     (OneBit, "bucket", {}),
     (Sign, "bucket", {}),
-    (Whole, "most", {"step": 1.0}),
+    (Integer, "most", {"step": 1.0}),
     (TopK, "k", {}),
     (TopK, "bucket", {"k": 1}),
     (RandomK, "k", {}),
-    (Blocks, "k", {}),
-    (Blocks, "block", {"k": 1}),
+    (BlockTopK, "k", {}),
+    (BlockTopK, "block", {"k": 1}),
 ]
 REAL = [
     (TopK, "ratio", {}),
     (RandomK, "ratio", {}),
-    (Blocks, "ratio", {}),
+    (BlockTopK, "ratio", {}),
     (Threshold, "ratio", {}),
     (Threshold, "value", {}),
     (TernGrad, "clip", {}),
     (TernGrad, "scale", {}),
     (Sign, "scale", {}),
-    (Whole, "step", {"most": 1}),
+    (Integer, "step", {"most": 1}),
 ]
 
 

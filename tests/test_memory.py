@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 
 import sparcml
 from sparcml import buffer_pool
-from sparcml.buffer_pool import LARGE, POOL, SLACK, Pool, _Lease, _rounded
+from sparcml.buffer_pool import (
+    DEFAULT_POOL,
+    LARGE,
+    SLACK,
+    BufferPool,
+    _PooledBuffer,
+    _rounded,
+)
 
 BYTE = np.dtype(np.uint8)
 
 
 def array(pool, nbytes=LARGE):
-    return np.asarray(_Lease(pool, nbytes, BYTE))
+    return np.asarray(_PooledBuffer(pool, nbytes, BYTE))
 
 
 def address(a):
@@ -27,7 +34,7 @@ def address(a):
 
 
 def books(pool):
-    pool.settle()
+    pool.update_counts()
     return pool.used, pool.unused
 
 
@@ -40,7 +47,7 @@ def test_arrays_are_as_those_of_numpy(nbytes, dtype):
     assert new.flags.writeable
     assert new.flags.aligned
     assert new.flags.c_contiguous
-    assert isinstance(new.base, _Lease) == (nbytes >= LARGE)
+    assert isinstance(new.base, _PooledBuffer) == (nbytes >= LARGE)
     np.testing.assert_array_equal(
         buffer_pool.full(count, 7, dtype), np.full(count, 7, dtype)
     )
@@ -51,7 +58,7 @@ def test_arrays_are_as_those_of_numpy(nbytes, dtype):
 
 
 def test_memory_is_used_again_once_nobody_refers_to_it():
-    pool = Pool()
+    pool = BufferPool()
     first = array(pool)
     view = first[100:200].view(np.uint32)
     view[:] = 5
@@ -71,7 +78,7 @@ def test_memory_is_used_again_once_nobody_refers_to_it():
     "wrap", [memoryview, lambda a: pytest.importorskip("torch").from_numpy(a)]
 )
 def test_others_that_look_at_an_array_keep_it(wrap):
-    pool = Pool()
+    pool = BufferPool()
     seen = wrap(array(pool))
     assert books(pool) == (LARGE, 0)
     array(pool).fill(1)
@@ -85,7 +92,7 @@ def test_a_pickled_array_is_a_copy():
     back = pickle.loads(pickle.dumps(mine))
     np.testing.assert_array_equal(back, mine)
     assert not np.shares_memory(back, mine)
-    assert not isinstance(back.base, _Lease)
+    assert not isinstance(back.base, _PooledBuffer)
 
 
 @given(st.integers(0, 2**40))
@@ -105,7 +112,7 @@ actions = st.one_of(
 @given(st.lists(actions, max_size=60))
 def test_the_books_are_those_of_a_simple_model(steps):
     """The newest of a size is taken; the oldest of all goes, until the bound holds."""
-    pool, peak = Pool(), 0
+    pool, peak = BufferPool(), 0
     held: list[tuple[np.ndarray, bool]] = []  # and whether it will be kept
     free: list[tuple[int, int]] = []  # size, address
     for action, number in steps:
@@ -139,7 +146,7 @@ def test_the_books_are_those_of_a_simple_model(steps):
 
 @pytest.mark.parametrize("nbytes", [2**62, 2**63, 2**80])
 def test_a_request_that_fails_changes_nothing(nbytes):
-    pool = Pool()
+    pool = BufferPool()
     mine, other = array(pool), array(pool)
     del other
     with pytest.raises((MemoryError, ValueError)):
@@ -153,7 +160,7 @@ def test_a_request_that_fails_changes_nothing(nbytes):
 
 
 def test_threads_never_share_a_block():
-    pool, wrong = Pool(), []
+    pool, wrong = BufferPool(), []
 
     def body(me):
         rng = np.random.default_rng(me)
@@ -180,7 +187,7 @@ def test_threads_never_share_a_block():
 
 def test_leases_may_end_inside_any_call():
     """The collector runs all the time, and finds arrays of ever new sizes in cycles."""
-    pool = Pool()
+    pool = BufferPool()
     before = gc.get_threshold()
     gc.set_threshold(1, 1, 1)
     try:
@@ -213,7 +220,7 @@ mine = memory.full(1 << 20, 1, "u1")
 memory.empty(1 << 20, "u1")
 holding, done = threading.Event(), threading.Event()
 def hold():
-    with memory.POOL._lock:
+    with memory.DEFAULT_POOL._lock:
         holding.set()
         done.wait()
 threading.Thread(target=hold).start()
@@ -222,7 +229,7 @@ child = os.fork()
 if child == 0:
     signal.alarm(20)
     again = memory.full(1 << 20, 2, "u1")
-    os._exit(not (mine.all() and again.all() and memory.POOL.unused == 0))
+    os._exit(not (mine.all() and again.all() and memory.DEFAULT_POOL.unused == 0))
 done.set()
 raise SystemExit(os.waitpid(child, 0)[1])
 """)
@@ -239,7 +246,7 @@ def use():
     while True:
         memory.empty(1 << 20, "u1")
 def hold():
-    with memory.POOL._lock:
+    with memory.DEFAULT_POOL._lock:
         held.set()
         time.sleep(100)
 for body in (use, use, hold):
@@ -255,7 +262,7 @@ def test_closing_gives_back_what_is_unused_and_others_go_on():
             first = other.allreduce(x, algorithm="sharded")
             comm.barrier()
         if comm.rank == 0:  # there is another one, which may need it
-            assert books(POOL)[1] > 0
+            assert books(DEFAULT_POOL)[1] > 0
         comm.barrier()
         again = comm.allreduce(x, algorithm="sharded")
         np.testing.assert_array_equal(first, comm.size * x)
@@ -267,4 +274,4 @@ def test_closing_gives_back_what_is_unused_and_others_go_on():
     assert isinstance(results[0], np.ndarray)
     del results
     gc.collect()
-    assert books(POOL)[1] == 0
+    assert books(DEFAULT_POOL)[1] == 0

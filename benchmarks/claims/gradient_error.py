@@ -34,7 +34,7 @@ FAMILIES: dict[str, list[Way]] = {
     "TopK": [sparcml.TopK(share) for share in SHARES],
     "TopK k of 512": [sparcml.TopK(k=k, bucket=512) for k in (1, 4, 16, 64)],
     "RandomK": [sparcml.RandomK(share, scaled=False, shared=True) for share in SHARES],
-    "Blocks of 16": [sparcml.Blocks(share, block=16) for share in SHARES],
+    "Blocks of 16": [sparcml.BlockTopK(share, block=16) for share in SHARES],
     "Threshold": [sparcml.Threshold(ratio=share) for share in SHARES],
     "QSGD": [sparcml.QSGD(bits=bits) for bits in range(2, 9)],
     "NUQSGD": [sparcml.NUQSGD(bits=bits) for bits in (3, 4, 5)],

@@ -15,7 +15,7 @@ from tables import markdown
 
 import sparcml
 from sparcml.costs.bounds import least_values
-from sparcml.stream import bounds
+from sparcml.stream import range_offsets
 
 from .base import Answer, Claim, Row
 
@@ -56,7 +56,7 @@ def pairs(vectors: list[sparcml.Stream], want: NDArray[np.float32]) -> int:
     message in the cheaper of both forms, without a header.
     """
     ranks = len(vectors)
-    edges = np.array(bounds(SIZE, ranks))
+    edges = np.array(range_offsets(SIZE, ranks))
     spans = VALUE * np.diff(edges)
 
     def cost(indices: NDArray[Any]) -> NDArray[Any]:

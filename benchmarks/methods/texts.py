@@ -60,7 +60,7 @@ SPARSIFIERS = (
         "Strom 2015; Dryden et al. 2016; Lin et al. 2018; Li and Hoefler 2022",
     ),
     Text(
-        "Blocks(ratio | k, block=64)",
+        "BlockTopK(ratio | k, block=64)",
         "the k blocks of consecutive values with the largest norm",
         "k blocks of values, an index for each",
         "|v - C(v)|^2 <= (1 - k/blocks) |v|^2",

@@ -61,7 +61,7 @@ class Steps:
 
         found = gradient()
         size = self.model.weights.size + 1
-        self.gradients.append(sparcml.Stream.trusted(size, found.indices, found.values))
+        self.gradients.append(sparcml.Stream.unchecked(size, found.indices, found.values))
         if len(self.gradients) == 1:
             self.seconds = _median(gradient)
 

@@ -10,11 +10,11 @@ from .errors import WireError as WireError
 from .quantize import NUQSGD as NUQSGD
 from .quantize import QSGD as QSGD
 from .quantize import Half as Half
+from .quantize import Integer as Integer
 from .quantize import Natural as Natural
 from .quantize import OneBit as OneBit
 from .quantize import Sign as Sign
 from .quantize import TernGrad as TernGrad
-from .quantize import Whole as Whole
 from .startup import from_group as from_group
 from .startup import from_mpi as from_mpi
 from .startup import launch as launch
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from .aggregate import Schedule as Schedule
     from .network.simulation import Simulation as Simulation
     from .network.simulator import simulate as simulate
-    from .sparsify import Blocks as Blocks
+    from .sparsify import BlockTopK as BlockTopK
     from .sparsify import RandomK as RandomK
+    from .sparsify import Selection as Selection
     from .sparsify import Sparsifier as Sparsifier
-    from .sparsify import Taken as Taken
     from .sparsify import Threshold as Threshold
     from .sparsify import TopK as TopK
 
@@ -53,7 +53,7 @@ _LATER = {
     ),
     "linear": (),
     "network": ("Simulation", "simulate"),
-    "sparsify": ("Blocks", "RandomK", "Sparsifier", "Taken", "Threshold", "TopK"),
+    "sparsify": ("BlockTopK", "RandomK", "Sparsifier", "Selection", "Threshold", "TopK"),
     "torch": (),
 }
 _ROOM_OF = {name: room for room, names in _LATER.items() for name in names}

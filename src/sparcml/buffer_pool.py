@@ -30,7 +30,7 @@ SLACK = 1.5  # times the peak
 STEPS = 8  # sizes to a doubling: at most an eighth of a block is left unused
 
 
-class Pool:
+class BufferPool:
     """Blocks of memory by size, the one used last on top."""
 
     def __init__(self) -> None:
@@ -39,13 +39,13 @@ class Pool:
         self._puts = 0
         self._lock = threading.RLock()
         self.releases = 0
-        self.used = self.peak = self.unused = 0  # bytes, as of the last `settle`
+        self.used = self.peak = self.unused = 0  # bytes, as of the last `update_counts`
 
-    def take(self, nbytes: int) -> Block:
+    def acquire(self, nbytes: int) -> Block:
         """A block of at least that many bytes."""
         size = _rounded(nbytes)
         with self._lock:
-            self.settle()
+            self.update_counts()
             stack = self._free.get(size)
             if stack:
                 _, block = stack.pop()
@@ -57,16 +57,16 @@ class Pool:
             self._make_room()
         return block
 
-    def put(self, block: Block, releases: int) -> None:
+    def give_back(self, block: Block, releases: int) -> None:
         """Nobody uses this block any more, which was taken after so many releases.
 
-        It takes no lock: a lease may end anywhere, even inside `take`, or when the thread
+        It takes no lock: a lease may end anywhere, even inside `acquire`, or when the thread
         that holds the lock is no more.
         """
         kept = block if releases == self.releases else None
         self._back.append((block.nbytes, kept))
 
-    def settle(self) -> None:
+    def update_counts(self) -> None:
         """Bring the books up to date with what was put back."""
         with self._lock:
             while self._back:
@@ -81,7 +81,7 @@ class Pool:
         """Give all that is not in use back to the system, and the rest when it is not."""
         with self._lock:
             self.releases += 1
-            self.settle()
+            self.update_counts()
             self._free.clear()
             self.unused = 0
             self.peak = self.used
@@ -100,14 +100,14 @@ class Pool:
             self.unused -= block.nbytes
 
 
-class _Lease:
+class _PooledBuffer:
     """What an array and all its views hold on to; its end is theirs."""
 
     __slots__ = ("__array_interface__", "_block", "_pool", "_releases")
 
-    def __init__(self, pool: Pool, count: int, dtype: np.dtype[Any]) -> None:
+    def __init__(self, pool: BufferPool, count: int, dtype: np.dtype[Any]) -> None:
         self._pool, self._releases = pool, pool.releases
-        self._block = pool.take(count * dtype.itemsize)
+        self._block = pool.acquire(count * dtype.itemsize)
         self.__array_interface__ = {
             "version": 3,
             "data": self._block.__array_interface__["data"],
@@ -117,16 +117,16 @@ class _Lease:
 
     def __del__(self) -> None:
         if hasattr(self, "_block"):  # there may have been no memory for it
-            self._pool.put(self._block, self._releases)
+            self._pool.give_back(self._block, self._releases)
 
 
-POOL = Pool()
+DEFAULT_POOL = BufferPool()
 
 
 def _after_fork() -> None:
     """Another thread may have been at it, and will never finish in this process."""
-    POOL._lock = threading.RLock()
-    POOL.release()
+    DEFAULT_POOL._lock = threading.RLock()
+    DEFAULT_POOL.release()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -137,7 +137,7 @@ def empty(count: int, dtype: DTypeLike) -> NDArray[Any]:
     kind = np.dtype(dtype)
     if count * kind.itemsize < LARGE:
         return np.empty(count, kind)
-    return np.asarray(_Lease(POOL, count, kind))
+    return np.asarray(_PooledBuffer(DEFAULT_POOL, count, kind))
 
 
 def full(count: int, fill: float, dtype: DTypeLike) -> NDArray[Any]:

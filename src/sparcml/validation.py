@@ -8,7 +8,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 
-def check_whole(owner: object, setting: str, *, optional: bool = False) -> None:
+def check_integer(owner: object, setting: str, *, optional: bool = False) -> None:
     """TypeError unless a frozen dataclass's setting is a whole number, or None if it may."""
     value = getattr(owner, setting)
     if value is None and optional:

@@ -9,7 +9,7 @@ import sparcml
 from sparcml import (
     NUQSGD,
     QSGD,
-    Blocks,
+    BlockTopK,
     Compressed,
     Dense,
     Half,
@@ -214,7 +214,7 @@ def test_every_range_draws_its_own_random_numbers():
 
 def test_blocks_may_be_dropped_from_the_sum():
     def work(comm):
-        method = Compressed(Blocks(0.2, block=5), keep=TopK(k=30))
+        method = Compressed(BlockTopK(0.2, block=5), keep=TopK(k=30))
         mean, state = method.aggregate(comm, noise(comm.rank), method.init(SIZE))
         assert np.count_nonzero(mean.reshape(-1, 5).any(axis=1)) == 30
         rest = comm.allreduce(state["residual"].astype("f8"), op="mean")

@@ -7,7 +7,7 @@ from claims import dense_family, dense_latency, requantize, supports, watched
 from sparcml import Communicator, Stream, TransportError
 from sparcml.collectives import ALLREDUCES, Problem
 from sparcml.collectives.base import mixed
-from sparcml.stream import bounds
+from sparcml.stream import range_offsets
 
 
 @pytest.mark.parametrize("algorithm", supports.DENSE_TWIN)
@@ -74,7 +74,7 @@ def test_the_ring_codes_every_partial_sum_anew(coder):
 
     totals, sent = watched.run(ranks, body)
     assert all(message.formats == {coder.wire_format} for message in sent)
-    edges = bounds(size, ranks)
+    edges = range_offsets(size, ranks)
     for first in range(ranks):
         span = slice(edges[first], edges[first + 1])
         part = inputs[first][span]

@@ -38,7 +38,7 @@ def test_every_way_is_timed_and_right(tmp_path):
     assert all(row["wrong"] == 0 for row in rows)
     assert all(row["ns"] > 0 and row["copies"] > 0 for row in rows)
     names = {row["method"] for row in rows}
-    for kind in ("TopK", "RandomK", "Threshold", "Blocks", "QSGD", "NUQSGD", "TernGrad"):
+    for kind in ("TopK", "RandomK", "Threshold", "BlockTopK", "QSGD", "NUQSGD", "TernGrad"):
         assert any(name.startswith(kind) for name in names)
     for kind in ("OneBit", "Sign", "Natural", "Half", "Dense", "Compressed", "DGC"):
         assert any(name.startswith(kind) for name in names)

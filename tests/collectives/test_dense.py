@@ -169,7 +169,7 @@ def test_estimates_of_the_tree_count_the_same_messages(P, size):
         whole, few = tree.cost(rank, problem), tree.rounds(rank, problem)
         assert len(few) <= 2 * two_trees(P)[0].height + 1
         assert sum(r.messages() for r in few) == sum(r.messages() for r in whole)
-        nbytes = [sum(r.likely_nbytes(4) for r in rounds) for rounds in (few, whole)]
+        nbytes = [sum(r.expected_nbytes(4) for r in rounds) for rounds in (few, whole)]
         assert nbytes[0] == pytest.approx(nbytes[1], rel=1e-9)
 
 

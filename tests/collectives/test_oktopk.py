@@ -17,7 +17,7 @@ RANKS = rosters.RANKS[1:]
 
 
 def stream(rng, size, k, block=1, dtype=np.float32):
-    """Whole numbers of many magnitudes, so that hardly any are alike."""
+    """Integer numbers of many magnitudes, so that hardly any are alike."""
     indices = np.sort(rng.choice(size // block, k, replace=False))
     values = rng.integers(1, 1 << 20, k * block) * rng.choice([-1, 1], k * block)
     return Stream(size, indices, values.astype(dtype), block=block)
@@ -435,7 +435,7 @@ def test_hostile_numbers():
             section = header.value_format == 255 and header.index_bytes
             if self.rank == 1 and section and (header.tag.round > 0) == (kind == "sizes"):
                 x = Stream(1000, [0], [1.0])
-                message = wire.bare_header(x, header.tag, numbers)
+                message = wire.header_only(x, header.tag, numbers)
             return ThreadTransport.isend(self, peer, message)
 
         hostile = type("Hostile", (ThreadTransport,), {"isend": replacing})
@@ -461,7 +461,7 @@ def test_hostile_numbers():
     assert "finite magnitudes" in said("sizes", np.array([1, np.nan], np.float32))
     message, _ = wire.encode(Stream(9, [1], [1.0]), wire.Tag(1, 1))
     with pytest.raises(WireError, match="numbers were due"):
-        wire.numbers(message, np.dtype(np.float32))
+        wire.auxiliary(message, np.dtype(np.float32))
 
 
 def test_regions_are_set_anew():

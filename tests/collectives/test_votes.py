@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import Sign, Stream, TernGrad, Whole
+from sparcml import Integer, Sign, Stream, TernGrad
 
 from .. import rosters
 from .test_quantized import QUANTIZING
@@ -101,10 +101,10 @@ def test_ternaries_of_one_scale_add_up_exactly(algorithm, ranks, scale):
 
 def test_sums_of_ternaries_take_few_bits():
     coder = TernGrad(scale=1.0)
-    assert coder.for_sums(8) == Whole(1.0, 8)
-    assert TernGrad().for_sums(8) == TernGrad()
-    assert Sign(scale=1.0).for_sums(8) == Sign(scale=1.0)
-    assert Whole(1.0, 8).nbytes(8) == 5
+    assert coder.for_reduced(8) == Integer(1.0, 8)
+    assert TernGrad().for_reduced(8) == TernGrad()
+    assert Sign(scale=1.0).for_reduced(8) == Sign(scale=1.0)
+    assert Integer(1.0, 8).nbytes(8) == 5
     inputs = gradients(4, 1 << 16)
 
     def body(comm):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sparcml import QSGD, kernels
-from sparcml.quantize import Code, measure
+from sparcml.quantize import Code, distortion
 from sparcml.quantize.coders import CODERS, frame
 
 pytest.importorskip("constriction")
@@ -95,9 +95,11 @@ def test_few_values(name, size):
 @pytest.mark.parametrize(("name", "ratio"), [("elias", 11), ("ans", 14)])
 def test_ten_times_fewer_bits_at_twice_the_squared_length(name, ratio):
     """QSGD's claim at a bucket of 1024 and s = 32: sqrt(1024) / 32 = 1."""
-    found = measure(QSGD(levels=32, bucket=1024, norm="l2", coder=name), gaussian(1 << 18))
+    found = distortion(
+        QSGD(levels=32, bucket=1024, norm="l2", coder=name), gaussian(1 << 18)
+    )
     assert found.ratio > ratio >= 10
-    assert found.length <= 2
+    assert found.energy <= 2
 
 
 def least_mean(seen):

@@ -1,9 +1,9 @@
-"""Whole: exact multiples in few bits."""
+"""Integer: exact multiples in few bits."""
 
 import numpy as np
 import pytest
 
-from sparcml import Whole
+from sparcml import Integer
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8, 100, 1000])
@@ -11,7 +11,7 @@ from sparcml import Whole
 def test_nothing_is_lost(ranks, step):
     times = np.random.default_rng(ranks).integers(-ranks, ranks + 1, (50, 31))
     values = times.astype(np.float32) * np.float32(step)
-    quantizer = Whole(step, ranks)
+    quantizer = Integer(step, ranks)
     code = quantizer.encode(values)
     assert code.nbytes == -(-values.size * int(np.ceil(np.log2(2 * ranks + 1))) // 8)
     np.testing.assert_array_equal(quantizer.decode(code), values)
@@ -20,11 +20,11 @@ def test_nothing_is_lost(ranks, step):
 def test_what_is_off_the_grid_is_an_error():
     for bad in (0.5, 3.0, 1.01):
         with pytest.raises(ValueError, match="times a whole number from -2 to 2"):
-            Whole(1.0, 2).encode(np.array([1, bad], np.float32))
+            Integer(1.0, 2).encode(np.array([1, bad], np.float32))
 
 
 def test_what_is_not_finite_comes_back_as_nan():
-    decoded = Whole(0.5, 2).decode(Whole(0.5, 2).encode([1, np.nan, -np.inf, 0]))
+    decoded = Integer(0.5, 2).decode(Integer(0.5, 2).encode([1, np.nan, -np.inf, 0]))
     np.testing.assert_array_equal(decoded, np.array([1, np.nan, np.nan, 0], np.float32))
 
 
@@ -34,4 +34,4 @@ def test_what_is_not_finite_comes_back_as_nan():
 )
 def test_bad_settings(step, most, why):
     with pytest.raises(ValueError, match=why):
-        Whole(step, most)
+        Integer(step, most)

@@ -48,18 +48,18 @@ def test_nothing_is_lost(name, dtype, size):
     sparsifier = SPARSIFIERS[name]
     residual, new = gradient(1, size, dtype), gradient(2, size, dtype)
     owed = residual + new
-    taken = sparsifier.take(residual, new, seed=5)
-    check(taken.stream, size, dtype)
-    total = taken.stream.to_dense() + taken.rest
+    taken = sparsifier.select_with_residual(residual, new, seed=5)
+    check(taken.sent, size, dtype)
+    total = taken.sent.to_dense() + taken.residual
     if name in EXACT:
         same_bits(total, owed)
-        stored = np.repeat(taken.stream.indices, taken.stream.block).astype(np.int64)
-        stored = stored * taken.stream.block + np.tile(
-            np.arange(taken.stream.block), taken.stream.nnz
+        stored = np.repeat(taken.sent.indices, taken.sent.block).astype(np.int64)
+        stored = stored * taken.sent.block + np.tile(
+            np.arange(taken.sent.block), taken.sent.nnz
         )
-        assert not taken.rest[stored].any()
+        assert not taken.residual[stored].any()
     np.testing.assert_allclose(total, owed, rtol=0, atol=1e-4)
-    assert taken.squares == pytest.approx(np.sum(np.square(owed, dtype=np.float64)))
+    assert taken.squared_norm == pytest.approx(np.sum(np.square(owed, dtype=np.float64)))
 
 
 @over_roster
@@ -71,17 +71,17 @@ def test_taking_is_adding_selecting_and_subtracting(name, dtype):
         owed = kernels.combine_dense("sum", residual, new)
         want = sparsifier.select(owed, seed=9)
         kept = (residual.copy(), new.copy())
-        fresh = sparsifier.take(residual, new, seed=9)
+        fresh = sparsifier.select_with_residual(residual, new, seed=9)
         same_bits(residual, kept[0])
         same_bits(new, kept[1])
         in_place = residual.copy()
-        taken = sparsifier.take(in_place, new, seed=9, out=in_place)
-        assert taken.rest is in_place
+        taken = sparsifier.select_with_residual(in_place, new, seed=9, out=in_place)
+        assert taken.residual is in_place
         for x in (fresh, taken):
-            np.testing.assert_array_equal(x.stream.indices, want.indices)
-            same_bits(x.stream.raw_values, want.raw_values)
-        same_bits(taken.rest, fresh.rest)
-        assert np.isfinite(owed).all() or not np.isfinite(fresh.squares)
+            np.testing.assert_array_equal(x.sent.indices, want.indices)
+            same_bits(x.sent.raw_values, want.raw_values)
+        same_bits(taken.residual, fresh.residual)
+        assert np.isfinite(owed).all() or not np.isfinite(fresh.squared_norm)
 
 
 @over_roster
@@ -89,12 +89,14 @@ def test_the_rest_comes_later(name):
     """The telescope of error feedback: all that was sent and the rest are what was owed."""
     sparsifier, size, steps = SPARSIFIERS[name], 1000, 40
     residual, sent = np.zeros(size), np.zeros(size)
-    owed, memory = np.zeros(size), sparsifier.memory()
+    owed, state = np.zeros(size), sparsifier.initial_state()
     for step in range(steps):
         new = gradient(step, size, np.float64)
         owed += new
-        taken = sparsifier.take(residual, new, seed=step, memory=memory, out=residual)
-        sent += taken.stream.to_dense()
+        taken = sparsifier.select_with_residual(
+            residual, new, seed=step, state=state, out=residual
+        )
+        sent += taken.sent.to_dense()
     np.testing.assert_allclose(
         sent + residual, owed, rtol=1e-9, atol=1e-6 * abs(sent).max()
     )
@@ -105,15 +107,15 @@ def test_the_rest_comes_later(name):
 def test_every_instruction_set_selects_the_same(name, isa):
     v = hard(np.random.default_rng(8), 20_000, np.float32)["odd"]
     before = kernels.isa()
-    want = SPARSIFIERS[name].take(v, v, seed=1)
+    want = SPARSIFIERS[name].select_with_residual(v, v, seed=1)
     try:
         kernels.use_isa(isa)
-        got = SPARSIFIERS[name].take(v, v, seed=1)
+        got = SPARSIFIERS[name].select_with_residual(v, v, seed=1)
     finally:
         kernels.use_isa(before)
-    np.testing.assert_array_equal(got.stream.indices, want.stream.indices)
-    same_bits(got.stream.raw_values, want.stream.raw_values)
-    same_bits(got.rest, want.rest)
+    np.testing.assert_array_equal(got.sent.indices, want.sent.indices)
+    same_bits(got.sent.raw_values, want.sent.raw_values)
+    same_bits(got.residual, want.residual)
 
 
 @over_roster
@@ -122,9 +124,9 @@ def test_what_is_not_finite_is_sent_or_kept_and_never_changed(name):
     for bad in (np.nan, np.inf, -np.inf):
         v = gradient(1, 1000)
         v[500] = bad
-        taken = SPARSIFIERS[name].take(np.zeros_like(v), v)
-        assert not np.isfinite(taken.squares)
-        there = [taken.stream.to_dense()[500], taken.rest[500]]
+        taken = SPARSIFIERS[name].select_with_residual(np.zeros_like(v), v)
+        assert not np.isfinite(taken.squared_norm)
+        there = [taken.sent.to_dense()[500], taken.residual[500]]
         assert any(np.array_equal(x, v[500], equal_nan=True) for x in there)
         if not name.startswith("RandomK"):
             assert np.array_equal(there[0], v[500], equal_nan=True)
@@ -141,19 +143,19 @@ def test_what_take_cannot_use():
     frozen = v.copy()
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="gradient must have 8 values of float32"):
-        s.take(v, v[:4])
+        s.select_with_residual(v, v[:4])
     with pytest.raises(ValueError, match="gradient must have 8 values of float32"):
-        s.take(v, v.astype(np.float64))
+        s.select_with_residual(v, v.astype(np.float64))
     with pytest.raises(ValueError, match="out must have 8"):
-        s.take(v, v, out=np.empty(9, np.float32))
+        s.select_with_residual(v, v, out=np.empty(9, np.float32))
     with pytest.raises(ValueError, match="contiguous"):
-        s.take(v, np.ones(16, np.float32)[::2])
+        s.select_with_residual(v, np.ones(16, np.float32)[::2])
     with pytest.raises(ValueError, match="writable"):
-        s.take(v, v, out=frozen)
+        s.select_with_residual(v, v, out=frozen)
     with pytest.raises(TypeError, match="float32 or float64"):
-        s.take(v.astype(np.int32), v)
+        s.select_with_residual(v.astype(np.int32), v)
     with pytest.raises(TypeError, match="2 dimensions"):
-        s.take(v.reshape(2, 4), v.reshape(2, 4))
+        s.select_with_residual(v.reshape(2, 4), v.reshape(2, 4))
 
 
 @pytest.mark.parametrize("name", ["residual", "gradient", "out"])
@@ -166,7 +168,7 @@ def test_take_wants_vectors_of_numpy(name):
         if bad is None and name == "out":
             continue
         with pytest.raises(TypeError, match=f"{name} must be a NumPy vector of float32 or"):
-            sparcml.TopK(k=1).take(**given)
+            sparcml.TopK(k=1).select_with_residual(**given)
 
 
 def test_what_take_must_not_write_over():
@@ -175,11 +177,11 @@ def test_what_take_must_not_write_over():
     s = sparcml.TopK(k=1)
     for out in (gradient, room[4:12], room[15:23]):
         with pytest.raises(ValueError, match="must not overlap the gradient"):
-            s.take(residual, gradient, out=out)
+            s.select_with_residual(residual, gradient, out=out)
     for shift in (1, 7):
         with pytest.raises(ValueError, match="the residual itself or not overlap it"):
-            s.take(residual, room[24:], out=room[shift : shift + 8])
+            s.select_with_residual(residual, room[24:], out=room[shift : shift + 8])
     assert (room == 1).all()
-    assert s.take(residual, gradient, out=room[16:24]).rest.sum() == 14
-    assert s.take(residual, gradient, out=room[:8]).rest is not residual
+    assert s.select_with_residual(residual, gradient, out=room[16:24]).residual.sum() == 14
+    assert s.select_with_residual(residual, gradient, out=room[:8]).residual is not residual
     assert residual.sum() == 14

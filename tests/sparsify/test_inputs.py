@@ -72,7 +72,9 @@ def test_a_device_selects_the_same(name, dtype, size):
     torch = pytest.importorskip("torch")
     sparsifier = SPARSIFIERS[name]
     for v in hard(np.random.default_rng(size), size, dtype).values():
-        there = sparsifier.pick(Device(torch.from_numpy(v)), 5, sparsifier.memory())
+        there = sparsifier.select_from(
+            Device(torch.from_numpy(v)), 5, sparsifier.initial_state()
+        )
         same(there, sparsifier.select(v, seed=5))
 
 

@@ -30,15 +30,19 @@ def test_zeros_reach_no_threshold():
 
 def test_strom_sends_the_threshold_and_keeps_the_difference():
     v = np.array([0.1, -0.6, 0.5, 2.0, -np.inf], np.float32)
-    taken = sparcml.Threshold(0.5, strom=True).take(np.zeros_like(v), v)
-    assert taken.stream.indices.tolist() == [1, 2, 3, 4]
-    assert taken.stream.values.tolist() == [-0.5, 0.5, 0.5, -np.inf]
-    np.testing.assert_allclose(taken.rest, [0.1, -0.1, 0, 1.5, 0], atol=1e-7)
+    taken = sparcml.Threshold(0.5, strom=True).select_with_residual(np.zeros_like(v), v)
+    assert taken.sent.indices.tolist() == [1, 2, 3, 4]
+    assert taken.sent.values.tolist() == [-0.5, 0.5, 0.5, -np.inf]
+    np.testing.assert_allclose(taken.residual, [0.1, -0.1, 0, 1.5, 0], atol=1e-7)
     # What is above comes in the next steps, a threshold at a time.
-    rest = taken.rest
+    rest = taken.residual
     for due in (1.5, 1.0, 0.5):
         assert rest[3] == due
-        rest = sparcml.Threshold(0.5, strom=True).take(rest, np.zeros_like(v)).rest
+        rest = (
+            sparcml.Threshold(0.5, strom=True)
+            .select_with_residual(rest, np.zeros_like(v))
+            .residual
+        )
 
 
 @pytest.mark.parametrize("ratio", [0.001, 0.01, 0.1, 0.7, 1.0])
@@ -70,15 +74,15 @@ def test_a_share_on_vectors_that_mislead_the_sample():
 
 def test_the_threshold_is_reused_corrected_and_sampled_again():
     sparsifier, size = sparcml.Threshold(ratio=0.01), 50_000
-    memory, zero = sparsifier.memory(), np.zeros(size, np.float32)
-    assert memory.tolist() == [0, 0]
+    state, zero = sparsifier.initial_state(), np.zeros(size, np.float32)
+    assert state.tolist() == [0, 0]
     rng = np.random.default_rng(1)
     seen = []
     for _ in range(2 * numbers.REUSED):
         v = rng.standard_normal(size).astype(np.float32)
-        taken = sparsifier.take(zero, v, memory=memory)
-        assert 0.5 * 500 <= taken.stream.nnz <= 2 * 500
-        seen.append(memory.tolist())
+        taken = sparsifier.select_with_residual(zero, v, state=state)
+        assert 0.5 * 500 <= taken.sent.nnz <= 2 * 500
+        seen.append(state.tolist())
     calls = [c for _, c in seen]
     assert calls == [*range(1, numbers.REUSED + 1)] * 2
     used = [t for t, _ in seen]
@@ -94,22 +98,24 @@ def test_it_follows_slowly(count, step):
     v = gradient(1, 100_000, np.float64)
     sparsifier = sparcml.Threshold(ratio=0.001)
     before = np.sort(np.abs(v))[-count]
-    memory = np.array([before, 1])
-    taken = sparsifier.take(np.zeros_like(v), v, memory=memory)
-    assert taken.stream.nnz == count
-    assert memory.tolist() == [pytest.approx(before * step), 2]
+    state = np.array([before, 1])
+    taken = sparsifier.select_with_residual(np.zeros_like(v), v, state=state)
+    assert taken.sent.nnz == count
+    assert state.tolist() == [pytest.approx(before * step), 2]
 
 
 @pytest.mark.parametrize("factor", [10.0, 0.1])
 def test_it_starts_afresh_when_the_data_run_away(factor):
     v = gradient(1, 100_000)
     zero, sparsifier = np.zeros_like(v), sparcml.Threshold(ratio=0.01)
-    memory = sparsifier.memory()
-    sparsifier.take(zero, v, memory=memory)
+    state = sparsifier.initial_state()
+    sparsifier.select_with_residual(zero, v, state=state)
     w = v * np.float32(factor)
-    assert sparsifier.take(zero, w, memory=memory).stream.nnz <= 1000  # never a flood
-    assert memory[0] == 0
-    assert 800 <= sparsifier.take(zero, w, memory=memory).stream.nnz <= 1300
+    assert (
+        sparsifier.select_with_residual(zero, w, state=state).sent.nnz <= 1000
+    )  # never a flood
+    assert state[0] == 0
+    assert 800 <= sparsifier.select_with_residual(zero, w, state=state).sent.nnz <= 1300
 
 
 def test_arguments_that_make_no_sense():

@@ -94,7 +94,7 @@ def test_a_bucket_larger_than_the_vector():
     assert sparcml.TopK(k=7, bucket=1000).select(v).nnz == 7
 
 
-@pytest.mark.parametrize("kind", [sparcml.TopK, sparcml.RandomK, sparcml.Blocks])
+@pytest.mark.parametrize("kind", [sparcml.TopK, sparcml.RandomK, sparcml.BlockTopK])
 def test_amounts_that_make_no_sense(kind):
     for ratio in (0, -0.1, 1.5, float("nan")):
         with pytest.raises(ValueError, match="ratio must be above 0 and at most 1"):
@@ -113,4 +113,4 @@ def test_buckets_that_make_no_sense():
     with pytest.raises(ValueError, match="bucket must be at least 1"):
         sparcml.TopK(k=1, bucket=0)
     with pytest.raises(ValueError, match="block must be at least 1"):
-        sparcml.Blocks(k=1, block=0)
+        sparcml.BlockTopK(k=1, block=0)

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcml import Stream
-from sparcml.stream import add, add_many, bounds, join, neutral, split, switch
+from sparcml.stream import (
+    add,
+    add_many,
+    densify_if_smaller,
+    identity,
+    join,
+    range_offsets,
+    split,
+)
 
 from ..laws import COMBINE, filled, sparse
 
@@ -14,7 +22,7 @@ OPS = ("sum", "min", "max", "prod")
 
 
 def held_dense(x, fill):
-    return Stream.trusted(x.size, None, filled(x, fill), x.block, fill)
+    return Stream.unchecked(x.size, None, filled(x, fill), x.block, fill)
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -26,15 +34,15 @@ def held_dense(x, fill):
 def test_every_case_gives_the_dense_result(op, dtype, block, forms):
     rng = np.random.default_rng(1)
     a, b = (sparse(rng, 300 * block, n, dtype, block) for n in (20, 33))
-    want = COMBINE[op](filled(a, neutral(op)), filled(b, neutral(op)))
+    want = COMBINE[op](filled(a, identity(op)), filled(b, identity(op)))
     x, y = (
-        held_dense(s, neutral(op)) if form == "dense" else s
+        held_dense(s, identity(op)) if form == "dense" else s
         for s, form in zip((a, b), forms.split("+"), strict=True)
     )
     total = add(x, y, op)
     np.testing.assert_array_equal(total.to_dense(), want)
     assert total.is_dense == ("dense" in forms)
-    assert total.fill == neutral(op)
+    assert total.fill == identity(op)
 
 
 @pytest.mark.parametrize(("dtype", "delta"), [(np.float32, 500), (np.float64, 667)])
@@ -43,8 +51,8 @@ def test_the_switch_is_at_delta(dtype, delta):
     ones = np.ones(1000, dtype)
     below = Stream(1000, np.arange(delta - 1), ones[: delta - 1])
     at = Stream(1000, np.arange(delta), ones[:delta])
-    assert not switch(below).is_dense
-    assert switch(at).is_dense
+    assert not densify_if_smaller(below).is_dense
+    assert densify_if_smaller(at).is_dense
     left, right = Stream(1000, np.arange(300), ones[:300]), Stream(1000, [], ones[:0])
     for n in (delta - 301, delta - 300):
         right = Stream(1000, np.arange(300, 300 + n), ones[:n])
@@ -95,10 +103,10 @@ def test_unlike_streams_cannot_be_added(change):
 def test_split_and_join_are_opposites(blocks, parts, seed, block):
     rng = np.random.default_rng(seed)
     x = sparse(rng, blocks * block, rng.integers(0, blocks + 1), block=block)
-    edges = bounds(blocks, parts)
+    edges = range_offsets(blocks, parts)
     pieces = split(x, edges)
     assert [p.blocks for p in pieces] == np.diff(edges).tolist()
     joined = join(pieces, edges)
     np.testing.assert_array_equal(joined.to_dense(), x.to_dense())
-    pieces = split(Stream.trusted(x.size, None, x.to_dense(), block), edges)
+    pieces = split(Stream.unchecked(x.size, None, x.to_dense(), block), edges)
     np.testing.assert_array_equal(join(pieces, edges).to_dense(), x.to_dense())

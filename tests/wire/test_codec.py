@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sparcml import QSGD, Half, OneBit, Sign, Stream, Whole, kernels, wire
+from sparcml import QSGD, Half, Integer, OneBit, Sign, Stream, kernels, wire
 from sparcml.wire import indices
 
 from ..laws import sparse
@@ -68,7 +68,7 @@ def test_the_format_sent_is_the_cheapest(density, block):
 def test_a_vector_held_dense_is_sent_without_its_zeros(density):
     rng = np.random.default_rng(6)
     x = sparse(rng, 20_000, int(density * 20_000))
-    held = Stream.trusted(x.size, None, x.to_dense())
+    held = Stream.unchecked(x.size, None, x.to_dense())
     as_pairs, as_dense = (len(wire.encode(s, TAG)[0]) for s in (x, held))
     assert as_dense == as_pairs
     assert wire.decode(wire.encode(held, TAG)[0]).is_dense
@@ -77,7 +77,7 @@ def test_a_vector_held_dense_is_sent_without_its_zeros(density):
 def test_signed_zeros_of_a_dense_vector_survive():
     values = np.zeros(1000, np.float32)
     values[::50] = -0.0
-    held = Stream.trusted(1000, None, values)
+    held = Stream.unchecked(1000, None, values)
     back = wire.decode(wire.encode(held, TAG)[0])
     assert back.to_dense().tobytes() == values.tobytes()
 
@@ -100,7 +100,7 @@ def test_coded_values_take_fewer_bytes_and_the_sender_sees_the_rounding(coder, d
 @given(streams(), st.sampled_from([OneBit(), OneBit(3, "mean"), Sign(), Sign(8, 1.0)]))
 def test_in_one_bit_exactly_what_is_stored_goes_out(x, coder):
     """A zero would come back as something else: it must not be put in, nor left out."""
-    for held in (x, Stream.trusted(x.size, None, x.to_dense(), x.block)):
+    for held in (x, Stream.unchecked(x.size, None, x.to_dense(), x.block)):
         message, seen = wire.encode(held, TAG, coder)
         assert (
             len(message) <= 32 + len(coder.settings) + held.size * held.dtype.itemsize + 8
@@ -116,7 +116,7 @@ def test_in_one_bit_exactly_what_is_stored_goes_out(x, coder):
 
 def test_multiples_come_back_exactly():
     x = sparse(np.random.default_rng(3), 5000, 300)
-    message, seen = wire.encode(x, TAG, Whole(1.0, 8))
+    message, seen = wire.encode(x, TAG, Integer(1.0, 8))
     np.testing.assert_array_equal(wire.decode(message).to_dense(), x.to_dense())
     np.testing.assert_array_equal(seen.to_dense(), x.to_dense())
     assert len(message) <= 32 + 8 + -(-300 * 5 // 8) + 300 * 2
@@ -145,5 +145,5 @@ def test_declared_sizes_bound_the_real_ones():
     for nnz in (0, 1, 7, 100, 2000, 4999, 5000):
         x = sparse(rng, 5000, nnz)
         nbytes = len(wire.encode(x, TAG)[0])
-        assert wire.least_nbytes(nnz, 5000, 4) <= nbytes <= wire.most_nbytes(nnz, 5000, 4)
-        assert nbytes == pytest.approx(wire.likely_nbytes(nnz, 5000, 4), rel=0.15)
+        assert wire.min_nbytes(nnz, 5000, 4) <= nbytes <= wire.max_nbytes(nnz, 5000, 4)
+        assert nbytes == pytest.approx(wire.expected_nbytes(nnz, 5000, 4), rel=0.15)

@@ -22,14 +22,14 @@ def dense(rng, size, density, dtype=np.float32, fill=0.0, empty=0):
     hit = rng.random(size) < density
     hit[size - empty :] = False
     values[hit] = rng.choice([1.5, -2.25, -0.0, 0.0, 3.0], int(hit.sum()))
-    return Stream.trusted(size, None, values, 1, fill)
+    return Stream.unchecked(size, None, values, 1, fill)
 
 
 def the_long_way(x, coder=None):
     """Pairs, then the cheapest index format; held dense all the same."""
     found = kernels.compact(x.raw_values, x.fill, x.block, bitwise=True)
     assert found is not None
-    pairs = Stream.trusted(x.size, *found, x.block, x.fill)
+    pairs = Stream.unchecked(x.size, *found, x.block, x.fill)
     message = wire.encode(pairs, TAG, coder, seed=3)[0].copy()
     message[9] |= HELD_DENSE
     return resealed(message)
@@ -80,7 +80,7 @@ def test_other_fills(fill):
 )
 def test_any_crowded_vector(values, fill, empty):
     array = np.array([*values, *[fill] * empty], np.float32)
-    check(Stream.trusted(array.size, None, array, 1, fill))
+    check(Stream.unchecked(array.size, None, array, 1, fill))
 
 
 def test_the_short_way_is_taken():

@@ -24,7 +24,7 @@ def part(kind, block=1, dtype=np.float32, fill=0.0, held_dense=False, blocks=200
     rng = np.random.default_rng(kind)
     where = np.sort(rng.choice(blocks, NNZ[kind], replace=False)).astype(np.uint32)
     values = rng.choice([1.5, -2.25, -0.0, np.inf, 3.0], len(where) * block).astype(dtype)
-    x = Stream.trusted(blocks * block, where, values, block, fill)
+    x = Stream.unchecked(blocks * block, where, values, block, fill)
     return densify(x) if held_dense else x
 
 
@@ -37,7 +37,7 @@ def around(x):
     """A vector of which x is a range."""
     blocks = BEFORE + x.blocks + AFTER
     values = np.full(blocks * x.block, OUTSIDE, x.dtype)
-    return Stream.trusted(len(values), None, values, x.block, x.fill)
+    return Stream.unchecked(len(values), None, values, x.block, x.fill)
 
 
 def decode_into(whole, message, blocks):
@@ -59,7 +59,7 @@ def test_every_format(kind, block, dtype, fill, held_dense):
     x = part(kind, block, dtype, fill, held_dense)
     for coder in (None, Half(), Half("bfloat16"), QSGD(3, 16), Natural()):
         if coder is not None and kind != indices.DENSE:
-            x = Stream.trusted(x.size, x.raw_indices, abs(x.raw_values), block, fill)
+            x = Stream.unchecked(x.size, x.raw_indices, abs(x.raw_values), block, fill)
         message = encoded(x, coder)
         assert wire.Header.read(message).index_format == kind or coder or held_dense
         want = densify(wire.decode(message, fill, blocks=x.blocks)).raw_values
@@ -75,7 +75,7 @@ def test_every_format(kind, block, dtype, fill, held_dense):
 @pytest.mark.parametrize("blocks", [0, 1, 63, 64, 65, 128, 1000])
 def test_ranges_of_every_length(blocks):
     values = np.where(np.arange(blocks) % 3 == 0, 0, 2.5).astype(np.float32)
-    x = Stream.trusted(blocks, None, values)
+    x = Stream.unchecked(blocks, None, values)
     whole = around(x)
     decode_into(whole, encoded(x), blocks)
     inside, outside = parted(whole, x)
@@ -113,7 +113,7 @@ def test_ranges_of_another_length_type_or_block(kind):
     longer = part(kind, blocks=300)
     if kind in (indices.DENSE, indices.BITMAP):
         refused(message, longer)
-    refused(wire.bare_header(x, TAG), x)
+    refused(wire.header_only(x, TAG), x)
 
 
 @given(st.sampled_from(list(NNZ)), st.booleans(), st.data())

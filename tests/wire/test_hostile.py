@@ -11,12 +11,12 @@ from sparcml import (
     NUQSGD,
     QSGD,
     Half,
+    Integer,
     Natural,
     OneBit,
     Sign,
     Stream,
     TernGrad,
-    Whole,
     WireError,
     wire,
 )
@@ -42,7 +42,7 @@ GOOD = {
     "nuqsgd": sparse(RNG, 900, 36),
     "terngrad": sparse(RNG, 900, 37),
     "natural": sparse(RNG, 900, 38),
-    "held dense": Stream.trusted(500, None, np.array([0, 0, 0, 1, 0] * 100, np.float32)),
+    "held dense": Stream.unchecked(500, None, np.array([0, 0, 0, 1, 0] * 100, np.float32)),
 }
 
 
@@ -50,7 +50,7 @@ CODERS = {
     "float16": Half(),
     "one bit": OneBit(10),
     "sign": Sign(),
-    "whole": Whole(1.0, 8),
+    "whole": Integer(1.0, 8),
     "elias": QSGD(levels=5, bucket=30, norm="l2", coder="elias"),
     "packed": QSGD(bits=8, coder="elias"),
     "qsgd": QSGD(4, 16),

@@ -15,7 +15,7 @@ from .. import kernels
 from ..collectives.base import mixed
 from ..communicator.arguments import check_reduction
 from ..quantize import Quantizer, TernGrad
-from ..sparsify import RandomK, Sparsifier, Taken, TopK
+from ..sparsify import RandomK, Selection, Sparsifier, TopK
 from ..sparsify.vector import Host
 from ..stream import Stream
 from .base import Method
@@ -140,12 +140,12 @@ class Compressed(Method):
         means = plain_means(self, comm, small, state)
         new = {STEP: state[STEP]}
         taken = [self._take(comm, i, p, state, new) for i, p in enumerate(large)]
-        pairs = self._exchange(comm, [t.stream for t in taken], int(state[STEP]))
+        pairs = self._exchange(comm, [t.sent for t in taken], int(state[STEP]))
         for parameter, part, (total, seen) in zip(large, taken, pairs, strict=True):
             means[parameter.name] = mean(total, comm.size, parameter.out)
             if self.error_feedback:
                 new[key(RESIDUAL, parameter.name)] = _rest(part, seen)
-        selected = {p.name: t.stream for p, t in zip(large, taken, strict=True)}
+        selected = {p.name: t.sent for p, t in zip(large, taken, strict=True)}
         return means, new, selected
 
     def _sparsifier(self, step: int) -> Sparsifier | None:
@@ -158,7 +158,7 @@ class Compressed(Method):
 
     def _take(
         self, comm: Communicator, place: int, p: Parameter, state: State, new: State
-    ) -> Taken:
+    ) -> Selection:
         """What is sent of a parameter, and what is not."""
         step = int(state[STEP])
         sparsifier = self._sparsifier(step)
@@ -169,11 +169,11 @@ class Compressed(Method):
         rank = -1 if _is_shared(sparsifier) else comm.rank
         seed = mixed(self.seed, step, place, rank)
         with comm.stats.phase("select", nnz=p.size):
-            taken = take(sparsifier, residual, p.values, seed=seed, memory=carried)
-        self.check_finite(comm, p.name, p.values, taken.squares, residual)
+            taken = take(sparsifier, residual, p.values, seed=seed, state=carried)
+        self.check_finite(comm, p.name, p.values, taken.squared_norm, residual)
         if sparsifier is not None:
-            sent = squares_of(taken.stream.raw_values)
-            comm.stats.count_selected(taken.stream.nnz, sent, taken.squares)
+            sent = squares_of(taken.sent.raw_values)
+            comm.stats.count_selected(taken.sent.nnz, sent, taken.squared_norm)
         return taken
 
     def _exchange(
@@ -220,9 +220,9 @@ def _without_indices(
 
     def clothed(s: Stream, like: Stream) -> Stream:
         values = s.raw_values if s.is_dense else s.to_dense()
-        return Stream.trusted(like.size, like.raw_indices, values, like.block)
+        return Stream.unchecked(like.size, like.raw_indices, values, like.block)
 
-    bare = [Stream.trusted(len(s.raw_values), None, s.raw_values) for s in streams]
+    bare = [Stream.unchecked(len(s.raw_values), None, s.raw_values) for s in streams]
     return [
         (clothed(total, s), clothed(seen, s))
         for s, (total, seen) in zip(streams, send(bare), strict=True)
@@ -238,7 +238,7 @@ def _carried(
     sparsifier: Sparsifier | None, name: str, state: State, new: State
 ) -> np.ndarray[Any, Any] | None:
     """What a sparsifier remembers of a parameter: a copy that it may change."""
-    if sparsifier is None or not (begun := sparsifier.memory()).size:
+    if sparsifier is None or not (begun := sparsifier.initial_state()).size:
         return None
     found = state.get(key(MEMORY, name), begun)
     new[key(MEMORY, name)] = carried = np.array(found, np.float64)
@@ -251,8 +251,8 @@ def take(
     gradient: np.ndarray[Any, Any],
     *,
     seed: int = 0,
-    memory: np.ndarray[Any, Any] | None = None,
-) -> Taken:
+    state: np.ndarray[Any, Any] | None = None,
+) -> Selection:
     """What a sparsifier, or none, takes of what is owed.
 
     Without a residual nobody wants the rest; without a sparsifier nothing is left but what
@@ -261,19 +261,23 @@ def take(
     if residual is None:
         squares = squares_of(gradient)
         if sparsifier is None:
-            return Taken(Stream.trusted(gradient.size, None, gradient), gradient, squares)
-        carried = sparsifier.memory() if memory is None else memory
-        return Taken(sparsifier.pick(Host(gradient), seed, carried), gradient, squares)
+            return Selection(
+                Stream.unchecked(gradient.size, None, gradient), gradient, squares
+            )
+        carried = sparsifier.initial_state() if state is None else state
+        return Selection(
+            sparsifier.select_from(Host(gradient), seed, carried), gradient, squares
+        )
     if sparsifier is not None:
-        return sparsifier.take(residual, gradient, seed=seed, memory=memory)
+        return sparsifier.select_with_residual(residual, gradient, seed=seed, state=state)
     owed = pool.empty(gradient.size, gradient.dtype)
     squares = kernels.add_residual(residual, gradient, owed)
-    return Taken(Stream.trusted(owed.size, None, owed), owed, squares)
+    return Selection(Stream.unchecked(owed.size, None, owed), owed, squares)
 
 
-def _rest(taken: Taken, seen: Stream) -> Values:
+def _rest(taken: Selection, seen: Stream) -> Values:
     """What is owed after a step. Where all was taken, its memory is used again."""
-    if taken.rest is taken.stream.raw_values:
-        return all_but_seen(taken.stream, seen)
-    put_back(taken.rest, taken.stream, seen)
-    return taken.rest
+    if taken.residual is taken.sent.raw_values:
+        return all_but_seen(taken.sent, seen)
+    put_back(taken.residual, taken.sent, seen)
+    return taken.residual

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..stream import Stream
-from ..stream.convert import opened as opened_vector
+from ..stream.convert import to_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +115,7 @@ def _array_back(array: Values) -> Callable[[Any], Any]:
 
 def _from_tensor(name: str, x: Any, torch: Any) -> Parameter:
     if x.layout is torch.sparse_coo:
-        stream, as_given = opened_vector(x)
+        stream, as_given = to_stream(x)
         return Parameter(name, (stream.size,), stream.raw_values, stream, as_given)
     if not x.dtype.is_floating_point:
         raise TypeError(f"{said(name)} must be of floats, got {x.dtype}")

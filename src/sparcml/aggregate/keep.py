@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import kernels
-from ..stream.ranges import only, pick
+from ..stream.ranges import restrict_to, take
 
 if TYPE_CHECKING:
     from ..sparsify import TopK
@@ -30,5 +30,5 @@ def keep_largest(keep: TopK, total: Stream, seen: Stream) -> Pair:
     if total.block > 1:
         stored = kernels.block_squared_norms(stored, total.block)
     places, _ = kernels.top_k(stored, k)
-    kept = pick(total, places.astype(np.intp))
-    return kept, only(seen, kept.indices)
+    kept = take(total, places.astype(np.intp))
+    return kept, restrict_to(seen, kept.indices)

@@ -106,7 +106,7 @@ def _power_of_two(mean_square: float) -> float:
 def _each(x: Stream, apply: Callable[[Values, Values], Values], scale: float) -> Stream:
     with np.errstate(all="ignore"):  # NaN and infinities pass if they came so far
         values = apply(x.raw_values, x.dtype.type(scale))
-    return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill, scratch=True)
+    return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill, scratch=True)
 
 
 def _bound(x: Stream, clip: float | None) -> float:
@@ -128,4 +128,4 @@ def _clipped(x: Stream, clip: float | None) -> Stream:
     if bound == math.inf:
         return x
     values = np.clip(x.raw_values, -bound, bound)
-    return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill)
+    return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill)

@@ -41,15 +41,17 @@ def plain_means(
 def _owed(method: Method, comm: Communicator, parameter: Parameter, state: State) -> Stream:
     gradient = parameter.stream
     if gradient is None:
-        gradient = Stream.trusted(parameter.size, None, parameter.values)
+        gradient = Stream.unchecked(parameter.size, None, parameter.values)
     residual = recalled(state, RESIDUAL, parameter)
     method.check_finite(comm, parameter.name, parameter.values)
     if residual is None or not residual.any():  # a sparse gradient stays sparse
         return gradient
-    return add(Stream.trusted(parameter.size, None, residual, gradient.block), gradient)
+    return add(Stream.unchecked(parameter.size, None, residual, gradient.block), gradient)
 
 
 def _sparse(total: Stream, ranks: int) -> Stream:
     values = buffer_pool.empty(len(total.raw_values), total.dtype)
     np.divide(total.raw_values, total.dtype.type(ranks), out=values)
-    return Stream.trusted(total.size, total.raw_indices, values, total.block, scratch=True)
+    return Stream.unchecked(
+        total.size, total.raw_indices, values, total.block, scratch=True
+    )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def agree(call: Call, x: Stream) -> Problem | MismatchError:
     """The sum to be formed, or in what the ranks differ: the same on every rank."""
-    return compare(call, x, allgather_messages(call, call.bare_header(x)))
+    return compare(call, x, allgather_messages(call, call.header_only(x)))
 
 
 def compare(call: Call, x: Stream, messages: list[Message]) -> Problem | MismatchError:

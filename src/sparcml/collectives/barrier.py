@@ -26,7 +26,7 @@ def barrier(call: Call) -> None:
     nothing = Stream(0, [], [])
     distance = 1
     while distance < P:
-        call.send_message((me + distance) % P, call.bare_header(nothing))
+        call.send_message((me + distance) % P, call.header_only(nothing))
         source = (me - distance) % P
         call.verify(call.receive_message(source), source)
         distance *= 2

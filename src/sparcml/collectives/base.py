@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .. import wire
 from ..costs.workload import MADE_DENSE
 from ..errors import MismatchError, WireError
-from ..stream import MEAN, OPS, Stream, add, add_many, neutral
+from ..stream import MEAN, OPS, Stream, add, add_many, identity
 from ..stream.densify import densify
 from ..stream.reduction import add_into
 from ..transport import SubgroupTransport
@@ -218,7 +218,7 @@ class Call:
             seed = mixed(self._seed, self.rank, self.rank if owner is None else owner, turn)
             quantizer = self.quantizer
             if quantizer is not None and summed:
-                quantizer = quantizer.for_sums(self.size)
+                quantizer = quantizer.for_reduced(self.size)
             return wire.encode(stream, tag, quantizer, whole=whole, seed=seed, see=see)
 
     def decode(
@@ -235,7 +235,7 @@ class Call:
             header = self._opened(message, source, turn)
             if source != self.rank:
                 self._coded(header)
-            fill = neutral(self.op)
+            fill = identity(self.op)
             return wire.decode(message, fill, header=header, blocks=blocks, as_held=as_held)
 
     def decode_into(
@@ -296,11 +296,11 @@ class Call:
         """What to call a rank, this one by default."""
         return f"rank {self._link.global_rank(self.rank if rank is None else rank)}"
 
-    def bare_header(
-        self, x: Stream, numbers: NDArray[Any] | None = None, turn: int = 0
+    def header_only(
+        self, x: Stream, auxiliary: NDArray[Any] | None = None, turn: int = 0
     ) -> Message:
         """A message that says what x is, with some numbers instead of its entries."""
-        return wire.bare_header(x, wire.Tag(self._code, self._sequence, turn), numbers)
+        return wire.header_only(x, wire.Tag(self._code, self._sequence, turn), auxiliary)
 
     def native(self, array: Values) -> Values:
         """The engine's own dense allreduce."""

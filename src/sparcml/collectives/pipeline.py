@@ -9,8 +9,8 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..stream import bounds, split
-from ..stream.ranges import blank
+from ..stream import range_offsets, split
+from ..stream.ranges import empty
 from .fold import Fold
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ PIECE_BYTES = 1 << 20
 def edges_of(blocks: int, entry_bytes: float) -> list[int]:
     """Where the pieces of a range begin, and its end."""
     count = math.ceil(blocks * entry_bytes / PIECE_BYTES)
-    return bounds(blocks, max(1, min(blocks, count)))
+    return range_offsets(blocks, max(1, min(blocks, count)))
 
 
 def send(call: Call, peer: int, part: Stream, turn: int) -> None:
@@ -43,7 +43,7 @@ def cut(part: Stream) -> list[Stream]:
 
 def add(call: Call, peer: int, mine: Stream, turn: int) -> Stream:
     """The sum of a dense range and the peer's, in place if the range is ours to change."""
-    total = mine if mine.is_scratch else blank(mine, mine.blocks)
+    total = mine if mine.is_scratch else empty(mine, mine.blocks)
     for start, end, message in _arrivals(call, peer, mine, mine.blocks, turn):
         theirs = call.decode(message, peer, turn, end - start)
         ours, out = (split(s, (start, end))[0] for s in (mine, total))
@@ -77,7 +77,7 @@ def folded(
 def sit_out(call: Call, partner: int, x: Stream, first: int, last: int) -> Stream:
     """Leave the vector to a partner, who sends the sum in the end."""
     send(call, partner, x, first)
-    total = blank(x, x.blocks)
+    total = empty(x, x.blocks)
     receive(call, partner, total, 0, x.blocks, last)
     return total
 

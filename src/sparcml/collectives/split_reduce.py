@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..costs.workload import Load, Problem, Round
-from ..stream import bounds, split
+from ..stream import range_offsets, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +30,11 @@ def collect(
 
     Ranges are of nearly equal size unless `edges` says where they begin.
     """
-    call.edges = bounds(x.blocks, call.size) if edges is None else edges
+    call.edges = range_offsets(x.blocks, call.size) if edges is None else edges
     parts = split(x, call.edges)
-    if call.quantizer is not None and call.quantizer.codes_own:
+    if call.quantizer is not None and call.quantizer.quantizes_own:
         _, parts[call.rank] = call.encode(parts[call.rank], turn)
-    mine = parts[call.rank].sealed()  # a sum must not overwrite what `seen` will tell
+    mine = parts[call.rank].read_only()  # a sum must not overwrite what `seen` will tell
     call.seen = list(parts)
     for step in range(1, call.size):
         owner = (call.rank + step) % call.size
@@ -49,7 +49,7 @@ def collect(
 def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends and adds."""
     P, N = problem.ranks, problem.blocks
-    edges = bounds(N, P)
+    edges = range_offsets(N, P)
     k = problem.nnz[rank]
     sends = []
     for step in range(1, P):

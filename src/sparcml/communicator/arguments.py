@@ -14,8 +14,8 @@ import numpy as np
 from .. import buffer_pool
 from ..collectives import ALLREDUCES, Problem
 from ..quantize import Quantizer
-from ..stream import MEAN, OPS, Stream, neutral, switch
-from ..stream.convert import opened
+from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
+from ..stream.convert import to_stream
 from ..stream.reduction import refill
 
 if TYPE_CHECKING:
@@ -106,16 +106,16 @@ def whole(name: str, value: Any) -> int:
     return number
 
 
-def to_stream(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
+def to_stream_for(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
     """The caller's vector, ready for the operation."""
-    fill = neutral(op)
-    stream, restore = opened(x, fill)
+    fill = identity(op)
+    stream, restore = to_stream(x, fill)
     if not stream.is_dense and stream.fill not in (0.0, fill):
         raise ValueError(
             f"what this stream does not store counts as {stream.fill}, which {op} cannot "
             f"use; make it dense with Stream.from_dense(x.to_dense())"
         )
-    return switch(refill(stream, fill)), restore
+    return densify_if_smaller(refill(stream, fill)), restore
 
 
 def plain(op: str) -> str:
@@ -141,7 +141,7 @@ def copied_if_alone(x: Stream, ranks: int) -> Stream:
     values = x.raw_values.copy()
     values[np.isnan(values)] = np.nan  # the canonical one, as in every other result
     indices = None if x.raw_indices is None else x.raw_indices.copy()
-    return Stream.trusted(x.size, indices, values, x.block, x.fill)
+    return Stream.unchecked(x.size, indices, values, x.block, x.fill)
 
 
 def finished(x: Stream, op: str, ranks: int) -> Stream:
@@ -150,7 +150,7 @@ def finished(x: Stream, op: str, ranks: int) -> Stream:
         return x
     values = buffer_pool.empty(len(x.raw_values), x.dtype)
     np.divide(x.raw_values, x.dtype.type(ranks), out=values)
-    return Stream.trusted(x.size, x.raw_indices, values, x.block, x.fill)
+    return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill)
 
 
 def into(out: Any, x: Stream) -> Callable[[Stream], Any]:

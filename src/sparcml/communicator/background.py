@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ..stream.convert import kind_of
+from ..stream.convert import vector_type
 from .arguments import check_reduction
 from .requests import RequestQueue, unchanged
 
@@ -57,7 +57,7 @@ class Background(ABC):
         return self._submit("ireduce_scatter", x, lambda c: c.reduce_scatter(x, op))
 
     def _submit(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
-        kind_of(x)  # refuse what is no vector here, not at `wait`
+        vector_type(x)  # refuse what is no vector here, not at `wait`
         if self._helper is None:
             self._helper = self._open_helper()
         helper, progress = self._helper

@@ -12,8 +12,8 @@ from ..collectives.barrier import barrier
 from ..collectives.broadcast import broadcast
 from ..collectives.reduce import reduce
 from ..collectives.split_reduce import collect
-from ..stream import join, switch
-from ..stream.convert import KINDS, as_kind, kind_of, opened
+from ..stream import densify_if_smaller, join
+from ..stream.convert import VECTOR_TYPES, as_vector_type, to_stream, vector_type
 from ..transport import Stats, Transport
 from .arguments import (
     check_reduction,
@@ -22,7 +22,7 @@ from .arguments import (
     finished,
     into,
     plain,
-    to_stream,
+    to_stream_for,
     whole,
 )
 from .background import Background
@@ -164,7 +164,7 @@ class Communicator(Background):
         """
         check_reduction(op, algorithm, quantize, return_seen=return_seen)
         self._session.check_open("allreduce")
-        stream, restore_seen = to_stream(x, plain(op))
+        stream, restore_seen = to_stream_for(x, plain(op))
         restore = (
             restore_seen if out is None else into(out, stream)
         )  # out takes the result alone
@@ -197,14 +197,14 @@ class Communicator(Background):
         A collective call: all ranks make it.
         """
         check_reduction(op, quantize=quantize)
-        stream, _ = to_stream(x, plain(op))
+        stream, _ = to_stream_for(x, plain(op))
         return self._choosing.explain(stream, op, quantize)
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum") -> Any:
         """Reduce over all ranks; the root gets the result, the others None."""
         check_root("reduce", root, self.size)
         check_reduction(op)
-        stream, restore = to_stream(x, plain(op))
+        stream, restore = to_stream_for(x, plain(op))
         with self._session.call("reduce", op, stream) as call:
             total = reduce(call, copied_if_alone(stream, self.size), root)
         return None if total is None else restore(finished(total, op, self.size))
@@ -215,7 +215,7 @@ class Communicator(Background):
         Range r goes from r N // P to (r + 1) N // P, in blocks.
         """
         check_reduction(op)
-        stream, restore = to_stream(x, plain(op))
+        stream, restore = to_stream_for(x, plain(op))
         with self._session.call("reduce_scatter", op, stream) as call:
             parts = collect(call, copied_if_alone(stream, self.size))
             total = call.add_many(parts)
@@ -223,8 +223,8 @@ class Communicator(Background):
 
     def allgather(self, x: Any) -> list[Any]:
         """Every rank's vector, in the order of ranks; they may differ in size."""
-        stream, restore = opened(x, bitwise=True)
-        stream = switch(stream)
+        stream, restore = to_stream(x, bitwise=True)
+        stream = densify_if_smaller(stream)
         with self._session.call("allgather", "sum", None) as call:
             return [restore(s) for s in allgather(call, stream)]
 
@@ -236,13 +236,13 @@ class Communicator(Background):
         check_root("broadcast", root, self.size)
         if x is None and self.rank == root:
             raise ValueError("broadcast: the root must give a vector, got None")
-        stream, restore = (None, None) if x is None else opened(x, bitwise=True)
+        stream, restore = (None, None) if x is None else to_stream(x, bitwise=True)
         with self._session.call("broadcast", "sum", stream) as call:
             mine, kind = None, 0
             if self.rank == root and stream is not None:
-                mine, kind = switch(stream), KINDS.index(kind_of(x))
-            result, kind = broadcast(call, mine, kind, len(KINDS), root)
-        return restore(result) if restore else as_kind(result, KINDS[kind])
+                mine, kind = densify_if_smaller(stream), VECTOR_TYPES.index(vector_type(x))
+            result, kind = broadcast(call, mine, kind, len(VECTOR_TYPES), root)
+        return restore(result) if restore else as_vector_type(result, VECTOR_TYPES[kind])
 
     def barrier(self) -> None:
         """No rank goes on before all have come."""

@@ -45,7 +45,7 @@ class Declared:
     def nbytes(self) -> float:
         """How many one rank sends, likely."""
         entry = self._problem.entry_bytes
-        return max(sum(r.likely_nbytes(entry) for r in rounds) for rounds in self._rounds)
+        return max(sum(r.expected_nbytes(entry) for r in rounds) for rounds in self._rounds)
 
     @property
     def _rounds(self) -> list[Sequence[Round]]:

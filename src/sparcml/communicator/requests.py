@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kernels
-from ..stream.convert import opened
+from ..stream.convert import to_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ def unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _checksum(x: Any) -> int:
-    stream, _ = opened(x)
+    stream, _ = to_stream(x)
     crc = kernels.crc32c(stream.raw_values.view(np.uint8))
     if stream.raw_indices is not None:
         crc = kernels.crc32c(stream.raw_indices.view(np.uint8), crc)

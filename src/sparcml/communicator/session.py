@@ -59,7 +59,7 @@ class Session:
             self._closed = True
             self.transport.close()
             if not self.transport.siblings:  # the last of its kind
-                buffer_pool.POOL.release()
+                buffer_pool.DEFAULT_POOL.release()
 
     @contextmanager
     def call(

@@ -43,5 +43,5 @@ def bound(problem: Problem, network: Network, *, lossy: bool = False) -> float:
 
 
 def _nbytes(problem: Problem, entries: float) -> float:
-    likely = wire.likely_nbytes(entries, problem.blocks, problem.entry_bytes)
-    return likely - wire.likely_nbytes(0, 0, 0)
+    likely = wire.expected_nbytes(entries, problem.blocks, problem.entry_bytes)
+    return likely - wire.expected_nbytes(0, 0, 0)

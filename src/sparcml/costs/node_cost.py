@@ -55,10 +55,10 @@ def node_seconds(
         for turn in turns:
             own = _Port()  # to its memory
             for peer, loads in turn.sends:
-                nbytes = sum(load.likely_nbytes(entry_bytes) for load in loads)
+                nbytes = sum(load.expected_nbytes(entry_bytes) for load in loads)
                 (own if peer in mates else outside).send(nbytes, turn.times)
             for load in turn.waits:
-                nbytes = load.likely_nbytes(entry_bytes)
+                nbytes = load.expected_nbytes(entry_bytes)
                 (own if turn.inside else outside).wait(nbytes, turn.times)
             inside = max(inside, own.seconds(near.latency, near.gap, near.byte))
             computing = max(computing, network.computing(turn))

@@ -73,13 +73,13 @@ class Load:
     def nbytes(self, entry_bytes: int) -> tuple[int, int]:
         """Bytes on the wire, at least and at most."""
         return (
-            wire.least_nbytes(self.least, self.blocks, entry_bytes),
-            wire.most_nbytes(self.most, self.blocks, entry_bytes),
+            wire.min_nbytes(self.least, self.blocks, entry_bytes),
+            wire.max_nbytes(self.most, self.blocks, entry_bytes),
         )
 
-    def likely_nbytes(self, entry_bytes: float) -> float:
+    def expected_nbytes(self, entry_bytes: float) -> float:
         """Bytes on the wire, likely."""
-        return wire.likely_nbytes(self.likely, self.blocks, entry_bytes)
+        return wire.expected_nbytes(self.likely, self.blocks, entry_bytes)
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class Numbers(Load):
 
     def nbytes(self, entry_bytes: int) -> tuple[int, int]:  # noqa: ARG002
         """Bytes on the wire, at least and at most."""
-        least, most = (wire.numbers_nbytes(n, self.each) for n in (self.least, self.most))
+        least, most = (wire.auxiliary_nbytes(n, self.each) for n in (self.least, self.most))
         return least, most
 
-    def likely_nbytes(self, entry_bytes: float) -> float:  # noqa: ARG002
+    def expected_nbytes(self, entry_bytes: float) -> float:  # noqa: ARG002
         """Bytes on the wire, likely."""
-        return wire.numbers_nbytes(round(self.likely), self.each)
+        return wire.auxiliary_nbytes(round(self.likely), self.each)
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ class Round:
         """What all messages carry, once."""
         return [load for _, loads in self.sends for load in loads]
 
-    def likely_nbytes(self, entry_bytes: float) -> float:
+    def expected_nbytes(self, entry_bytes: float) -> float:
         """Bytes sent, likely."""
-        return self.times * sum(load.likely_nbytes(entry_bytes) for load in self.loads())
+        return self.times * sum(load.expected_nbytes(entry_bytes) for load in self.loads())
 
 
 def union(problem: Problem, ranks: Iterable[int], blocks: int | None = None) -> Load:
@@ -186,8 +186,8 @@ class Network:
         """
         total = 0.0
         for turn in rounds:
-            sent = turn.likely_nbytes(entry_bytes)
-            awaited = sum(load.likely_nbytes(entry_bytes) for load in turn.waits)
+            sent = turn.expected_nbytes(entry_bytes)
+            awaited = sum(load.expected_nbytes(entry_bytes) for load in turn.waits)
             awaited *= turn.times
             messages = max(turn.messages(), turn.times * len(turn.waits))
             if messages:

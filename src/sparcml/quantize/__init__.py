@@ -2,10 +2,10 @@
 
 from .base import Code as Code
 from .base import Quantizer as Quantizer
-from .distortion import Measured as Measured
-from .distortion import measure as measure
+from .distortion import Distortion as Distortion
+from .distortion import distortion as distortion
 from .half import Half as Half
-from .integer import Whole as Whole
+from .integer import Integer as Integer
 from .natural import Natural as Natural
 from .nuqsgd import NUQSGD as NUQSGD
 from .onebit import OneBit as OneBit

@@ -44,7 +44,7 @@ class Quantizer(ABC):
         """Whether decoded values are off on average; then training needs error feedback."""
 
     @property
-    def keeps_zero(self) -> bool:
+    def preserves_zero(self) -> bool:
         """Whether a zero is decoded as a zero.
 
         If not, what a stream does not store is never coded with the rest, even where that
@@ -119,13 +119,13 @@ class Quantizer(ABC):
         del opening
         return self.nbytes(count)
 
-    def for_sums(self, ranks: int) -> Quantizer:
+    def for_reduced(self, ranks: int) -> Quantizer:
         """What the owner of a range codes the sum of so many ranks' values with."""
         del ranks
         return self
 
     @property
-    def codes_own(self) -> bool:
+    def quantizes_own(self) -> bool:
         """Whether the owner of a range codes even its own part before it adds.
 
         That loses precision for nothing, unless sums are meant to be of coded values only:

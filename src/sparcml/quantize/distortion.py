@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from .base import Quantizer
 
 
-class Measured(NamedTuple):
+class Distortion(NamedTuple):
     """Means over seeds.
 
     Attributes:
         bits: Of the code, a value; all bytes count.
         ratio: How many times fewer that is than the 32 of float32.
-        length: ||Q(v)||^2 / ||v||^2.
+        energy: ||Q(v)||^2 / ||v||^2.
         error: ||Q(v) - v||^2 / ||v||^2.
         bias: ||mean of Q(v) - v||^2 / ||v||^2; with n seeds, noise leaves error / n.
     """
 
     bits: float
     ratio: float
-    length: float
+    energy: float
     error: float
     bias: float
 
 
-def measure(
+def distortion(
     quantizer: Quantizer, vector: NDArray[np.float32], seeds: Iterable[int] = range(8)
-) -> Measured:
+) -> Distortion:
     """Code a vector once a seed, and look at what comes back."""
     v = vector.astype(np.float64)
     nbytes, lengths, errors, total = [], [], [], np.zeros_like(v)
@@ -47,7 +47,7 @@ def measure(
         total += decoded
     bits, whole = 8 * float(np.mean(nbytes)) / v.size, float(np.square(v).sum())
     bias = np.square(total / len(nbytes) - v).sum()
-    return Measured(
+    return Distortion(
         bits,
         32 / bits,
         float(np.mean(lengths)) / whole,

@@ -1,4 +1,4 @@
-"""Whole: small multiples of one step, exactly. What sums of ternary values are coded with."""
+"""Integer: small multiples of one step, exactly. What sums of ternary values are coded with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .. import kernels
-from ..validation import check_real, check_whole
+from ..validation import check_integer, check_real
 from .base import Quantizer
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ MOST = 2**15 - 1
 
 
 @dataclass(frozen=True)
-class Whole(Quantizer):
-    """Multiples of `step` from -most to most, in the fewest bits that tell them apart.
+class Integer(Quantizer):
+    """Multiples of `step` from -max to max, in the fewest bits that tell them apart.
 
     Nothing is lost, but what is not on that grid cannot be coded and raises ValueError.
     Sums of steps that were rounded on the way count as the multiple they stand for. What is
@@ -29,29 +29,29 @@ class Whole(Quantizer):
     """
 
     step: float
-    most: int
+    max: int
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_real(self, "step")
-        check_whole(self, "most")
+        check_integer(self, "max")
         if not 0 < np.float32(self.step) < np.inf:
-            raise ValueError(f"Whole: step must be positive, got {self.step}")
-        if not 1 <= self.most <= MOST:
-            raise ValueError(f"Whole: most must be from 1 to {MOST}, got {self.most}")
+            raise ValueError(f"Integer: step must be positive, got {self.step}")
+        if not 1 <= self.max <= MOST:
+            raise ValueError(f"Integer: max must be from 1 to {MOST}, got {self.max}")
 
     def nbytes(self, count: int) -> int:
-        """log2(2 most + 1) bits a value, rounded up."""
-        return -(-count * (2 * self.most).bit_length() // 8)
+        """log2(2 max + 1) bits a value, rounded up."""
+        return -(-count * (2 * self.max).bit_length() // 8)
 
     def _write(
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
     ) -> None:
         del seed
-        kernels.to_integer(values, self.step, self.most, out)
+        kernels.to_integer(values, self.step, self.max, out)
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        kernels.from_integer(data, out.size, self.step, self.most, out)
+        kernels.from_integer(data, out.size, self.step, self.max, out)
 
     @property
     def wire_format(self) -> int:
@@ -61,4 +61,4 @@ class Whole(Quantizer):
     @property
     def settings(self) -> bytes:
         """The step, as float32, and the largest multiple, as u32."""
-        return SETTINGS.pack(self.step, self.most)
+        return SETTINGS.pack(self.step, self.max)

@@ -44,7 +44,7 @@ class OneBit(Quantizer):
     bucket: int | None = None
     threshold: str = "zero"
     biased: ClassVar[bool] = True
-    keeps_zero: ClassVar[bool] = False
+    preserves_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_bucket(self)

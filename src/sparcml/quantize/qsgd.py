@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .. import buffer_pool, kernels
-from ..validation import check_whole
+from ..validation import check_integer
 from .base import SEEDS, Quantizer
 from .buckets import bucket_of, check_bits, check_bucket
 from .coders import CODERS, frame, name_of, number_of
@@ -56,7 +56,7 @@ class QSGD(Quantizer):
 
     def __post_init__(self) -> None:
         check_bits(self)
-        check_whole(self, "levels", optional=True)
+        check_integer(self, "levels", optional=True)
         if self.levels is not None:
             self._settle(self.levels)
         check_bucket(self)

@@ -31,7 +31,7 @@ READERS: dict[int, tuple[int, Callable[[bytes], Quantizer]]] = {
     7: (0, lambda _: Natural()),
     8: (bitplane.SETTINGS.size, lambda settings: OneBit(bitplane.bucket_of(settings))),
     9: (bitplane.SETTINGS.size, lambda settings: Sign(bitplane.bucket_of(settings))),
-    10: (integer.SETTINGS.size, lambda s: integer.Whole(*integer.SETTINGS.unpack(s))),
+    10: (integer.SETTINGS.size, lambda s: integer.Integer(*integer.SETTINGS.unpack(s))),
 }
 
 

@@ -40,7 +40,7 @@ class Sign(Quantizer):
     bucket: int | None = None
     scale: float | None = None
     biased: ClassVar[bool] = True
-    keeps_zero: ClassVar[bool] = False
+    preserves_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_bucket(self)
@@ -69,7 +69,7 @@ class Sign(Quantizer):
         )
 
     @property
-    def codes_own(self) -> bool:
+    def quantizes_own(self) -> bool:
         """With a given scale: one vote a rank."""
         return self.scale is not None
 

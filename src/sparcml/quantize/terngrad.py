@@ -12,7 +12,7 @@ from .. import kernels
 from ..validation import check_real
 from .base import Quantizer
 from .buckets import bucket_of
-from .integer import MOST, Whole
+from .integer import MOST, Integer
 from .qsgd import omega_of_max
 
 if TYPE_CHECKING:
@@ -75,14 +75,14 @@ class TernGrad(Quantizer):
         """Two bits a value, and four bytes."""
         return kernels.grid_nbytes(count, bucket_of(None, count), 2)
 
-    def for_sums(self, ranks: int) -> Quantizer:
+    def for_reduced(self, ranks: int) -> Quantizer:
         """With a shared scale sums are whole multiples of it, and stay exact."""
         if self.scale is None or ranks > MOST:
             return self
-        return Whole(self.scale, ranks)
+        return Integer(self.scale, ranks)
 
     @property
-    def codes_own(self) -> bool:
+    def quantizes_own(self) -> bool:
         """With a shared scale, or sums would not be multiples of it."""
         return self.scale is not None
 

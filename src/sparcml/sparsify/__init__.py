@@ -1,8 +1,8 @@
 """The entries that matter: one file a method."""
 
+from .base import Selection as Selection
 from .base import Sparsifier as Sparsifier
-from .base import Taken as Taken
-from .block_topk import Blocks as Blocks
+from .block_topk import BlockTopK as BlockTopK
 from .randomk import RandomK as RandomK
 from .threshold import Threshold as Threshold
 from .topk import TopK as TopK

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What `Sparsifier.take` selected of residual + gradient, and what it left.
+class Selection:
+    """Result of `Sparsifier.select_with_residual`.
 
     Attributes:
-        stream: What is to be sent.
-        rest: What is still owed: the sum minus what is sent.
-        squares: Sum of squares of residual + gradient; not finite if that has NaN or
-            infinity, and so a check of the input that costs nothing.
+        sent: The selected entries.
+        residual: The corrected gradient minus `sent`.
+        squared_norm: Squared norm of the corrected gradient (residual + gradient). It is not
+            finite if the input has a NaN or an infinity, so it serves as a check of the input.
     """
 
-    stream: Stream
-    rest: Vector
-    squares: float
+    sent: Stream
+    residual: Vector
+    squared_norm: float
 
 
 class Sparsifier(ABC):
@@ -52,10 +52,10 @@ class Sparsifier(ABC):
         """Entries that are selected of so many values; None if the data decide."""
 
     @abstractmethod
-    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
-        """The selection; `memory` is what `memory()` once gave, and is updated."""
+    def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
+        """The selection; `state` is what `initial_state()` once gave, and is updated."""
 
-    def memory(self) -> NDArray[np.float64]:
+    def initial_state(self) -> NDArray[np.float64]:
         """What it carries from call to call, for callers to keep; empty for most."""
         return np.empty(0)
 
@@ -71,17 +71,17 @@ class Sparsifier(ABC):
         Returns:
             Entries of float32, or float64 if the vector is.
         """
-        return self.pick(opened(vector), seed, self.memory())
+        return self.select_from(opened(vector), seed, self.initial_state())
 
-    def take(
+    def select_with_residual(
         self,
         residual: Vector,
         gradient: Vector,
         *,
         seed: int = 0,
-        memory: NDArray[np.float64] | None = None,
+        state: NDArray[np.float64] | None = None,
         out: Vector | None = None,
-    ) -> Taken:
+    ) -> Selection:
         """Select from residual + gradient, and keep the rest: error feedback's step.
 
         Args:
@@ -89,27 +89,27 @@ class Sparsifier(ABC):
                 contiguous. So must be the others, of the same dtype and size.
             gradient: What is new.
             seed: Decides what is random, if anything is.
-            memory: From `memory()`, updated in place; a fresh one if left out.
+            state: From `initial_state()`, updated in place; a fresh one if left out.
             out: Where the rest goes; may be `residual`, and must not overlap these arrays
                 otherwise. A new array if left out.
         """
-        memory = self.memory() if memory is None else memory
+        state = self.initial_state() if state is None else state
         out = checked_out(residual, gradient, out)
-        return self.take_into(residual, gradient, out, seed, memory)
+        return self._select_into(residual, gradient, out, seed, state)
 
-    def take_into(
+    def _select_into(
         self,
         residual: Vector,
         gradient: Vector,
         out: Vector,
         seed: int,
-        memory: NDArray[np.float64],
-    ) -> Taken:
+        state: NDArray[np.float64],
+    ) -> Selection:
         """`take` with arguments that were checked; without a fused kernel."""
         squares = kernels.add_residual(residual, gradient, out)
-        stream = self.pick(Host(out), seed, memory)
+        stream = self.select_from(Host(out), seed, state)
         subtract(out, stream)
-        return Taken(stream, out, squares)
+        return Selection(stream, out, squares)
 
 
 def checked_out(residual: Vector, gradient: Vector, out: Vector | None) -> Vector:
@@ -120,11 +120,13 @@ def checked_out(residual: Vector, gradient: Vector, out: Vector | None) -> Vecto
         return buffer_pool.empty(residual.size, residual.dtype)
     _check_vector("out", out, residual)
     if not out.flags.writeable:
-        raise ValueError("take: out must be writable")
+        raise ValueError("select_with_residual: out must be writable")
     if np.may_share_memory(out, gradient):  # exact, as all are contiguous
-        raise ValueError("take: out must not overlap the gradient")
+        raise ValueError("select_with_residual: out must not overlap the gradient")
     if np.may_share_memory(out, residual) and out.ctypes.data != residual.ctypes.data:
-        raise ValueError("take: out must be the residual itself or not overlap it")
+        raise ValueError(
+            "select_with_residual: out must be the residual itself or not overlap it"
+        )
     return out
 
 
@@ -132,21 +134,23 @@ def _check_vector(name: str, x: Vector, residual: Vector) -> None:
     """Raise unless it is a contiguous vector of the residual's size and type."""
     if not isinstance(x, np.ndarray):
         raise TypeError(
-            f"take: {name} must be a NumPy vector of float32 or float64, got "
+            f"select_with_residual: {name} must be a NumPy vector of float32 or float64, got "
             f"{type(x).__name__}"
         )
     if x.dtype not in (np.float32, np.float64) or x.ndim != 1:
         raise TypeError(
-            f"take: {name} must be a vector of float32 or float64, got {x.dtype} of "
-            f"{x.ndim} dimensions"
+            f"select_with_residual: {name} must be a vector of float32 or float64, got "
+            f"{x.dtype} of {x.ndim} dimensions"
         )
     if (x.size, x.dtype) != (residual.size, residual.dtype):
         raise ValueError(
-            f"take: {name} must have {residual.size} values of {residual.dtype} as "
+            f"select_with_residual: {name} must have {residual.size} values of {residual.dtype} as "
             f"residual has, got {x.size} of {x.dtype}"
         )
     if not x.flags.c_contiguous:
-        raise ValueError(f"take: {name} must be contiguous; use np.ascontiguousarray")
+        raise ValueError(
+            f"select_with_residual: {name} must be contiguous; use np.ascontiguousarray"
+        )
 
 
 def subtract(owed: Vector, sent: Stream) -> None:

@@ -1,7 +1,7 @@
 """Blocks: the k blocks of largest norm, such as rows of a matrix.
 
 An index stands for a whole block, so indices cost next to nothing. Of all blocks' squared
-norms the k largest are kept: ||v - Blocks(v)||^2 <= (1 - k/blocks) ||v||^2.
+norms the k largest are kept: ||v - BlockTopK(v)||^2 <= (1 - k/blocks) ||v||^2.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from .. import kernels
 from ..stream import Stream
 from .base import Sparsifier
-from .ratio import amount, check_amount, check_positive
+from .ratio import check_positive, check_ratio_or_k, count_entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Blocks(Sparsifier):
+class BlockTopK(Sparsifier):
     """The blocks of consecutive values with the largest norm; of equal ones the first.
 
     The stream's entries are blocks. If the vector is no whole number of blocks, its last
@@ -40,7 +40,7 @@ class Blocks(Sparsifier):
     block: int = 64
 
     def __post_init__(self) -> None:
-        check_amount(self)
+        check_ratio_or_k(self)
         check_positive(self, "block", optional=False)
 
     @property
@@ -52,16 +52,16 @@ class Blocks(Sparsifier):
         """Blocks; not known if the last one is shorter and entries are single values."""
         if size % self.block:
             return None
-        return amount(self.ratio, self.k, size // self.block)
+        return count_entries(self.ratio, self.k, size // self.block)
 
-    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
+    def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
         """The largest."""
-        del seed, memory
+        del seed, state
         size, block = source.size, self.block
         squares = source.block_squares(block)
-        chosen, _ = kernels.top_k(squares, amount(self.ratio, self.k, squares.size))
+        chosen, _ = kernels.top_k(squares, count_entries(self.ratio, self.k, squares.size))
         if size % block == 0:
-            return Stream.trusted(size, chosen, source.gather(chosen, block), block)
+            return Stream.unchecked(size, chosen, source.gather(chosen, block), block)
         places = np.add.outer(chosen.astype(np.int64) * block, np.arange(block)).reshape(-1)
         indices = places[places < size].astype(np.uint32)
-        return Stream.trusted(size, indices, source.gather(indices))
+        return Stream.unchecked(size, indices, source.gather(indices))

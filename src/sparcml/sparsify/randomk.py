@@ -15,7 +15,7 @@ import numpy as np
 
 from ..stream import Stream
 from .base import Sparsifier
-from .ratio import amount, check_amount
+from .ratio import check_ratio_or_k, count_entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class RandomK(Sparsifier):
     shared: bool = False
 
     def __post_init__(self) -> None:
-        check_amount(self)
+        check_ratio_or_k(self)
 
     @property
     def biased(self) -> bool:
@@ -53,7 +53,7 @@ class RandomK(Sparsifier):
 
     def count(self, size: int) -> int:
         """Exactly so many."""
-        return amount(self.ratio, self.k, size)
+        return count_entries(self.ratio, self.k, size)
 
     def omega(self, size: int) -> float:
         """E||C(v) - v||^2 = omega ||v||^2 of the scaled form: d/k - 1."""
@@ -68,15 +68,15 @@ class RandomK(Sparsifier):
             return np.flatnonzero(kept).astype(np.uint32)
         return _draw(size, k, seed)
 
-    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
+    def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
         """The values at those places."""
-        del memory
+        del state
         indices = self.indices(source.size, seed)
         values = source.gather(indices)
         if self.scaled and indices.size:
             with np.errstate(all="ignore"):  # too large becomes infinite
                 values = values * values.dtype.type(source.size / indices.size)
-        return Stream.trusted(source.size, indices, values)
+        return Stream.unchecked(source.size, indices, values)
 
 
 def _draw(size: int, k: int, seed: int) -> NDArray[np.uint32]:

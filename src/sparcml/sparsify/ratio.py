@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..validation import check_real, check_whole
+from ..validation import check_integer, check_real
 
 
-def check_amount(owner: Any) -> None:
+def check_ratio_or_k(owner: Any) -> None:
     """Raise unless exactly one is given, 0 < ratio <= 1 or k >= 1."""
     name, ratio, k = type(owner).__name__, owner.ratio, owner.k
     if (ratio is None) == (k is None):
@@ -29,7 +29,7 @@ def check_ratio(owner: Any) -> None:
 
 def check_positive(owner: Any, setting: str, *, optional: bool = True) -> None:
     """Raise unless it is a whole number of at least 1, or None if it may."""
-    check_whole(owner, setting, optional=optional)
+    check_integer(owner, setting, optional=optional)
     value = getattr(owner, setting)
     if value is not None and value < 1:
         raise ValueError(
@@ -37,7 +37,7 @@ def check_positive(owner: Any, setting: str, *, optional: bool = True) -> None:
         )
 
 
-def amount(ratio: float | None, k: int | None, size: int) -> int:
+def count_entries(ratio: float | None, k: int | None, size: int) -> int:
     """Entries out of `size`: k, or size * ratio rounded half up and at least 1.
 
     Never more than there are.

@@ -20,8 +20,8 @@ import numpy as np
 from .. import kernels
 from ..stream import Stream
 from ..validation import check_real
-from .base import Sparsifier, Taken, subtract
-from .ratio import amount, check_ratio
+from .base import Selection, Sparsifier, subtract
+from .ratio import check_ratio, count_entries
 from .vector import Host, Sum
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ ASTRAY = 2.0  # times too many or too few: the threshold is given up
 class Threshold(Sparsifier):
     """All entries of at least a magnitude; NaN and infinities among them.
 
-    With `ratio`, how many come varies about the target, and is cheaper to find than an
-    exact number; zeros never come. `memory()` is then the threshold and the calls it has
-    served: `take` with the same memory reuses it; `select`, and `take` without one, sample.
+    With `ratio`, the number of entries varies around the target, which costs less than an exact
+    selection; zeros are never selected. The state then holds the threshold and the number of
+    calls that used it. `select_with_residual` reuses it if the same state is passed again.
 
     Args:
         value: The magnitude.
@@ -82,64 +82,64 @@ class Threshold(Sparsifier):
         del size
         return None
 
-    def memory(self) -> NDArray[np.float64]:
+    def initial_state(self) -> NDArray[np.float64]:
         """Of an adaptive one: the threshold (0: none yet) and the calls it has served."""
         return np.zeros(0 if self.ratio is None else 2)
 
-    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
+    def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
         """All that reach the threshold."""
         del seed
-        threshold, sampled = self._choose(source, memory)
+        threshold, sampled = self._choose(source, state)
         found = source.at_least(threshold)
-        return self._stream(source, found, memory, sampled=sampled)
+        return self._stream(source, found, state, sampled=sampled)
 
-    def take_into(
+    def _select_into(
         self,
         residual: Vector,
         gradient: Vector,
         out: Vector,
         seed: int,
-        memory: NDArray[np.float64],
-    ) -> Taken:
+        state: NDArray[np.float64],
+    ) -> Selection:
         """In one pass, unless a threshold must be corrected."""
         del seed
-        threshold, sampled = self._choose(Sum(residual, gradient), memory)
+        threshold, sampled = self._choose(Sum(residual, gradient), state)
         *found, squares = kernels.at_least_with_residual(residual, gradient, threshold, out)
-        stream = self._stream(Host(out), (found[0], found[1]), memory, sampled=sampled)
+        stream = self._stream(Host(out), (found[0], found[1]), state, sampled=sampled)
         if self.strom:
             subtract(out, stream)
         else:
             indices, values = stream.pairs()
             kernels.scatter_assign(out, indices, np.zeros_like(values))
-        return Taken(stream, out, squares)
+        return Selection(stream, out, squares)
 
-    def _choose(self, source: Sampled, memory: NDArray[np.float64]) -> tuple[float, bool]:
+    def _choose(self, source: Sampled, state: NDArray[np.float64]) -> tuple[float, bool]:
         """The threshold, and whether it was just sampled."""
         if self.value is not None:
             return self.value, False
-        if memory[0] > 0 and memory[1] < REUSED:
-            return float(memory[0]), False
-        target = amount(self.ratio, None, source.size)
-        memory[:] = _sampled(source, target), 0
-        return float(memory[0]), True
+        if state[0] > 0 and state[1] < REUSED:
+            return float(state[0]), False
+        target = count_entries(self.ratio, None, source.size)
+        state[:] = _sampled(source, target), 0
+        return float(state[0]), True
 
     def _stream(
         self,
         source: Source,
         found: Entries,
-        memory: NDArray[np.float64],
+        state: NDArray[np.float64],
         *,
         sampled: bool,
     ) -> Stream:
         """What is sent of that which was found."""
-        target = amount(self.ratio, None, source.size) if self.ratio else 0
+        target = count_entries(self.ratio, None, source.size) if self.ratio else 0
         if self.strom:
             found = found[0], _plus_minus(found[1], self.value or 0.0)
         elif sampled:
-            found = _settled(source, found, target, memory)
+            found = _settled(source, found, target, state)
         elif self.ratio:
-            found = _reused(found, target, memory)
-        return Stream.trusted(source.size, *found)
+            found = _reused(found, target, state)
+        return Stream.unchecked(source.size, *found)
 
 
 def _plus_minus(values: Values, size: float) -> Values:
@@ -160,37 +160,37 @@ def _sampled(source: Sampled, target: int) -> float:
 
 
 def _settled(
-    source: Source, found: Entries, target: int, memory: NDArray[np.float64]
+    source: Source, found: Entries, target: int, state: NDArray[np.float64]
 ) -> Entries:
     """After sampling: lower the threshold while too few reach it; cut if too many do."""
     for _ in range(TRIES):
-        if found[0].size >= FEW * target or memory[0] <= _tiny(found[1].dtype):
+        if found[0].size >= FEW * target or state[0] <= _tiny(found[1].dtype):
             break  # in the second case all that is not zero is there
-        memory[0] = max(memory[0] * LOWER, _tiny(found[1].dtype))
-        found = source.at_least(memory[0])
-    memory[1] = 1
-    return _cut(found, target, memory) if found[0].size > MANY * target else found
+        state[0] = max(state[0] * LOWER, _tiny(found[1].dtype))
+        found = source.at_least(state[0])
+    state[1] = 1
+    return _cut(found, target, state) if found[0].size > MANY * target else found
 
 
-def _reused(found: Entries, target: int, memory: NDArray[np.float64]) -> Entries:
+def _reused(found: Entries, target: int, state: NDArray[np.float64]) -> Entries:
     """Follow the data slowly; if they have run away, sample in the next call."""
     count = found[0].size
-    memory[1] += 1
+    state[1] += 1
     if count > ASTRAY * target:
-        found = _cut(found, target, memory)
+        found = _cut(found, target, state)
     if not target / ASTRAY <= count <= ASTRAY * target:
-        memory[0] = 0
+        state[0] = 0
     elif count < SOME_LESS * target:
-        memory[0] /= SCALE
+        state[0] /= SCALE
     elif count > SOME_MORE * target:
-        memory[0] *= SCALE
+        state[0] *= SCALE
     return found
 
 
-def _cut(found: Entries, target: int, memory: NDArray[np.float64]) -> Entries:
+def _cut(found: Entries, target: int, state: NDArray[np.float64]) -> Entries:
     """The largest of what was found: exactly the target."""
     chosen, values = kernels.top_k(found[1], target)
-    memory[0] = _least(values)
+    state[0] = _least(values)
     return found[0][chosen], values
 
 

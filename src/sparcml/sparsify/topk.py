@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from .. import kernels
 from ..stream import Stream
-from .base import Sparsifier, Taken
-from .ratio import amount, check_amount, check_positive
+from .base import Selection, Sparsifier
+from .ratio import check_positive, check_ratio_or_k, count_entries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +43,7 @@ class TopK(Sparsifier):
     bucket: int | None = None
 
     def __post_init__(self) -> None:
-        check_amount(self)
+        check_ratio_or_k(self)
         check_positive(self, "bucket")
 
     @property
@@ -54,34 +54,34 @@ class TopK(Sparsifier):
     def count(self, size: int) -> int:
         """Exactly so many."""
         if self.bucket is None:
-            return amount(self.ratio, self.k, size)
+            return count_entries(self.ratio, self.k, size)
         full, rest = divmod(size, self.bucket)
         return full * self._each() + min(self._each(), rest)
 
     def _each(self) -> int:
         """Entries of a full bucket, and of a shorter one if it has as many."""
         assert self.bucket is not None
-        return amount(self.ratio, self.k, self.bucket)
+        return count_entries(self.ratio, self.k, self.bucket)
 
-    def pick(self, source: Source, seed: int, memory: NDArray[np.float64]) -> Stream:
+    def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
         """The largest."""
-        del seed, memory
+        del seed, state
         if self.bucket is None:
             pairs = source.top_k(self.count(source.size))
         else:
             pairs = source.bucket_top_k(self._each(), self.bucket)
-        return Stream.trusted(source.size, *pairs)
+        return Stream.unchecked(source.size, *pairs)
 
-    def take_into(
+    def _select_into(
         self,
         residual: Vector,
         gradient: Vector,
         out: Vector,
         seed: int,
-        memory: NDArray[np.float64],
-    ) -> Taken:
+        state: NDArray[np.float64],
+    ) -> Selection:
         """In one pass."""
-        del seed, memory
+        del seed, state
         size = residual.size
         if self.bucket is None:
             found = kernels.top_k_with_residual(residual, gradient, self.count(size), out)
@@ -90,4 +90,4 @@ class TopK(Sparsifier):
                 residual, gradient, self._each(), self.bucket, out
             )
         indices, values, squares = found
-        return Taken(Stream.trusted(size, indices, values), out, squares)
+        return Selection(Stream.unchecked(size, indices, values), out, squares)

@@ -18,7 +18,7 @@ from .stream import Stream, Values, as_values, check_shape, read_only
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KINDS = ("stream", "array", "tensor", "row")
+VECTOR_TYPES = ("stream", "array", "tensor", "row")
 
 
 def from_array(
@@ -36,10 +36,10 @@ def from_array(
     # Counting is one fast pass; a dense vector would be half written before it is found.
     nnz = kernels.count_nonfill(flat, fill, block, bitwise)
     if nnz > limit:
-        return Stream.trusted(flat.size, None, flat, block, fill)
+        return Stream.unchecked(flat.size, None, flat, block, fill)
     pairs = kernels.compact(flat, fill, block, bitwise, nnz)
     assert pairs is not None
-    return Stream.trusted(flat.size, *pairs, block, fill)
+    return Stream.unchecked(flat.size, *pairs, block, fill)
 
 
 def from_any(x: Any, *, block: int | None, fill: float) -> Stream:
@@ -57,8 +57,8 @@ def from_any(x: Any, *, block: int | None, fill: float) -> Stream:
     return from_array(as_values(x), block=block or 1, fill=fill)
 
 
-def kind_of(x: Any) -> str:
-    """What a caller's vector is, in one of KINDS."""
+def vector_type(x: Any) -> str:
+    """What a caller's vector is, in one of VECTOR_TYPES."""
     if isinstance(x, Stream):
         return "stream"
     if isinstance(x, np.ndarray):
@@ -74,21 +74,21 @@ def kind_of(x: Any) -> str:
     )
 
 
-def opened(
+def to_stream(
     x: Any, fill: float = 0.0, *, bitwise: bool = False
 ) -> tuple[Stream, Callable[[Stream], Any]]:
     """A caller's vector as a stream, and how to give the result back in its own kind.
 
     Of dense vectors, what equals `fill` is left out.
     """
-    kind = kind_of(x)
+    kind = vector_type(x)
     if fill != 0 and (kind == "row" or (kind == "tensor" and _is_sparse_tensor(x))):
         raise ValueError(
             "of sparse tensors and scipy rows only sum and mean can be formed: what they do "
             "not store is 0 to them; use a Stream, or make them dense"
         )
     if kind == "stream":
-        return x, Stream.sealed
+        return x, Stream.read_only
     if kind == "array":
         shape = x.shape
         stream = from_array(x, block=1, fill=fill, bitwise=bitwise)
@@ -98,10 +98,10 @@ def opened(
     return _from_scipy(x, block=1), lambda y: _row_like(y, x)
 
 
-def as_kind(y: Stream, kind: str) -> Any:
-    """A stream as one of KINDS, where there is nothing to take the shape from."""
+def as_vector_type(y: Stream, kind: str) -> Any:
+    """A stream as one of VECTOR_TYPES, where there is nothing to take the shape from."""
     if kind == "stream":
-        return y.sealed()
+        return y.read_only()
     if kind == "array":
         return _array(y, (y.size,))
     return y.to_torch().to_dense().reshape(-1) if kind == "tensor" else to_scipy(y)

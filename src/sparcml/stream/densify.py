@@ -17,7 +17,7 @@ def dense_is_smaller(nnz: int, blocks: int, entry_bytes: float) -> bool:
     return nnz * (INDEX_BYTES + entry_bytes) >= blocks * entry_bytes
 
 
-def switch(x: Stream) -> Stream:
+def densify_if_smaller(x: Stream) -> Stream:
     """The stream itself, or its dense form once that is no larger."""
     if x.is_dense or not dense_is_smaller(x.nnz, x.blocks, x.entry_bytes):
         return x
@@ -30,4 +30,4 @@ def densify(x: Stream) -> Stream:
         return x
     values = buffer_pool.full(x.size, x.fill, x.dtype)
     kernels.scatter_assign(values, *x.pairs(), x.block)
-    return Stream.trusted(x.size, None, values, x.block, x.fill, scratch=True)
+    return Stream.unchecked(x.size, None, values, x.block, x.fill, scratch=True)

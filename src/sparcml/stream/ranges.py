@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import buffer_pool, kernels
-from .densify import dense_is_smaller, switch
+from .densify import dense_is_smaller, densify_if_smaller
 from .stream import Indices, Stream
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def bounds(blocks: int, parts: int) -> list[int]:
+def range_offsets(blocks: int, parts: int) -> list[int]:
     """Where `parts` ranges of nearly equal size begin, and the end: parts + 1 numbers."""
     return [blocks * j // parts for j in range(parts + 1)]
 
@@ -27,7 +27,7 @@ def split(x: Stream, edges: Sequence[int]) -> list[Stream]:
     block = x.block
     if x.raw_indices is None:
         return [
-            Stream.trusted(
+            Stream.unchecked(
                 (b - a) * block,
                 None,
                 x.raw_values[a * block : b * block],
@@ -45,16 +45,18 @@ def split(x: Stream, edges: Sequence[int]) -> list[Stream]:
             shifted = buffer_pool.empty(len(indices), np.uint32)
             indices = np.subtract(indices, np.uint32(a), out=shifted)
         values = x.raw_values[cuts[j] * block : cuts[j + 1] * block]
-        part = Stream.trusted((b - a) * block, indices, values, block, x.fill)
-        parts.append(switch(part))
+        part = Stream.unchecked((b - a) * block, indices, values, block, x.fill)
+        parts.append(densify_if_smaller(part))
     return parts
 
 
-def pick(x: Stream, places: NDArray[np.intp]) -> Stream:
+def take(x: Stream, places: NDArray[np.intp]) -> Stream:
     """Some of the entries that x stores, by their places among them, ascending."""
     indices = places.astype(np.uint32) if x.is_dense else x.indices[places]
     values = x.raw_values.reshape(-1, x.block)[places].reshape(-1)
-    return switch(Stream.trusted(x.size, indices, values, x.block, x.fill, scratch=True))
+    return densify_if_smaller(
+        Stream.unchecked(x.size, indices, values, x.block, x.fill, scratch=True)
+    )
 
 
 def without_fill(x: Stream, nnz: int | None = None) -> Stream:
@@ -63,17 +65,17 @@ def without_fill(x: Stream, nnz: int | None = None) -> Stream:
         return x
     pairs = kernels.compact(x.raw_values, x.fill, x.block, bitwise=True, limit=nnz)
     assert pairs is not None
-    return Stream.trusted(x.size, *pairs, x.block, x.fill)
+    return Stream.unchecked(x.size, *pairs, x.block, x.fill)
 
 
-def only(x: Stream, indices: Indices) -> Stream:
+def restrict_to(x: Stream, indices: Indices) -> Stream:
     """What x has at these indices, which ascend."""
     if x.raw_indices is None:
-        return pick(x, indices.astype(np.intp))
+        return take(x, indices.astype(np.intp))
     at = np.searchsorted(indices, x.raw_indices)
     at[at == len(indices)] = 0
     found = indices[at] == x.raw_indices if len(indices) else np.zeros(x.nnz, bool)
-    return pick(x, np.flatnonzero(found))
+    return take(x, np.flatnonzero(found))
 
 
 def join(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
@@ -92,24 +94,24 @@ def join(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
         values[at * first.block : end * first.block] = part.raw_values
         at = end
     size = blocks * first.block
-    return Stream.trusted(size, indices, values, first.block, first.fill, scratch=True)
+    return Stream.unchecked(size, indices, values, first.block, first.fill, scratch=True)
 
 
 def join_dense(parts: Sequence[Stream], edges: Sequence[int]) -> Stream:
     """As `join`, but always dense."""
-    whole = blank(parts[0], edges[-1])
+    whole = empty(parts[0], edges[-1])
     for part, start in zip(parts, edges[:-1], strict=True):
-        put(whole, start, part)
+        write_range(whole, start, part)
     return whole
 
 
-def blank(x: Stream, blocks: int) -> Stream:
+def empty(x: Stream, blocks: int) -> Stream:
     """A dense stream like x, with so many blocks, whose values are still to be `put`."""
     values = buffer_pool.empty(blocks * x.block, x.dtype)
-    return Stream.trusted(len(values), None, values, x.block, x.fill, scratch=True)
+    return Stream.unchecked(len(values), None, values, x.block, x.fill, scratch=True)
 
 
-def put(whole: Stream, start: int, part: Stream) -> None:
+def write_range(whole: Stream, start: int, part: Stream) -> None:
     """Write a part into the range of a dense stream that begins at block `start`."""
     window = whole.raw_values[start * part.block :][: part.size]
     if part.raw_indices is None:

@@ -64,7 +64,7 @@ class Stream:
         self._set(size, positions, flat, block, 0.0, scratch=False)
 
     @classmethod
-    def trusted(
+    def unchecked(
         cls,
         size: int,
         indices: Indices | None,
@@ -113,7 +113,7 @@ class Stream:
             raise ValueError(_why_bad(unique, bad, size // block))
         rows = flat.reshape(-1, block)[order]
         sums = np.add.reduceat(rows, first, axis=0) if len(first) else rows
-        return cls.trusted(size, unique, sums.reshape(-1), block)
+        return cls.unchecked(size, unique, sums.reshape(-1), block)
 
     @classmethod
     def from_dense(
@@ -208,7 +208,7 @@ class Stream:
         assert self.raw_indices is not None, "a dense stream has no pairs"
         return self.raw_indices, self.raw_values
 
-    def sealed(self) -> Stream:
+    def read_only(self) -> Stream:
         """The same stream, never to be overwritten: what a user gets."""
         self._scratch = False
         return self
@@ -221,7 +221,7 @@ class Stream:
             return NotImplemented
         # Where what is absent is not zero, it must be added like the rest.
         a, b = (x if x.fill == 0 else densify(x) for x in (self, other))
-        return add(a, b).sealed()
+        return add(a, b).read_only()
 
     def __repr__(self) -> str:
         kind = "dense" if self.is_dense else f"nnz={self.nnz}"

@@ -72,7 +72,7 @@ def decode(
     except (MemoryError, ValueError) as error:
         raise WireError(f"no room for the vector that was sent: {error}") from None
     _write(header, message, fill, dense)
-    return Stream.trusted(len(dense), None, dense, header.block, fill, scratch=True)
+    return Stream.unchecked(len(dense), None, dense, header.block, fill, scratch=True)
 
 
 def decode_into(
@@ -116,7 +116,7 @@ def _stream(header: Header, message: NDArray[np.uint8], fill: float, blocks: int
     section, found = _sections(header, message, blocks)
     positions = indices.read(header.index_format, section, header.nnz, blocks)
     size = blocks * header.block
-    return Stream.trusted(size, positions, found, header.block, fill, scratch=True)
+    return Stream.unchecked(size, positions, found, header.block, fill, scratch=True)
 
 
 def _sections(
@@ -146,9 +146,9 @@ def address(array: NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def numbers(message: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+def auxiliary(message: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
     """What a bare header that has been verified carries; padding comes as zeros."""
     header = Header.read(message)
     if header.value_format != values.ABSENT or header.index_bytes % 8:
-        raise WireError("numbers were due, but this message has none")
+        raise WireError("expected an auxiliary payload, got a stream")
     return np.frombuffer(message[SIZE:].tobytes(), dtype)

@@ -107,7 +107,7 @@ def _home(stream: Stream) -> NDArray[np.uint8] | None:
         return None
     if not found.nbytes or address(found) != address(home) + SIZE:
         return None
-    stream.sealed()
+    stream.read_only()
     return home
 
 
@@ -119,7 +119,7 @@ def _cheapest(
     def value_bytes(entries: int) -> int:
         return values.nbytes(entries * stream.block, stream.dtype, quantizer)
 
-    if quantizer is not None and not quantizer.keeps_zero:
+    if quantizer is not None and not quantizer.preserves_zero:
         return _as_held(stream)
     dense_bytes = value_bytes(stream.blocks)
     sparse = stream
@@ -161,17 +161,17 @@ def _is_crowded(stream: Stream, nnz: int) -> bool:
     return kernels.count_nonfill(last_word, stream.fill, bitwise=True) > 0
 
 
-def bare_header(
-    stream: Stream, tag: Tag, numbers: NDArray[Any] | None = None
+def header_only(
+    stream: Stream, tag: Tag, auxiliary: NDArray[Any] | None = None
 ) -> NDArray[np.uint8]:
     """A message that only says what the stream is: no indices, no values.
 
     In their place a collective may send numbers of its own.
     """
-    carried = 0 if numbers is None else numbers.nbytes
+    carried = 0 if auxiliary is None else auxiliary.nbytes
     message = np.zeros(SIZE + indices.padded(carried), np.uint8)
-    if numbers is not None:
-        message[SIZE : SIZE + carried] = numbers.view(np.uint8)
+    if auxiliary is not None:
+        message[SIZE : SIZE + carried] = auxiliary.view(np.uint8)
     Header(
         tag,
         stream.dtype,

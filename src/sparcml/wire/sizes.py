@@ -13,13 +13,13 @@ from .header import SIZE
 from .indices import bitmap_nbytes, padded
 
 
-def most_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
+def max_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
     """No message of at most nnz entries is larger."""
     sparse = nnz * entry_bytes + min(padded(4 * nnz), bitmap_nbytes(blocks))
     return SIZE + min(sparse, blocks * entry_bytes)
 
 
-def least_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
+def min_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
     """No message of at least nnz entries is smaller: neighbours cost a bit each."""
     index = 8 + padded((nnz + 7) // 8) if nnz else 0
     sparse = nnz * entry_bytes + min(index, padded(4 * nnz), bitmap_nbytes(blocks))
@@ -27,7 +27,7 @@ def least_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
 
 
 @lru_cache(maxsize=1024)  # a long vector has thousands of pieces, of one or two sizes
-def likely_nbytes(nnz: float, blocks: int, entry_bytes: float) -> float:
+def expected_nbytes(nnz: float, blocks: int, entry_bytes: float) -> float:
     """What nnz entries at random places take: gaps coded close to their entropy."""
     if nnz <= 0 or blocks == 0:
         return SIZE
@@ -39,6 +39,6 @@ def likely_nbytes(nnz: float, blocks: int, entry_bytes: float) -> float:
     return SIZE + min(nnz * entry_bytes + index, blocks * entry_bytes)
 
 
-def numbers_nbytes(count: int, each: int) -> int:
+def auxiliary_nbytes(count: int, each: int) -> int:
     """A bare header that carries so many numbers of `each` bytes."""
     return SIZE + padded(count * each)

@@ -47,7 +47,7 @@ def _selections(x: Floats) -> Iterator[Way]:
     yield _select(sparcml.Threshold(ratio=0.01), x)
     strom = sparcml.Threshold(value=large, strom=True)
     yield _select(strom, x, name="Threshold(value=2.5 rms, strom=True)")
-    yield _select(sparcml.Blocks(0.01, block=64), x)
+    yield _select(sparcml.BlockTopK(0.01, block=64), x)
     for sparsifier in (top, bucket, sparcml.Threshold(ratio=0.01)):
         yield _take(sparsifier, x)
 
@@ -66,14 +66,14 @@ def _select(
 def _take(sparsifier: sparcml.Sparsifier, x: Floats) -> Way:
     """Residual + vector, selection and the new residual."""
     residual, out = x[::-1].copy(), np.zeros_like(x)
-    memory = sparsifier.memory()
+    state = sparsifier.initial_state()
 
     def outcome() -> Outcome:
-        taken = sparsifier.take(residual, x, out=out)
-        owed, sent_part = residual + x, taken.stream.to_dense()
-        return Outcome(None, sent(taken.stream), different(taken.rest, owed - sent_part))
+        taken = sparsifier.select_with_residual(residual, x, out=out)
+        owed, sent_part = residual + x, taken.sent.to_dense()
+        return Outcome(None, sent(taken.sent), different(taken.residual, owed - sent_part))
 
-    run = partial(sparsifier.take, residual, x, memory=memory, out=out)
+    run = partial(sparsifier.select_with_residual, residual, x, state=state, out=out)
     return Way(label(sparsifier), "take", run, outcome, FUSED)
 
 

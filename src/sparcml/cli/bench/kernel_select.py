@@ -175,8 +175,8 @@ def _take(
     left[indices] = 0  # a threshold leaves that to its caller
 
     def run() -> Arrays:
-        taken = sparsifier.take(residual, gradient, out=out)
-        return *_arrays(taken.stream), out
+        taken = sparsifier.select_with_residual(residual, gradient, out=out)
+        return *_arrays(taken.sent), out
 
     want = (indices, values.view(np.uint32), left)
     work, copy = residual.nbytes, copy_of(residual)

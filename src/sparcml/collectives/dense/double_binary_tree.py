@@ -21,8 +21,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...costs.workload import Load, Problem, Round, union
-from ...stream import bounds, split
-from ...stream.ranges import blank, put
+from ...stream import range_offsets, split
+from ...stream.ranges import empty, write_range
 from .binary_trees import UP, Step, Tree, schedule, two_trees
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class _Progress:
             for chunk, part in enumerate(split(x, edges))
         }
         self._complete: dict[tuple[int, int], Message] = {}
-        self.total = blank(x, x.blocks)
+        self.total = empty(x, x.blocks)
 
     def send(self, step: Step, turn: int) -> None:
         here = step.half, step.chunk
@@ -93,7 +93,7 @@ class _Progress:
             self._keep(step, message, part)
 
     def _keep(self, step: Step, message: Message, part: Stream) -> None:
-        put(self.total, self._edges[step.half][step.chunk], part)
+        write_range(self.total, self._edges[step.half][step.chunk], part)
         if self._children[step.half]:
             self._complete[step.half, step.chunk] = message
 
@@ -103,8 +103,8 @@ def chunk_edges(blocks: int, entry_bytes: float) -> tuple[list[int], list[int]]:
     first = blocks // 2
     wanted = math.ceil((blocks - first) * entry_bytes / CHUNK_BYTES)
     chunks = max(1, min(first, wanted))
-    upper = bounds(blocks - first, chunks)
-    return bounds(first, chunks), [first + edge for edge in upper]
+    upper = range_offsets(blocks - first, chunks)
+    return range_offsets(first, chunks), [first + edge for edge in upper]
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:

@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...costs.workload import Problem, Round, union
-from ...stream import bounds, split
-from ...stream.ranges import blank, put
+from ...stream import range_offsets, split
+from ...stream.ranges import empty, write_range
 from .. import pipeline
 from ..fold import Fold
 
@@ -31,8 +31,10 @@ def halving_doubling(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
 
     def halve_and_double(fold: Fold, me: int, x: Stream) -> Stream:
-        total = blank(x, x.blocks)
-        put(total, bounds(x.blocks, fold.power)[me], halve(call, fold, me, x))
+        total = empty(x, x.blocks)
+        write_range(
+            total, range_offsets(x.blocks, fold.power)[me], halve(call, fold, me, x)
+        )
         double(call, fold, me, total)
         return total
 
@@ -42,7 +44,7 @@ def halving_doubling(call: Call, x: Stream) -> Stream:
 
 def halve(call: Call, fold: Fold, me: int, x: Stream) -> Stream:
     """This virtual rank's range of the sum."""
-    edges = bounds(x.blocks, fold.power)
+    edges = range_offsets(x.blocks, fold.power)
     first, half = 0, fold.power // 2  # x holds the ranges [first, first + 2 half)
     turn = 1
     while half:
@@ -60,7 +62,7 @@ def halve(call: Call, fold: Fold, me: int, x: Stream) -> Stream:
 
 def double(call: Call, fold: Fold, me: int, total: Stream) -> None:
     """Complete the sum, of which this virtual rank has one range."""
-    edges = bounds(total.blocks, fold.power)
+    edges = range_offsets(total.blocks, fold.power)
     turn, span = fold.power.bit_length(), 1
     while span < fold.power:
         mine = me // span * span
@@ -80,7 +82,7 @@ def cost(rank: int, problem: Problem) -> list[Round]:
     if me is None:
         assert partner is not None
         return [Round(pipeline.sends(partner, problem, union(problem, [rank])))]
-    edges = bounds(N, fold.power)
+    edges = range_offsets(N, fold.power)
     down, up, half = [], [], fold.power // 2
     while half:
         peer, mine = fold.real(me ^ half), me // half * half

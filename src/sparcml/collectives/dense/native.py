@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...costs.workload import Load, Problem, Round
-from ...stream import Stream, neutral
+from ...stream import Stream, identity
 
 if TYPE_CHECKING:
     from ..base import Call
@@ -23,7 +23,7 @@ def native(call: Call, x: Stream) -> Stream:
     total = call.native(call.densify(x).raw_values)
     if np.isnan(total.sum()):  # a cheap sign that there may be some: make them canonical
         total[np.isnan(total)] = np.nan
-    return Stream.trusted(x.size, None, total, x.block, neutral(call.op), scratch=True)
+    return Stream.unchecked(x.size, None, total, x.block, identity(call.op), scratch=True)
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:

@@ -20,8 +20,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...costs.workload import Load, Problem, Round, union
-from ...stream import bounds, split
-from ...stream.ranges import blank, put
+from ...stream import range_offsets, split
+from ...stream.ranges import empty, write_range
 from ..pipeline import cut, edges_of, sends
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 def ring(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
-    edges = bounds(x.blocks, call.size)
+    edges = range_offsets(x.blocks, call.size)
     ranges = [cut(part) for part in split(call.densify(x), edges)]
     reduced = reduce_around(call, ranges)
-    total = blank(x, x.blocks)
+    total = empty(x, x.blocks)
     starts = [
         [start + edge for edge in edges_of(end - start, x.entry_bytes)]
         for start, end in pairwise(edges)
@@ -46,7 +46,7 @@ def ring(call: Call, x: Stream) -> Stream:
     for start, piece in zip(starts[own], reduced, strict=False):
         message, seen = call.encode(piece, call.size - 1)
         call.send_message(own, message, call.size - 1)
-        put(total, start, seen)
+        write_range(total, start, seen)
     for j, i, message in pass_around(call, [len(pieces) for pieces in ranges]):
         start, end = starts[j][i : i + 2]
         call.decode_into(total, start, end - start, message, left, call.size - 1)
@@ -104,7 +104,7 @@ def cost(rank: int, problem: Problem) -> list[Round]:
 def messages(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends, round by round, if ranges are not cut."""
     P = problem.ranks
-    edges = bounds(problem.blocks, P)
+    edges = range_offsets(problem.blocks, P)
 
     @cache  # ranges have one of two sizes
     def load(first: int, ranks: int, span: int) -> Load:

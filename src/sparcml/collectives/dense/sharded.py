@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...costs.workload import Problem, Round, union
-from ...stream import bounds
-from ...stream.ranges import blank
+from ...stream import range_offsets
+from ...stream.ranges import empty
 from .. import split_gather, split_reduce
 from ..sparse.dsar_split_allgather import fill
 
@@ -31,13 +31,13 @@ def sharded(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     reduced = call.add_many(split_reduce.collect(call, call.densify(x)))
     message, _ = call.encode(reduced, 1)
-    return fill(call, blank(x, x.blocks), message)
+    return fill(call, empty(x, x.blocks), message)
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends and adds."""
     P, N = problem.ranks, problem.blocks
-    edges = bounds(N, P)
+    edges = range_offsets(N, P)
     load = union(problem, range(P), edges[rank + 1] - edges[rank])
     turns = split_reduce.cost(rank, problem) + split_gather.cost(rank, P, load)
     return [Round(turn.sends, written=N * (P - 1) / P) for turn in turns]

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from ... import buffer_pool
 from ...costs.workload import Problem, Round
-from ...stream import Stream, neutral
-from ...stream.ranges import blank
+from ...stream import Stream, identity
+from ...stream.ranges import empty
 from .. import split_reduce
 from ..split_gather import spread
 from . import ssar_split_allgather as ssar
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 def dsar_split_allgather(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks; dense."""
     parts = split_reduce.collect(call, x)
-    reduced = empty_like(parts[0], neutral(call.op))
+    reduced = empty_like(parts[0], identity(call.op))
     for part in parts:
         reduced = call.add(reduced, part)
-    return fill(call, blank(reduced, x.blocks), ssar.encode(call, reduced, 1))
+    return fill(call, empty(reduced, x.blocks), ssar.encode(call, reduced, 1))
 
 
 def fill(call: Call, whole: Stream, mine: Message) -> Stream:
@@ -49,7 +49,7 @@ def fill(call: Call, whole: Stream, mine: Message) -> Stream:
 def empty_like(part: Stream, fill: float) -> Stream:
     """A dense stream with nothing in it yet."""
     values = buffer_pool.full(part.size, fill, part.dtype)
-    return Stream.trusted(part.size, None, values, part.block, fill, scratch=True)
+    return Stream.unchecked(part.size, None, values, part.block, fill, scratch=True)
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:

@@ -47,8 +47,8 @@ from numpy.typing import NDArray
 from ... import wire
 from ...costs.workload import Load, Numbers, Problem, Round, union
 from ...errors import MismatchError, WireError
-from ...stream import bounds, dense_is_smaller, join
-from ...stream.ranges import only, pick, without_fill
+from ...stream import dense_is_smaller, join, range_offsets
+from ...stream.ranges import restrict_to, take, without_fill
 from .. import allgather, split_gather, split_reduce
 from ..agree import compare
 from . import ssar_split_allgather as ssar
@@ -95,7 +95,7 @@ def oktopk(call: Call, x: Stream) -> Stream:
     known.calls += 1
     if call.wants_seen:
         pairs = zip(call.seen, parts, strict=True)
-        call.seen = [only(seen, part.indices) for seen, part in pairs]
+        call.seen = [restrict_to(seen, part.indices) for seen, part in pairs]
     return join(parts, call.edges)
 
 
@@ -106,7 +106,7 @@ def steps(ranks: int) -> int:
 
 def greet(call: Call, x: Stream, cuts: Cuts | None) -> tuple[Problem, list[Message]]:
     """How many entries each rank brings, and the messages that may carry its cuts."""
-    messages = allgather.allgather_messages(call, call.bare_header(x, cuts))
+    messages = allgather.allgather_messages(call, call.header_only(x, cuts))
     problem = compare(call, x, messages)
     if isinstance(problem, MismatchError):
         raise problem
@@ -115,9 +115,9 @@ def greet(call: Call, x: Stream, cuts: Cuts | None) -> tuple[Problem, list[Messa
 
 def own_cuts(x: Stream, ranks: int) -> Cuts:
     """Where all but the first of P equal chunks of this rank's entries begin."""
-    places = bounds(x.nnz, ranks)[1:-1]
+    places = range_offsets(x.nnz, ranks)[1:-1]
     if x.raw_indices is None or not x.nnz:
-        places = bounds(x.blocks, ranks)[1:-1]
+        places = range_offsets(x.blocks, ranks)[1:-1]
         return np.array(places, np.uint32)
     return x.raw_indices[places]
 
@@ -126,7 +126,7 @@ def mean_edges(call: Call, problem: Problem, messages: Sequence[Message]) -> lis
     """Where regions begin: the mean cuts of the ranks that bring entries, in integers."""
     bringing = [rank for rank, nnz in enumerate(problem.nnz) if nnz]
     if not bringing:
-        return bounds(problem.blocks, call.size)
+        return range_offsets(problem.blocks, call.size)
     total = np.zeros(call.size - 1, np.int64)
     for rank in bringing:
         with call.reading(rank):
@@ -135,7 +135,7 @@ def mean_edges(call: Call, problem: Problem, messages: Sequence[Message]) -> lis
 
 
 def _checked_cuts(message: Message, count: int, blocks: int) -> NDArray[np.int64]:
-    cuts = wire.numbers(message, np.dtype("<u4")).astype(np.int64)
+    cuts = wire.auxiliary(message, np.dtype("<u4")).astype(np.int64)
     if len(cuts) != count + count % 2 or (np.diff(cuts[:count], append=blocks) < 0).any():
         raise WireError(f"{count} ascending cuts of {blocks} blocks were due")
     return cuts[:count]
@@ -167,7 +167,7 @@ def kth_largest(call: Call, x: Stream, sizes: Magnitudes, k: int, turn: int) -> 
     """The k-th largest finite magnitude of all regions; 0 if there are fewer."""
     with call.selecting(x):
         mine = _largest(sizes[(sizes > 0) & np.isfinite(sizes)], k)
-    messages = allgather.allgather_messages(call, call.bare_header(x, mine, turn), turn)
+    messages = allgather.allgather_messages(call, call.header_only(x, mine, turn), turn)
     everyones = np.concatenate(
         [_checked_sizes(call, m, rank, mine.dtype) for rank, m in enumerate(messages)]
     )
@@ -187,7 +187,7 @@ def _checked_sizes(
 ) -> Magnitudes:
     call.verify(message, source)
     with call.reading(source):
-        sizes = wire.numbers(message, dtype)
+        sizes = wire.auxiliary(message, dtype)
         if not np.isfinite(sizes).all():
             raise WireError("finite magnitudes were due")
     return sizes[sizes > 0]  # without padding
@@ -198,7 +198,7 @@ def keep(call: Call, reduced: Stream, sizes: Magnitudes, threshold: float) -> St
     with call.selecting(reduced):
         # In double precision: what was scaled need not be a float32.
         large = (sizes >= np.float64(threshold)) & (sizes > 0)
-        return pick(reduced, np.flatnonzero(large))
+        return take(reduced, np.flatnonzero(large))
 
 
 def cost(rank: int, problem: Problem) -> list[Round]:
@@ -244,6 +244,6 @@ def _part(problem: Problem, owner: int, k: int, most: int | None = None) -> Load
     P, N = problem.ranks, problem.blocks
     if min(problem.nnz) < N:
         return Load(0, k / P, k if most is None else most, N)
-    edges = bounds(N, P)
+    edges = range_offsets(N, P)
     span = edges[owner + 1] - edges[owner]
     return Load(span, span, span, span)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...costs.workload import Problem, Round
-from ...stream import bounds, join, split
+from ...stream import join, range_offsets, split
 from ..dense import ring
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def ssar_ring(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks."""
-    edges = bounds(x.blocks, call.size)
+    edges = range_offsets(x.blocks, call.size)
     (reduced,) = ring.reduce_around(call, [[part] for part in split(x, edges)])
     own = (call.rank + 1) % call.size
     message, _ = call.encode(reduced, call.size - 1)

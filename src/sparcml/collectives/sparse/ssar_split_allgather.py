@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...costs.workload import Problem, Round, union
-from ...stream import add, bounds, difference, join
+from ...stream import add, difference, join, range_offsets
 from .. import split_gather, split_reduce
 from ..split_gather import spread
 
@@ -54,7 +54,7 @@ def encode(call: Call, reduced: Stream, turn: int) -> Message:
 
 def cost(rank: int, problem: Problem) -> list[Round]:
     """What this rank sends, round by round."""
-    edges = bounds(problem.blocks, problem.ranks)
+    edges = range_offsets(problem.blocks, problem.ranks)
 
     everyone = range(problem.ranks)
     reduced = union(problem, everyone, edges[rank + 1] - edges[rank])

@@ -48,7 +48,7 @@ class ActiveColumns:
         if comm.size > 1:
             mine = used.columns()
             ones = np.ones(mine.size, np.float32)
-            total = comm.allreduce(Stream.trusted(rows.features, mine, ones), op="max")
+            total = comm.allreduce(Stream.unchecked(rows.features, mine, ones), op="max")
             used.add(total.indices)
             used.count()
         return cls(rows.features, used.columns(), used)

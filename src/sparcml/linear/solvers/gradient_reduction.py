@@ -61,7 +61,7 @@ class Exchange:
             total, state = self._by_method(self.method, gradient, state)
         elif self.communication == "dense":
             dense = self._dense(gradient)
-            total = Stream.trusted(
+            total = Stream.unchecked(
                 self.size, None, self.comm.allreduce(dense, algorithm="native")
             )
             dense[gradient.indices] = 0.0
@@ -79,11 +79,11 @@ class Exchange:
         if isinstance(method, Dense):
             mean, state = method.aggregate(self.comm, gradient, state)
             scaled = mean.raw_values * ranks
-            return Stream.trusted(self.size, mean.raw_indices, scaled), state
+            return Stream.unchecked(self.size, mean.raw_indices, scaled), state
         dense = self._dense(gradient)
         mean, state = method.aggregate(self.comm, dense, state)
         dense[gradient.indices] = 0.0
-        return Stream.trusted(self.size, None, mean * ranks), state
+        return Stream.unchecked(self.size, None, mean * ranks), state
 
     def _dense(self, gradient: Stream) -> NDArray[Any]:
         """The gradient in a buffer that is zero again when its indices are."""

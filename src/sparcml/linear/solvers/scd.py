@@ -19,7 +19,7 @@ import numpy as np
 from ... import kernels
 from ...kernels import linear as loops
 from ...stream import Stream
-from ...validation import check_real, check_whole
+from ...validation import check_real, check_integer
 from ..data.partition import Share, partition_columns
 from ..data.shares import check_partition
 from .evaluate import check_rows
@@ -68,10 +68,10 @@ class SCD:
                 f"squared_hinge, or SGD"
             )
         for name in ("epochs", "block_size"):
-            check_whole(self, name)
+            check_integer(self, name)
             if getattr(self, name) < 1:
                 raise ValueError(f"SCD: {name} must be >= 1, got {getattr(self, name)}")
-        check_whole(self, "seed")
+        check_integer(self, "seed")
         check_real(self, "tol")
         if self.seed < 0 or np.isnan(self.tol):
             raise ValueError(
@@ -189,7 +189,7 @@ class _Run:
         total = state.margins.size
         indices, values = loops.combine_columns(self.columns, chosen, changes, total)
         self.moved[indices] = 0.0
-        for part in self.comm.allgather(Stream.trusted(total, indices, values)):
+        for part in self.comm.allgather(Stream.unchecked(total, indices, values)):
             if part.is_dense:
                 state.margins += part.raw_values
             else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...validation import check_real, check_whole
+from ...validation import check_integer, check_real
 from .gradient_reduction import COMMUNICATION
 from .learning_rate import Constant, LearningRate
 from .objective import loss_of
@@ -100,10 +100,10 @@ class SGD:
     def __post_init__(self) -> None:
         loss_of(self.loss)
         for name in ("batch_size", "epochs", "patience"):
-            check_whole(self, name)
+            check_integer(self, name)
             if getattr(self, name) < 1:
                 raise ValueError(f"SGD: {name} must be >= 1, got {getattr(self, name)}")
-        check_whole(self, "seed", optional=True)
+        check_integer(self, "seed", optional=True)
         if self.seed is not None and self.seed < 0:
             raise ValueError(f"SGD: seed must be >= 0, or None, got {self.seed}")
         check_real(self, "momentum")

@@ -181,7 +181,7 @@ class SGDRun:
         mine = loops.gradient(self.csr, chosen, self.loss.code, 1.0 / count, state.model)
         state.pending += mine.loss
         stored = mine.indices.size - (not solver.intercept)
-        gradient = Stream.trusted(
+        gradient = Stream.unchecked(
             self.exchange.size, mine.indices[:stored], mine.values[:stored]
         )
         total, state.method = self.exchange.sum(gradient, state.method)
