@@ -24,7 +24,7 @@ WHOLE = [
     (NUQSGD, "bucket", {}),
     (OneBit, "bucket", {}),
     (Sign, "bucket", {}),
-    (Integer, "most", {"step": 1.0}),
+    (Integer, "max", {"step": 1.0}),
     (TopK, "k", {}),
     (TopK, "bucket", {"k": 1}),
     (RandomK, "k", {}),
@@ -40,7 +40,7 @@ REAL = [
     (TernGrad, "clip", {}),
     (TernGrad, "scale", {}),
     (Sign, "scale", {}),
-    (Integer, "step", {"most": 1}),
+    (Integer, "step", {"max": 1}),
 ]
 
 
