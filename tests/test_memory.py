@@ -215,12 +215,12 @@ def run(program):
 def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
     run("""
 import os, signal, threading
-from sparcml import memory
-mine = memory.full(1 << 20, 1, "u1")
-memory.empty(1 << 20, "u1")
+from sparcml import buffer_pool
+mine = buffer_pool.full(1 << 20, 1, "u1")
+buffer_pool.empty(1 << 20, "u1")
 holding, done = threading.Event(), threading.Event()
 def hold():
-    with memory.DEFAULT_POOL._lock:
+    with buffer_pool.DEFAULT_POOL._lock:
         holding.set()
         done.wait()
 threading.Thread(target=hold).start()
@@ -228,8 +228,8 @@ holding.wait()
 child = os.fork()
 if child == 0:
     signal.alarm(20)
-    again = memory.full(1 << 20, 2, "u1")
-    os._exit(not (mine.all() and again.all() and memory.DEFAULT_POOL.unused == 0))
+    again = buffer_pool.full(1 << 20, 2, "u1")
+    os._exit(not (mine.all() and again.all() and buffer_pool.DEFAULT_POOL.unused == 0))
 done.set()
 raise SystemExit(os.waitpid(child, 0)[1])
 """)
@@ -238,15 +238,15 @@ raise SystemExit(os.waitpid(child, 0)[1])
 def test_an_interpreter_ends_in_the_midst_of_it():
     run("""
 import faulthandler, sys, threading, time
-from sparcml import memory
+from sparcml import buffer_pool
 faulthandler.dump_traceback_later(30, exit=True)
-sys.mine = memory.empty(1 << 20, "u1")  # what lives there ends last
+sys.mine = buffer_pool.empty(1 << 20, "u1")  # what lives there ends last
 held = threading.Event()
 def use():
     while True:
-        memory.empty(1 << 20, "u1")
+        buffer_pool.empty(1 << 20, "u1")
 def hold():
-    with memory.DEFAULT_POOL._lock:
+    with buffer_pool.DEFAULT_POOL._lock:
         held.set()
         time.sleep(100)
 for body in (use, use, hold):
