@@ -19,7 +19,7 @@ import numpy as np
 from ... import kernels
 from ...kernels import linear as loops
 from ...stream import Stream
-from ...validation import check_real, check_integer
+from ...validation import check_integer, check_real
 from ..data.partition import Share, partition_columns
 from ..data.shares import check_partition
 from .evaluate import check_rows
