@@ -36,8 +36,8 @@ RESULTS = benchmarks/results/$(shell date -u +%F)
 SUMS := --sizes 16M --density 0.001,0.01,0.1
 DENSE := gloo_allreduce,master,sharded,ring,recursive_double,halving_doubling,double_binary_tree
 bench: $(VENV)/.dev
-	$(BIN)/sparcml bench kernels --json $(RESULTS)-kernels.json
-	$(BIN)/sparcml bench compress --json $(RESULTS)-compress.json
+	$(BIN)/python benchmarks/run_kernels.py --json $(RESULTS)-kernels.json
+	$(BIN)/python benchmarks/run_compression.py --json $(RESULTS)-compress.json
 	$(BIN)/python benchmarks/run_simulate.py --json $(RESULTS)-simulate.json
 	$(BIN)/python benchmarks/run_reading.py --json $(RESULTS)-reading.json
 	$(BIN)/python benchmarks/run_rates.py --json $(RESULTS)-rates.json

@@ -19,7 +19,7 @@ from training.steps import Steps, timed
 from training.tasks import made_up
 
 import sparcml.torch
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 
 NETWORKS = ("fashion-mnist", "atis", "moby-dick", "clicks")
 DECIDING = 12  # steps until auto has made up its mind

@@ -16,7 +16,7 @@ from claims import CLAIMS, Claim, kept
 from rich.console import Console
 from rich.progress import track
 
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 
 RESULTS = Path(__file__).resolve().parent / "results"
 

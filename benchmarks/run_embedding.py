@@ -23,7 +23,7 @@ from training.steps import timed
 
 import sparcml
 import sparcml.torch
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 
 WIDTH = 16
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from peers.base import Data
 
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 from sparcml.linear import Rows, spam, write_svmlight
 from sparcml.linear.data import synthetic
 

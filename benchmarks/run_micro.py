@@ -22,8 +22,8 @@ from micro.vectors import RUNS, SETS, SIZE, vector
 
 import sparcml
 from sparcml import Stream
-from sparcml.cli.bench.baselines import PEERS, close
-from sparcml.cli.bench.common import environment, parse_size, write_json
+from sparcml.bench.baselines import BASELINES, close
+from sparcml.bench.results import environment, parse_size, write_json
 from sparcml.costs.bounds import least_seconds
 from sparcml.network.rates import parse_rate
 
@@ -48,7 +48,7 @@ class Bench:
         filled = []
         for data in range(sets):
             x = vector(self.size, density, self.comm.rank, data)
-            want = _dense(PEERS["mpi_allreduce"](self.comm, x.to_dense()).run())
+            want = _dense(BASELINES["mpi_allreduce"](self.comm, x.to_dense()).run())
             filled.append(int(np.count_nonzero(want)))
             for name in algorithms:
                 found.setdefault(name, []).append(self._times(name, x, want, runs))
@@ -68,13 +68,13 @@ class Bench:
         times = np.array([self._once(prepare, run) for _ in range(runs)])
         sent, wrong = map(int, np.max(comm.allgather(counts), axis=0))
         slowest = np.max(comm.allgather(times), axis=0)
-        return list(slowest), None if name in PEERS else sent, wrong
+        return list(slowest), None if name in BASELINES else sent, wrong
 
     def _job(
         self, name: str, x: Stream
     ) -> tuple[Callable[[], None], Callable[[], Stream | NDArray[np.float32]]]:
-        if name in PEERS:
-            peer = PEERS[name](self.comm, x.to_dense())
+        if name in BASELINES:
+            peer = BASELINES[name](self.comm, x.to_dense())
             return peer.prepare, peer.run
         return lambda: None, lambda: self.comm.allreduce(x, algorithm=name)
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import sparcml
-from sparcml.cli.bench.common import environment, quantile, write_json
-from sparcml.cli.bench.vectors import Problem, different
+from sparcml.bench.results import environment, quantile, write_json
+from sparcml.bench.vectors import BenchCase, different
 
 CALL = 1e-3  # seconds of NumPy in one call
 
@@ -46,7 +46,7 @@ class Work:
 class Experiment:
     """The three times on one rank."""
 
-    def __init__(self, comm: sparcml.Communicator, problem: Problem) -> None:
+    def __init__(self, comm: sparcml.Communicator, problem: BenchCase) -> None:
         self.comm, self.x, self.work = comm, problem.vector(comm.rank), Work()
         self.want = problem.total(comm.size)
         self.calls = 0
@@ -85,7 +85,7 @@ class Experiment:
         return times
 
 
-def measure(comm: sparcml.Communicator, problem: Problem, runs: int) -> dict[str, object]:
+def measure(comm: sparcml.Communicator, problem: BenchCase, runs: int) -> dict[str, object]:
     """The row of the table: the same on all ranks."""
     trial = Experiment(comm, problem)
     comm.barrier()
@@ -118,7 +118,8 @@ def main() -> None:
     chosen = options.parse_args()
     with sparcml.world() as comm:
         rows = [
-            measure(comm, Problem(1 << 24, density), chosen.runs) for density in (0.01, 0.1)
+            measure(comm, BenchCase(1 << 24, density), chosen.runs)
+            for density in (0.01, 0.1)
         ]
         if comm.rank == 0:
             for row in rows:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import sparcml
-from sparcml.cli.bench.common import environment, quantile, write_json
-from sparcml.cli.bench.vectors import Problem, different
+from sparcml.bench.results import environment, quantile, write_json
+from sparcml.bench.vectors import BenchCase, different
 from sparcml.collectives import ALLREDUCES
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ LONG = 1.0  # seconds; of a sum that takes longer, later passes have one run mor
 class Row:
     """One algorithm on one kind of vector."""
 
-    def __init__(self, problem: Problem, name: str, chosen: str, predicted: float) -> None:
+    def __init__(
+        self, problem: BenchCase, name: str, chosen: str, predicted: float
+    ) -> None:
         self.problem, self.name = problem, name
         self.chosen, self.predicted = chosen, predicted
         self.taken: list[float] = []
@@ -86,7 +88,7 @@ def _slowest(comm: sparcml.Communicator, taken: list[float]) -> list[float]:
     return list(map(float, comm.allreduce(np.array(taken), "max", "recursive_double")))
 
 
-def prepared(comm: sparcml.Communicator, problem: Problem) -> list[Row]:
+def prepared(comm: sparcml.Communicator, problem: BenchCase) -> list[Row]:
     """Every algorithm on one kind of vector, as predicted."""
     explained = comm.explain(problem.vector(comm.rank))
     rows = [Row(problem, e.algorithm, "", e.seconds) for e in explained.estimates]
@@ -98,7 +100,7 @@ def measure(comm: sparcml.Communicator, passes: int) -> list[Row]:
     """All rows, in passes: what disturbs the machine for some seconds disturbs few runs."""
     found = {
         problem: prepared(comm, problem)
-        for problem in (Problem(n, d) for n in SIZES for d in DENSITIES)
+        for problem in (BenchCase(n, d) for n in SIZES for d in DENSITIES)
     }
     # `auto` is wary of a kind of vectors that changes, as these would in turns.
     fresh = {problem: comm.duplicate() for problem in found}

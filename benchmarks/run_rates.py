@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import sparcml
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 from sparcml.linear import LOSSES, SGD, Constant, Rows, spam
 from sparcml.linear.data.divide import train_validation_split
 from sparcml.linear.solvers.evaluate import margins, mean_loss

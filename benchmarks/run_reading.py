@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 from sparcml.linear import Rows, read_svmlight, write_svmlight
 from sparcml.linear.data import synthetic
 

@@ -25,7 +25,7 @@ from claims.scaling_runs import EMULATED, METHODS, MODELS, SCALE, computing, sha
 from claims.scaling_step import Step
 
 import sparcml
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 
 STEPS = 3
 RATE = "100mbit"  # a tenth of 1 Gbit/s, as the models are a tenth

@@ -19,7 +19,7 @@ from table2.baselines import Plain
 from table2.timed import Summary, Timed
 
 import sparcml
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 from sparcml.linear import SCD, Penalty, SCDState, url_like
 from sparcml.network.rates import parse_rate
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import sparcml
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 
 SIZE, STORED = 1_000_000, 100
 CASES = (

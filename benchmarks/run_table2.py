@@ -19,7 +19,7 @@ from table2.data import DATA
 from table2.measure import SUMS, Runner
 
 import sparcml
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 from sparcml.network.rates import parse_rate
 
 PASSES = {"sparse": 8, "dense": 4, "dense of used columns": 4, "single master": 1}

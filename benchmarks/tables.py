@@ -15,7 +15,7 @@ from typing import Any
 from peers import table as peers_table
 from written import DOCS, write_or_check
 
-from sparcml.cli.bench.table import label
+from sparcml.bench.results import label
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
@@ -81,8 +81,8 @@ def readme() -> str:
 
 
 COMMANDS = {
-    "kernels": "sparcml bench kernels",
-    "compress": "sparcml bench compress",
+    "kernels": "python benchmarks/run_kernels.py",
+    "compress": "python benchmarks/run_compression.py",
     "overlap": "python benchmarks/run_overlap.py",
     "rates": "python benchmarks/run_rates.py",
     "reading": "python benchmarks/run_reading.py",

@@ -10,12 +10,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from compression.ours import label
 from workloads import WORKLOADS
 from workloads.data import fashion_mnist
 
 import sparcml
 from sparcml import wire
-from sparcml.cli.bench.compress_ours import label
 from sparcml.quantize import Quantizer
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from compression.ours import label
 from tables import markdown
 
 import sparcml
 from sparcml import wire
-from sparcml.cli.bench.compress_ours import label
 from sparcml.quantize import Quantizer
 
 from .base import Answer, Claim, Row

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sparcml import Stream
-from sparcml.cli.bench.vectors import positions
+from sparcml.bench.vectors import positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

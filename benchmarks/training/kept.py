@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sparcml.cli.bench.common import environment, write_json
+from sparcml.bench.results import environment, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from rich.console import Console
 from run_claims import chosen, run
 
 import sparcml
-from sparcml.cli.bench.common import write_json
+from sparcml.bench.results import write_json
 from sparcml.quantize import Quantizer
 
 ROOT = Path(__file__).parents[2]

@@ -7,16 +7,12 @@ import sys
 
 import numpy as np
 import pytest
-import typer
 
 import sparcml
 from sparcml import kernels
-from sparcml.cli.bench import kernel_dense
-from sparcml.cli.bench import kernels as command
-from sparcml.cli.bench.common import Clock, parse_sizes
-from sparcml.cli.bench.kernel_case import Case
-from sparcml.cli.bench.trial import EVERY, Trial
-from sparcml.cli.bench.vectors import Problem, different, positions, whole_numbers
+from sparcml.bench.trial import Trial, all_algorithms
+from sparcml.bench.vectors import BenchCase, different, nonzero_integers, positions
+from sparcml.cli.bench import parse_sizes
 from sparcml.cli.launch.launcher import find_mpiexec
 
 from .inside import called
@@ -35,22 +31,6 @@ def bench(*arguments):
     )
 
 
-def test_kernels_are_timed_and_right(tmp_path):
-    file = tmp_path / "kernels.json"
-    done = bench("kernels", "--quick", "--size", "64K", "--json", str(file))
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(file.read_text())
-    assert found["environment"]["numpy"] == np.__version__
-    assert {row["isa"] for row in found["rows"]} == set(kernels.isas())
-    assert all(row["wrong"] == 0 for row in found["rows"])
-    names = {row["kernel"].partition(",")[0] for row in found["rows"]}
-    assert names >= {"merge", "merge_many", "scatter", "compact", "dense sum", "crc32c"}
-    assert names >= {"squeeze", "expand", "QSGD8 encode", "QSGD4 decode", "Natural encode"}
-    assert names >= {"top 1.0%", "top 4 of 512", "threshold", "residual + top 1 %"}
-    for word in ("median", "q1", "q3", "rate", "time/peer", "floor", "met", "#wrong"):
-        assert word in done.stdout
-
-
 @pytest.mark.mpi
 @needs_mpi
 def test_allreduce_has_a_checked_row_for_each(tmp_path):
@@ -62,7 +42,7 @@ def test_allreduce_has_a_checked_row_for_each(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(file.read_text())
-    assert [row["algorithm"] for row in found["rows"]] == [*EVERY] * 2
+    assert [row["algorithm"] for row in found["rows"]] == [*all_algorithms()] * 2
     assert all(row["wrong"] == 0 for row in found["rows"])
     assert found["rows"][0]["size"] == 4096 * 8
     assert found["rows"][0]["nnz"] == 10
@@ -102,29 +82,13 @@ def test_coded_values_and_the_bound_of_a_link(tmp_path):
 
 def test_a_wrong_sum_is_noticed_on_every_rank():
     def body(comm):
-        trial = Trial(comm, Problem(5000, 0.1))
+        trial = Trial(comm, BenchCase(5000, 0.1))
         right = trial.measure("ssar_recursive_double", seconds=0.0)
         if comm.rank == 1:
-            trial.want[[7, 70, 700]] += 1
+            trial.expected[[7, 70, 700]] += 1
         return right["wrong"], trial.measure("ssar_recursive_double", seconds=0.0)["wrong"]
 
     assert sparcml.launch(body, 3) == [(0, 3)] * 3
-
-
-def test_a_wrong_kernel_is_noticed():
-    case = next(kernel_dense.cases(1 << 14, np.random.default_rng(0)))
-    assert command.measure_case(case, kernels.isa(), Clock(0.0, 1))["wrong"] == 0
-    case.want[0][5] += 1
-    assert command.measure_case(case, kernels.isa(), Clock(0.0, 1))["wrong"] == 1
-
-
-def test_a_wrong_row_fails_the_command(monkeypatch, capsys):
-    monkeypatch.setattr(command, "SUBJECTS", (kernel_dense,))
-    monkeypatch.setattr(Case, "wrong", lambda case: int(case.what == "dense sum"))
-    with pytest.raises(typer.Exit) as stop:
-        command.kernels(size="16K", quick=True)
-    assert stop.value.exit_code == 1
-    assert "# FAILED" in capsys.readouterr().out
 
 
 def test_missing_entries_are_wrong_entries():
@@ -140,8 +104,8 @@ def test_positions_are_a_subset(nnz):
     assert kernels.ascending_prefix(found, 100) == nnz
 
 
-def test_whole_numbers_have_no_zero():
-    numbers = whole_numbers(np.random.default_rng(0), 1000)
+def test_nonzero_integers_have_no_zero():
+    numbers = nonzero_integers(np.random.default_rng(0), 1000)
     assert set(numbers.tolist()) == set(range(-8, 9)) - {0}
 
 
@@ -163,7 +127,6 @@ def test_sizes_go_up_by_four():
         ("allreduce", "--link", "fast"),
         ("allreduce", "-n", "1"),
         ("allreduce", "--json", "no/such/folder/x.json"),
-        ("kernels", "--size", "1"),
     ],
 )
 def test_mistakes_are_one_line(arguments, monkeypatch, capfd):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.cli.bench.table import Progress
+from sparcml.cli.console import StatusLine
 from sparcml.cli.demo.command import agreed, compare
 from sparcml.cli.demo.race import CLOSE, Run, difference, race
 from sparcml.cli.launch.launcher import find_mpiexec
@@ -78,7 +78,7 @@ def test_a_table_and_a_picture(tmp_path, monkeypatch, capfd):
     passes = {"sparse": 2, "dense": 1}
 
     def work(comm):
-        quiet = Progress(False)
+        quiet = StatusLine(False)
         compare(comm, mails(comm), SOLVER, passes, "somewhere", out, quiet)
 
     sparcml.launch(work, 2)
@@ -158,7 +158,7 @@ def read_a_little(out):
         (out / f"{comm.rank}.txt").open("w") as file,
         contextlib.redirect_stdout(file),
     ):
-        lstm_scene.compare(comm, "somewhere", out / "lstm.png", Progress(False), steps)
+        lstm_scene.compare(comm, "somewhere", out / "lstm.png", StatusLine(False), steps)
 
 
 @pytest.mark.torch

@@ -6,9 +6,7 @@ from typing import Annotated
 import typer
 
 from sparcml import __version__
-from sparcml.cli.bench.allreduce import allreduce
-from sparcml.cli.bench.compress import compress
-from sparcml.cli.bench.kernels import kernels
+from sparcml.cli.bench import app as bench
 from sparcml.cli.demo.command import demo
 from sparcml.cli.fit import fit
 from sparcml.cli.info import info
@@ -35,10 +33,6 @@ app.command()(plan)
 app.command()(predict)
 app.command()(probe)
 
-bench = typer.Typer(help="Measure, and check what was measured.", no_args_is_help=True)
-bench.command()(kernels)
-bench.command()(compress)
-bench.command()(allreduce)
 app.add_typer(bench, name="bench")
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from sparcml import Communicator
-from sparcml.cli.bench.table import Progress
+from sparcml.cli.console import StatusLine
 from sparcml.cli.demo.race import CLOSE, Run, difference, race
 from sparcml.cli.demo.race_report import draw, show
 from sparcml.cli.launch.start import Engine, start_self, under_launcher, why_not_emulated
@@ -65,7 +65,7 @@ def demo(
         place = "on one machine" if lstm else NOWHERE
         if rate is not None:
             place = f"behind emulated links of {network} each"
-        doing = Progress(progress)
+        doing = StatusLine(progress)
 
         def work(comm: Communicator) -> None:
             if lstm:
@@ -123,7 +123,7 @@ def compare(
     passes: dict[str, int],
     place: str,
     out: Path,
-    doing: Progress,
+    doing: StatusLine,
 ) -> None:
     """On each rank; the first one reports."""
     first = comm.rank == 0

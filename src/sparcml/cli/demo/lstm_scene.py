@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sparcml import Communicator
-    from sparcml.cli.bench.table import Progress
+    from sparcml.cli.console import StatusLine
 
 
 def compare(
     comm: Communicator,
     place: str,
     out: Path,
-    doing: Progress,
+    doing: StatusLine,
     steps: Mapping[str, int] = STEPS,
 ) -> None:
     """Train with dense and with compressed sums, and tell."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sparcml
-from sparcml.cli.bench.compress_case import Outcome, Way
-from sparcml.cli.bench.compress_ours import label
+from compression.case import Case, Outcome
+from compression.ours import label
 from sparcml.transport import ThreadGroup, ThreadTransport
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PATIENCE = 120.0  # seconds
 
 
-def ways(x: Floats) -> Iterator[Way]:
+def cases(x: Floats) -> Iterator[Case]:
     """All methods, alone and in pairs."""
     for method in (
         sparcml.Dense(),
@@ -74,7 +74,7 @@ class _Ranks:
         return self._comms[0].stats.bytes
 
 
-def _step(method: sparcml.Method, x: Floats, ranks: int) -> Way:
+def _step(method: sparcml.Method, x: Floats, ranks: int) -> Case:
     matrix = as_matrix(x)
     team = _Ranks(method, matrix, ranks)
 
@@ -87,7 +87,7 @@ def _step(method: sparcml.Method, x: Floats, ranks: int) -> Way:
             return Outcome(None, sent, wrong)
         return Outcome(padded(mean, x), sent, wrong)
 
-    return Way(label(method), "step" if ranks == 1 else "step 2", team.step, outcome)
+    return Case(label(method), "step" if ranks == 1 else "step 2", team.step, outcome)
 
 
 def as_matrix(x: Floats) -> Floats:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from harness.stopwatch import copy_of
 
-from sparcml.cli.bench.kernel_case import Case, Floor, copy_of
-from sparcml.cli.bench.vectors import positions, whole_numbers
+from kernels.case import Case, Floor
+from sparcml.bench.vectors import nonzero_integers, positions
 from sparcml.kernels import _core
 from sparcml.kernels.reduction import OPS
 from sparcml.kernels.reference import reduction as reference
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sparcml.cli.bench.kernel_case import Arrays
+    from kernels.case import Arrays
 
 SUM = OPS["sum"]
 COMPACT = Floor(over_peer=1.5)
@@ -30,11 +31,11 @@ def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
     """On vectors of `size` values, of which 1 % are not zero where that matters."""
     stored = positions(rng, size, size // 100)
     dense = np.zeros(size, np.float32)
-    dense[stored] = whole_numbers(rng, stored.size)
+    dense[stored] = nonzero_integers(rng, stored.size)
     yield _scatter(size, stored, dense[stored])
     yield _compact(dense)
-    yield _combine(whole_numbers(rng, size), whole_numbers(rng, size))
-    crowded = whole_numbers(rng, size)
+    yield _combine(nonzero_integers(rng, size), nonzero_integers(rng, size))
+    crowded = nonzero_integers(rng, size)
     crowded[positions(rng, size, size // 2)] = 0
     yield from _squeeze(crowded)
 

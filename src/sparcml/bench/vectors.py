@@ -1,4 +1,4 @@
-"""Random vectors whose sums are exact: small whole numbers at random places."""
+"""Random vectors with exact sums: small integers at random indices."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def positions(rng: np.random.Generator, blocks: int, nnz: int) -> NDArray[np.uint32]:
-    """Ascending indices: a uniformly random subset of that many."""
-    if 2 * nnz > blocks:  # few are left out: draw those
-        kept = np.ones(blocks, np.bool_)
-        kept[positions(rng, blocks, blocks - nnz)] = False
-        return np.flatnonzero(kept).astype(np.uint32)
+    """Draw `nnz` of `blocks` indices uniformly at random, in ascending order."""
+    if 2 * nnz > blocks:  # drawing the complement is faster
+        selected = np.ones(blocks, np.bool_)
+        selected[positions(rng, blocks, blocks - nnz)] = False
+        return np.flatnonzero(selected).astype(np.uint32)
     drawn = np.empty(0, np.uint32)
     while drawn.size < nnz:
         more = rng.integers(0, blocks, nnz - drawn.size, np.uint32)
@@ -27,26 +27,26 @@ def positions(rng: np.random.Generator, blocks: int, nnz: int) -> NDArray[np.uin
     return drawn
 
 
-def whole_numbers(
+def nonzero_integers(
     rng: np.random.Generator, size: int, dtype: DTypeLike = np.float32
 ) -> NDArray[Any]:
-    """From -8 to 8 without 0: no order of adding them rounds."""
+    """Draw integers from -8 to 8 without 0, whose sums are exact in any order."""
     numbers = rng.integers(1, 17, size, np.int8)
     numbers[numbers > 8] -= 17
     return numbers.astype(dtype)
 
 
-def different(got: NDArray[Any], want: NDArray[Any], allowed: float = 0.0) -> int:
-    """How many entries differ by more than that; a missing or surplus one counts too."""
-    common = min(got.size, want.size)
-    near = np.abs(got[:common] - want[:common]) <= allowed
+def different(result: NDArray[Any], expected: NDArray[Any], tolerance: float = 0.0) -> int:
+    """Count values that differ by more than `tolerance`, or are missing, or surplus."""
+    common = min(result.size, expected.size)
+    near = np.abs(result[:common] - expected[:common]) <= tolerance
     differing = common - np.count_nonzero(near)
-    return int(differing) + max(got.size, want.size) - common
+    return int(differing) + max(result.size, expected.size) - common
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Vectors to be summed: `nnz` blocks at random places, other ones on each rank."""
+class BenchCase:
+    """Vectors to reduce: `nnz` blocks at random indices, different ones on each rank."""
 
     size: int
     density: float
@@ -56,32 +56,33 @@ class Problem:
 
     @property
     def nbytes(self) -> int:
-        """Of the dense vector."""
+        """Bytes of the dense vector."""
         return self.size * np.dtype(self.dtype).itemsize
 
     @property
     def nnz(self) -> int:
-        """Blocks that each rank stores."""
+        """Nonzero blocks per rank."""
         return max(1, round(self.size // self.block * self.density))
 
-    def coding_error(self, ranks: int) -> float:
-        """What `QSGD(8)` or `Half` may add to an entry of the sum: each rank's, the owner's.
+    def quantization_error(self, ranks: int) -> float:
+        """Return the largest error that `QSGD(8)` or `Half` can add to a value of the sum.
 
-        A step of 127 in the largest value, which is 8 on a rank and 8 P in the sum.
+        One step is 1/127 of the largest value, which is 8 on a rank and 8 P in the sum; each
+        rank and the owner of the range encode the value once.
         """
         return (ranks * 8 + 8 * ranks + 8) / 127
 
     def vector(self, rank: int) -> Stream:
-        """What this rank brings."""
+        """Return the vector of a rank."""
         rng = np.random.default_rng([self.seed, rank])
         indices = positions(rng, self.size // self.block, self.nnz)
-        values = whole_numbers(rng, self.nnz * self.block, self.dtype)
-        if values.size == self.size:  # as one would hold it
+        values = nonzero_integers(rng, self.nnz * self.block, self.dtype)
+        if values.size == self.size:  # users would pass it dense
             return Stream.from_dense(values)
         return Stream(self.size, indices, values, block=self.block)
 
     def total(self, ranks: int) -> NDArray[Any]:
-        """The exact sum of all ranks' vectors, by NumPy alone."""
+        """Return the exact sum of all ranks' vectors, computed by NumPy alone."""
         total = np.zeros((self.size // self.block, self.block), self.dtype)
         for rank in range(ranks):
             x = self.vector(rank)

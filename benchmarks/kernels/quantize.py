@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
+from harness.stopwatch import copy_of
 
-from sparcml.cli.bench.kernel_case import Case, Floor, copy_of
+from kernels.case import Case, Floor
 from sparcml.kernels.reference import coding, grid, natural, table
 from sparcml.quantize import NUQSGD, QSGD, Half, Natural, Quantizer, TernGrad, nuqsgd
 

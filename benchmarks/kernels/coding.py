@@ -9,10 +9,11 @@ import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
+from harness.stopwatch import copy_of
 
+from kernels.case import Case, Floor
 from sparcml import kernels
-from sparcml.cli.bench.kernel_case import Case, Floor, copy_of
-from sparcml.cli.bench.vectors import positions
+from sparcml.bench.vectors import positions
 from sparcml.kernels.reference import coding as reference
 
 if TYPE_CHECKING:

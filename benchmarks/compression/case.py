@@ -1,4 +1,4 @@
-"""One way to compress a vector: what to run, what comes out, what it must reach."""
+"""One case to compress a vector: what to run, what comes out, what it must reach."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from harness.stopwatch import Stopwatch, copy_of
 
-from sparcml.cli.bench.common import Clock, Row, quantile
-from sparcml.cli.bench.kernel_case import copy_of
+from sparcml.bench.results import Row, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from sparcml.cli.bench.gradients import Vector
+    from compression.gradients import Vector
 
     Floats = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a way to compress made of a vector.
+    """What a case to compress made of a vector.
 
     Attributes:
         decoded: What the others would see, dense; None if nothing is compressed.
@@ -36,7 +36,7 @@ class Outcome:
 
 
 class Floor(NamedTuple):
-    """What a way must reach: so many copies of the vector at most, and more."""
+    """What a case must reach: so many copies of the vector at most, and more."""
 
     copies: float | None = None
     peer: str | None = None  # a line of the same table, by method and part
@@ -52,7 +52,7 @@ NONE = Floor()
 
 
 @dataclass(frozen=True)
-class Way:
+class Case:
     """One line of the table.
 
     Attributes:
@@ -70,15 +70,15 @@ class Way:
     floor: Floor = NONE
 
 
-def measure(way: Way, vector: Vector, clock: Clock) -> Row:
+def measure(case: Case, vector: Vector, stopwatch: Stopwatch) -> Row:
     """Time it beside a copy of the vector, and see what came out."""
     x = vector.values
-    ours, copies = clock.side_by_side(way.run, copy_of(x))
+    ours, copies = stopwatch.time(case.run, copy_of(x))
     median = quantile(ours, 0.5)
-    found = way.outcome()
+    found = case.outcome()
     return {
-        "method": way.name,
-        "part": way.part,
+        "method": case.name,
+        "part": case.part,
         "vector": vector.name,
         "size": x.size,
         "median": median,
@@ -119,11 +119,11 @@ def _dot(a: Floats, b: Floats) -> float:
     )
 
 
-def settle(rows: list[Row], ways: dict[tuple[str, str], Floor]) -> None:
+def judge_floors(rows: list[Row], cases: dict[tuple[str, str], Floor]) -> None:
     """Say which floors were met, those against other lines of the table too."""
     times = {f"{row['method']} {row['part']}": row["ns"] for row in rows}
     for row in rows:
-        floor = ways[row["method"], row["part"]]
+        floor = cases[row["method"], row["part"]]
         row["floor"], row["faster"], row["met"] = str(floor) or None, None, None
         checks = [] if floor.copies is None else [row["copies"] <= floor.copies]
         if floor.peer in times:

@@ -1,21 +1,22 @@
-"""`sparcml bench compress`: rows, floors, checks that really check, and its vectors."""
+"""`benchmarks/run_compression.py`: rows, floors, checks that really check, and its vectors."""
 
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
+import run_compression
+from compression import gradients, ours, peers, steps
+from compression.case import Case, Floor, Outcome, judge_floors, measure, quality
+from harness.command import main
+from harness.stopwatch import Stopwatch
 
 import sparcml
-from sparcml.cli.bench import compress as command
-from sparcml.cli.bench import compress_ours, compress_peers, compress_steps, gradients
-from sparcml.cli.bench.common import Clock
-from sparcml.cli.bench.compress_case import Floor, Outcome, Way, measure, quality, settle
 
-COMMAND = ("-m", "sparcml", "bench", "compress", "--quick")
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "run_compression.py"
 
 
 def vector(size=1 << 12):
@@ -25,14 +26,14 @@ def vector(size=1 << 12):
 def test_every_way_is_timed_and_right(tmp_path):
     file = tmp_path / "compress.json"
     done = subprocess.run(
-        [sys.executable, *COMMAND, "--size", "16K", "--json", str(file)],
+        [sys.executable, str(SCRIPT), "--quick", "--size", "16K", "--json", str(file)],
         capture_output=True,
         text=True,
         timeout=120,
         env=os.environ | {"SPARCML_DATA": str(tmp_path)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "the network learns from random ones" in done.stdout
+    assert "the network trains on random images" in done.stdout
     rows = json.loads(file.read_text())["rows"]
     assert {row["vector"] for row in rows} == {"gaussian", "gradient of random images"}
     assert all(row["wrong"] == 0 for row in rows)
@@ -51,7 +52,7 @@ def test_every_way_is_timed_and_right(tmp_path):
 
 def test_what_unbiased_codes_lose_is_noise_and_what_selections_lose_is_bias():
     x = vector(1 << 14).values
-    way = next(w for w in compress_ours._codes(x) if w.name == "QSGD(4)")
+    way = next(w for w in ours._codes(x) if w.name == "QSGD(4)")
     noisy = quality(x, way.outcome().decoded)
     assert abs(noisy["bias"]) < 0.01 < noisy["error"]
     stream = sparcml.TopK(0.1).select(x)
@@ -63,40 +64,40 @@ def test_a_wrong_selection_is_noticed():
     x = vector().values
     top = sparcml.TopK(k=10)
     right = top.select(x)
-    assert compress_ours.broken(top, x, right) == 0
+    assert ours.broken(top, x, right) == 0
     fewer = sparcml.Stream(x.size, right.indices[1:], right.values[1:])
-    assert compress_ours.broken(top, x, fewer) >= 1
+    assert ours.broken(top, x, fewer) >= 1
     smallest = np.sort(np.argsort(np.abs(x))[:10]).astype(np.uint32)
-    assert compress_ours.broken(top, x, sparcml.Stream(x.size, smallest, x[smallest])) > 1
+    assert ours.broken(top, x, sparcml.Stream(x.size, smallest, x[smallest])) > 1
     other = sparcml.Stream(x.size, right.indices, right.values * 2)
-    assert compress_ours.broken(top, x, other) == 10
+    assert ours.broken(top, x, other) == 10
 
 
 def test_a_wrong_row_fails_the_command(monkeypatch, capsys):
-    def ways(x):
-        yield Way("bad", "select", lambda: None, lambda: Outcome(x, x.nbytes, wrong=1))
+    def cases(x):
+        yield Case("bad", "select", lambda: None, lambda: Outcome(x, x.nbytes, wrong=1))
 
-    monkeypatch.setattr(compress_ours, "ways", ways)
-    for source in (compress_steps, compress_peers):
-        monkeypatch.setattr(source, "ways", lambda x: iter(()))
-    with pytest.raises(typer.Exit) as stop:
-        command.compress(size="4K", quick=True)
-    assert stop.value.exit_code == 1
+    monkeypatch.setattr(ours, "cases", cases)
+    for source in (steps, peers):
+        monkeypatch.setattr(source, "cases", lambda x: iter(()))
+    command = (run_compression.measure_all, run_compression.verdict)
+    arguments = ("--size", "4K", "--quick")
+    assert main("compression", *command, min_size="4K", arguments=arguments) == 1
     assert "# FAILED: wrong results in 2 of 2 rows" in capsys.readouterr().out
 
 
 def test_floors_are_against_memcpy_and_other_lines():
     x = vector()
     ways = [
-        Way(
+        Case(
             "fast",
             "select",
             lambda: None,
             lambda: Outcome(None, 1),
             Floor(99.0, "slow select", 2),
         ),
-        Way("slow", "select", lambda: sum(range(9999)), lambda: Outcome(None, 1)),
-        Way(
+        Case("slow", "select", lambda: sum(range(9999)), lambda: Outcome(None, 1)),
+        Case(
             "never",
             "select",
             lambda: sum(range(9999)),
@@ -104,16 +105,16 @@ def test_floors_are_against_memcpy_and_other_lines():
             Floor(0.0),
         ),
     ]
-    rows = [measure(way, x, Clock(0.0, 3)) for way in ways]
-    settle(rows, {(w.name, w.part): w.floor for w in ways})
+    rows = [measure(way, x, Stopwatch(0.0, 3)) for way in ways]
+    judge_floors(rows, {(w.name, w.part): w.floor for w in ways})
     assert [row["met"] for row in rows] == ["yes", None, "no"]
     assert rows[0]["floor"] == "<= 99.0x memcpy, >= 2x slow select"
 
 
 def test_names_are_as_one_writes_them():
-    names = [compress_ours.label(sparcml.TopK(0.01))]
-    names.append(compress_ours.label(sparcml.TopK(k=4, bucket=512)))
-    names.append(compress_ours.label(sparcml.Compressed(sparcml.TopK(0.1))))
+    names = [ours.label(sparcml.TopK(0.01))]
+    names.append(ours.label(sparcml.TopK(k=4, bucket=512)))
+    names.append(ours.label(sparcml.Compressed(sparcml.TopK(0.1))))
     assert names == ["TopK(0.01)", "TopK(k=4, bucket=512)", "Compressed(TopK(0.1))"]
 
 

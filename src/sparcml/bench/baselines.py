@@ -1,4 +1,4 @@
-"""Dense allreduces of others, on dense vectors that are ready: what ours must beat."""
+"""Dense allreduces of MPI and gloo, which every algorithm is compared with."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
     from sparcml import Communicator, Stream
 
-PATIENCE = timedelta(seconds=120)
+TIMEOUT = timedelta(seconds=120)
 
 
-class Job(ABC):
-    """Something to time."""
+class Contender(ABC):
+    """An allreduce to time."""
 
     @abstractmethod
     def run(self) -> Stream | NDArray[Any]:
-        """The sum."""
+        """Return the sum."""
 
     def prepare(self) -> None:
-        """What must be done before each run, and is not timed."""
+        """Prepare a run; not timed."""
         return
 
 
-class MpiPeer(Job):
-    """MPI's own, blocking."""
+class MpiAllreduce(Contender):
+    """MPI's own blocking allreduce."""
 
     def __init__(self, comm: Communicator, dense: NDArray[Any]) -> None:
         from mpi4py import MPI
@@ -47,49 +47,49 @@ class MpiPeer(Job):
         self._dense, self._total = dense, np.zeros_like(dense)
 
     def run(self) -> NDArray[Any]:
-        """The sum."""
+        """Return the sum."""
         self._world.Allreduce(self._dense, self._total)
         return self._total
 
 
-class GlooPeer(Job):
-    """That of torch.distributed, on gloo: in place, so what it overwrites is copied before."""
+class GlooAllreduce(Contender):
+    """The allreduce of torch.distributed on gloo, which works in place."""
 
     def __init__(self, comm: Communicator, dense: NDArray[Any]) -> None:
         import torch
         import torch.distributed as dist
 
-        _meet(comm)
+        _connect(comm)
         self._allreduce = dist.all_reduce
         self._dense = torch.from_numpy(dense)
         self._total = torch.empty_like(self._dense)
 
     def prepare(self) -> None:
-        """Bring the vector back."""
+        """Restore the vector that the last run overwrote."""
         self._total.copy_(self._dense)
 
     def run(self) -> NDArray[Any]:
-        """The sum."""
+        """Return the sum."""
         self._allreduce(self._total)
         return np.asarray(self._total.numpy())
 
 
-PEERS: dict[str, Callable[[Communicator, NDArray[Any]], Job]] = {
-    "mpi_allreduce": MpiPeer,
-    "gloo_allreduce": GlooPeer,
+BASELINES: dict[str, Callable[[Communicator, NDArray[Any]], Contender]] = {
+    "mpi_allreduce": MpiAllreduce,
+    "gloo_allreduce": GlooAllreduce,
 }
 
 
 def available() -> list[str]:
-    """Those that are installed here."""
-    needs = {"mpi_allreduce": "mpi4py", "gloo_allreduce": "torch"}
-    return [name for name in PEERS if find_spec(needs[name])]
+    """Return the baselines whose packages are installed."""
+    packages = {"mpi_allreduce": "mpi4py", "gloo_allreduce": "torch"}
+    return [name for name in BASELINES if find_spec(packages[name])]
 
 
-def _meet(comm: Communicator) -> None:
-    """Open gloo's connections between the ranks, once.
+def _connect(comm: Communicator) -> None:
+    """Connect the ranks by gloo, once. Collective.
 
-    Without MASTER_ADDR they meet at a file, so they must be on one machine.
+    Without MASTER_ADDR they meet at a file, which requires one machine.
     """
     import torch.distributed as dist
 
@@ -99,12 +99,12 @@ def _meet(comm: Communicator) -> None:
     file = Path(tempfile.gettempdir()) / f"sparcml-bench-{int(number[0])}"
     store = None if "MASTER_ADDR" in os.environ else dist.FileStore(str(file), comm.size)
     dist.init_process_group(
-        "gloo", store=store, rank=comm.rank, world_size=comm.size, timeout=PATIENCE
+        "gloo", store=store, rank=comm.rank, world_size=comm.size, timeout=TIMEOUT
     )
 
 
 def close() -> None:
-    """End what `_meet` has opened."""
+    """Close the connections of gloo, if there are any."""
     dist = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_initialized():
         dist.destroy_process_group()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sparcml
-from sparcml.cli.bench.compress_case import Outcome, Way
-from sparcml.cli.bench.compress_steps import as_matrix, padded
-from sparcml.cli.bench.vectors import different
+from compression.case import Case, Outcome
+from compression.steps import as_matrix, padded
+from sparcml.bench.vectors import different
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ def missing() -> list[str]:
     return [name for name in ("torch", "scipy", "powersgd") if find_spec(name) is None]
 
 
-def ways(x: Floats) -> Iterator[Way]:
+def cases(x: Floats) -> Iterator[Case]:
     """All that are installed."""
     absent = missing()
     yield from _partition(x)
@@ -50,7 +50,7 @@ def _chosen(x: Floats, places: NDArray[Any]) -> Outcome:
     return Outcome(dense, 8 * places.size)
 
 
-def _partition(x: Floats) -> Iterator[Way]:
+def _partition(x: Floats) -> Iterator[Case]:
     for share, ratio in (("1 %", 0.01), ("0.1 %", 0.001)):
         k = max(1, round(ratio * x.size))
 
@@ -60,10 +60,10 @@ def _partition(x: Floats) -> Iterator[Way]:
         def outcome(select: Any = select) -> Outcome:
             return _chosen(x, select())
 
-        yield Way(f"np.argpartition {share}", "select", select, outcome)
+        yield Case(f"np.argpartition {share}", "select", select, outcome)
 
 
-def _sums(x: Floats, scipy: bool) -> Iterator[Way]:
+def _sums(x: Floats, scipy: bool) -> Iterator[Case]:
     """Two sparse vectors of 1 % added: ours, then scipy's."""
     one = sparcml.RandomK(0.01, scaled=False).select(x, 1)
     two = sparcml.RandomK(0.01, scaled=False).select(x, 2)
@@ -72,7 +72,7 @@ def _sums(x: Floats, scipy: bool) -> Iterator[Way]:
     def ours() -> Outcome:
         return Outcome(None, None, different((one + two).to_dense(), want))
 
-    yield Way("Stream + Stream 1 %", "add", lambda: one + two, ours)
+    yield Case("Stream + Stream 1 %", "add", lambda: one + two, ours)
     if scipy:
         from scipy import sparse
 
@@ -85,7 +85,7 @@ def _sums(x: Floats, scipy: bool) -> Iterator[Way]:
         def theirs() -> Outcome:
             return Outcome(None, None, different((rows[0] + rows[1]).toarray()[0], want))
 
-        yield Way("scipy.sparse 1 %", "add", lambda: rows[0] + rows[1], theirs)
+        yield Case("scipy.sparse 1 %", "add", lambda: rows[0] + rows[1], theirs)
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _torch(x: Floats) -> Iterator[Way]:
+def _torch(x: Floats) -> Iterator[Case]:
     import torch
 
     tensor = torch.from_numpy(x)
@@ -114,7 +114,7 @@ def _torch(x: Floats) -> Iterator[Way]:
         def outcome(select: Any = select) -> Outcome:
             return _chosen(x, np.asarray(select().numpy()))
 
-        yield Way(f"torch.topk {share}", "select", select, outcome)
+        yield Case(f"torch.topk {share}", "select", select, outcome)
     for name in ("float16", "bfloat16"):
         dtype = getattr(torch, name)
         ready = tensor.to(dtype)
@@ -122,8 +122,8 @@ def _torch(x: Floats) -> Iterator[Way]:
         def cast(dtype: Any = dtype) -> Outcome:
             return Outcome(tensor.to(dtype).float().numpy(), 2 * x.size)
 
-        yield Way(f"torch {name}", "encode", partial(tensor.to, dtype), cast)
-        yield Way(f"torch {name}", "decode", ready.float, cast)
+        yield Case(f"torch {name}", "encode", partial(tensor.to, dtype), cast)
+        yield Case(f"torch {name}", "decode", ready.float, cast)
 
 
 class _Bucket:
@@ -149,7 +149,7 @@ class _Bucket:
         return True
 
 
-def _hook(x: Floats) -> Way:
+def _hook(x: Floats) -> Case:
     """Torch's PowerSGD hook on a group of one process: what it computes, without a network."""
     import torch
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
@@ -169,10 +169,10 @@ def _hook(x: Floats) -> Way:
         mean = hooks.powerSGD_hook(fresh, _Bucket(matrix.clone())).wait()
         return Outcome(padded(mean.numpy(), x), 4 * RANK * sum(matrix.shape))
 
-    return Way(f"torch PowerSGD hook, rank {RANK}", "step", run, outcome)
+    return Case(f"torch PowerSGD hook, rank {RANK}", "step", run, outcome)
 
 
-def _package(x: Floats) -> Way:
+def _package(x: Floats) -> Case:
     """The PowerSGD of its authors."""
     import torch
     from powersgd import Config, PowerSGD
@@ -190,7 +190,7 @@ def _package(x: Floats) -> Way:
         (mean,) = PowerSGD([matrix], config).aggregate([matrix.clone()])
         return Outcome(padded(mean.numpy(), x), 4 * RANK * sum(matrix.shape))
 
-    return Way(f"powersgd package, rank {RANK}", "step", run, outcome)
+    return Case(f"powersgd package, rank {RANK}", "step", run, outcome)
 
 
 def alone() -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernels.case import Case, Floor
 from sparcml import kernels
-from sparcml.cli.bench.kernel_case import Case, Floor
-from sparcml.cli.bench.vectors import whole_numbers
+from sparcml.bench.vectors import nonzero_integers
 from sparcml.kernels import linear as loops
 from sparcml.kernels.column_index import ColumnBitmap
 from sparcml.kernels.reference import linear as reference
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sparcml.cli.bench.kernel_case import Arrays
+    from kernels.case import Arrays
 
 FULL = 1 << 24  # the size at which the dimensions are those of the data sets
 BATCH = 1000
@@ -68,7 +68,7 @@ def _rows(rng: np.random.Generator, features: int, each: int, count: int) -> loo
     indptr = np.concatenate([[0], np.cumsum([c.size for c in columns])]).astype(np.int64)
     indices = np.concatenate(columns)
     labels = rng.integers(-4, 5, count).astype(np.float64)
-    return loops.Csr(indptr, indices, whole_numbers(rng, indices.size), labels)
+    return loops.Csr(indptr, indices, nonzero_integers(rng, indices.size), labels)
 
 
 def _gradient(what: str, rows: loops.Csr, features: int) -> Case:

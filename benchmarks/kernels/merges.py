@@ -9,9 +9,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
+from harness.stopwatch import copy_of
 
-from sparcml.cli.bench.kernel_case import Case, Floor, copy_of
-from sparcml.cli.bench.vectors import positions, whole_numbers
+from kernels.case import Case, Floor
+from sparcml.bench.vectors import nonzero_integers, positions
 from sparcml.kernels import _core
 from sparcml.kernels.reduction import OPS
 from sparcml.kernels.reference import reduction as reference
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sparcml.cli.bench.kernel_case import Arrays
+    from kernels.case import Arrays
 
     Pairs = tuple[NDArray[np.uint32], NDArray[np.float32]]
 
@@ -47,7 +48,7 @@ def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _pairs(rng: np.random.Generator, indices: NDArray[np.uint32]) -> Pairs:
-    return indices, whole_numbers(rng, indices.size)
+    return indices, nonzero_integers(rng, indices.size)
 
 
 def _overlapping(rng: np.random.Generator, nnz: int, shared: float) -> tuple[Pairs, Pairs]:

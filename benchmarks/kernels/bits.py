@@ -11,9 +11,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
+from harness.stopwatch import copy_of
 
+from kernels.case import Case
 from sparcml import kernels
-from sparcml.cli.bench.kernel_case import Case, copy_of
 from sparcml.kernels.reference import elias, onebit, whole
 from sparcml.quantize import QSGD
 from sparcml.quantize.coders import CODERS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sparcml.cli.bench.kernel_case import Arrays
+    from kernels.case import Arrays
 
     Floats = NDArray[np.float32]
     Levels = NDArray[np.int8]

@@ -1,4 +1,4 @@
-"""Our ways to compress: every sparsifier and quantizer."""
+"""Our cases to compress: every sparsifier and quantizer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sparcml
+from compression.case import NONE, Case, Floor, Outcome
 from sparcml import kernels, wire
-from sparcml.cli.bench.compress_case import NONE, Floor, Outcome, Way
-from sparcml.cli.bench.vectors import different
+from sparcml.bench.vectors import different
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,13 +27,13 @@ TOP = Floor(1.5, "torch.topk 1 % select", 40.0)
 FEW = Floor(1.5, "torch.topk 0.1 % select", 40.0)
 
 
-def ways(x: Floats) -> Iterator[Way]:
+def cases(x: Floats) -> Iterator[Case]:
     """All of them, on one vector."""
     yield from _selections(x)
     yield from _codes(x)
 
 
-def _selections(x: Floats) -> Iterator[Way]:
+def _selections(x: Floats) -> Iterator[Case]:
     scale = float(np.sqrt(np.mean(np.square(x), dtype=np.float64))) or 1.0
     large = float(f"{2.5 * scale:.2g}")
     top, few = sparcml.TopK(0.01), sparcml.TopK(0.001)
@@ -54,16 +54,16 @@ def _selections(x: Floats) -> Iterator[Way]:
 
 def _select(
     sparsifier: sparcml.Sparsifier, x: Floats, floor: Floor = NONE, name: str | None = None
-) -> Way:
+) -> Case:
     def outcome() -> Outcome:
         stream = sparsifier.select(x)
         return Outcome(stream.to_dense(), sent(stream), broken(sparsifier, x, stream))
 
     run = partial(sparsifier.select, x)
-    return Way(name or label(sparsifier), "select", run, outcome, floor)
+    return Case(name or label(sparsifier), "select", run, outcome, floor)
 
 
-def _take(sparsifier: sparcml.Sparsifier, x: Floats) -> Way:
+def _take(sparsifier: sparcml.Sparsifier, x: Floats) -> Case:
     """Residual + vector, selection and the new residual."""
     residual, out = x[::-1].copy(), np.zeros_like(x)
     state = sparsifier.initial_state()
@@ -74,7 +74,7 @@ def _take(sparsifier: sparcml.Sparsifier, x: Floats) -> Way:
         return Outcome(None, sent(taken.sent), different(taken.residual, owed - sent_part))
 
     run = partial(sparsifier.select_with_residual, residual, x, state=state, out=out)
-    return Way(label(sparsifier), "take", run, outcome, FUSED)
+    return Case(label(sparsifier), "take", run, outcome, FUSED)
 
 
 def sent(stream: sparcml.Stream) -> int:
@@ -105,7 +105,7 @@ def broken(sparsifier: sparcml.Sparsifier, x: Floats, stream: sparcml.Stream) ->
     return wrong
 
 
-def _codes(x: Floats) -> Iterator[Way]:
+def _codes(x: Floats) -> Iterator[Case]:
     for bits in (8, 4, 2):
         yield from _code(sparcml.QSGD(bits=bits), x, bits > 2)
     yield from _code(sparcml.QSGD(bits=4, norm="l2"), x)
@@ -118,7 +118,7 @@ def _codes(x: Floats) -> Iterator[Way]:
     yield from _code(sparcml.Half("bfloat16"), x)
 
 
-def _code(quantizer: Quantizer, x: Floats, floors: bool = False) -> Iterator[Way]:
+def _code(quantizer: Quantizer, x: Floats, floors: bool = False) -> Iterator[Case]:
     name, ready = label(quantizer), quantizer.encode(x, 1)
 
     def outcome() -> Outcome:
@@ -128,9 +128,9 @@ def _code(quantizer: Quantizer, x: Floats, floors: bool = False) -> Iterator[Way
         return Outcome(quantizer.decode(code).reshape(-1), code.nbytes, wrong)
 
     encode = partial(quantizer.encode, x, 1)
-    yield Way(name, "encode", encode, outcome, ENCODE if floors else NONE)
+    yield Case(name, "encode", encode, outcome, ENCODE if floors else NONE)
     decode = partial(quantizer.decode, ready)
-    yield Way(name, "decode", decode, outcome, DECODE if floors else NONE)
+    yield Case(name, "decode", decode, outcome, DECODE if floors else NONE)
 
 
 def elsewhere(quantizer: Quantizer, x: Floats, code: Code) -> int:

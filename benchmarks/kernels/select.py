@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from harness.stopwatch import copy_of
 
+from kernels.case import Case, Floor
 from sparcml import Threshold, TopK
-from sparcml.cli.bench.kernel_case import Case, Floor, copy_of
 from sparcml.kernels.reference import selection as reference
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kernels.case import Arrays
     from sparcml import Sparsifier, Stream
-    from sparcml.cli.bench.kernel_case import Arrays
 
     Values = NDArray[np.float32]
 

@@ -1,1 +1,0 @@
-"""Benchmarks: one subject a file."""
