@@ -87,7 +87,7 @@ CONSERVING = {
     "strom": Compressed(Threshold(value=1.5, strom=True), dense_below=100),
     "blocks": Compressed(BlockTopK(0.1, block=5), dense_below=100),
     "oktopk": Compressed(TopK(0.02), algorithm="oktopk", dense_below=100),
-    "gtopk": Compressed(TopK(0.02), keep=TopK(0.02), dense_below=100),
+    "gtopk": Compressed(TopK(0.02), global_topk=TopK(0.02), dense_below=100),
     "qsgd": Compressed(quantize=QSGD(bits=4, bucket=64), dense_below=100),
     "nuqsgd": Compressed(quantize=NUQSGD(bits=4, bucket=64), dense_below=100),
     "natural": Compressed(quantize=Natural(), dense_below=100),
@@ -100,7 +100,7 @@ CONSERVING = {
     "oktopk_half": Compressed(
         TopK(0.02), Half("bfloat16"), algorithm="oktopk", dense_below=100
     ),
-    "gtopk_qsgd": Compressed(TopK(0.02), QSGD(), keep=TopK(0.01), dense_below=100),
+    "gtopk_qsgd": Compressed(TopK(0.02), QSGD(), global_topk=TopK(0.01), dense_below=100),
     "randomk_shared_qsgd": Compressed(
         RandomK(0.05, scaled=False, shared=True), QSGD(), dense_below=100
     ),

@@ -82,7 +82,7 @@ ROSTER = (
     ),
     Entry("Blocks 1 % of 16", Compressed(BlockTopK(0.01, block=16)), CONTRACTS, SPARSE),
     Entry("Ok-Topk 1 %", Compressed(TopK(0.01), algorithm="oktopk"), "Li 2022", LAWS),
-    Entry("gTop-k 1 %", Compressed(TopK(0.01), keep=TopK(0.01)), "Shi 2019", LAWS),
+    Entry("gTop-k 1 %", Compressed(TopK(0.01), global_topk=TopK(0.01)), "Shi 2019", LAWS),
     Entry("DGC 1 %", DGC(ratio=0.01), "none", "aggregate/test_dgc", 0.1),
     Entry(
         "QSGD 8 bits",

@@ -134,7 +134,7 @@ QUANTIZERS = (
 
 METHODS = (
     Text(
-        "Compressed(sparsify=None, quantize=None, error_feedback=True, keep=None)",
+        "Compressed(sparsify=None, quantize=None, error_feedback=True, global_topk=None)",
         "owed = residual + gradient; sent = quantize(sparsify(owed)); residual = owed - seen; "
         "mean = sum of sent / P",
         "that of its parts",
@@ -222,7 +222,7 @@ INSTANCES = (
     ),
     (
         "gTop-k (Shi 2019)",
-        "Compressed(TopK(0.01), keep=TopK(0.01))",
+        "Compressed(TopK(0.01), global_topk=TopK(0.01))",
         "the same rule, after an exact sum",
     ),
 )

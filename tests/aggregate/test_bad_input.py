@@ -26,7 +26,7 @@ from .gradients import SHAPES, gradient
 def passing(method):
     from dataclasses import replace
 
-    return replace(method, nonfinite="pass")
+    return replace(method, nonfinite="propagate")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -196,7 +196,7 @@ def test_wrong_things_are_refused():
         method.init({3: (1, 2)})
     with pytest.raises(TypeError, match="whole numbers"):
         method.init((1.5, 2))
-    with pytest.raises(ValueError, match="nonfinite must be raise or pass"):
+    with pytest.raises(ValueError, match="nonfinite must be raise or propagate"):
         Compressed(TopK(0.1), nonfinite="ignore")
     with pytest.raises(TypeError, match=r"sparsify must be such as sparcml.TopK"):
         Compressed(0.1)  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def test_wrong_things_are_refused():
     with pytest.raises(ValueError, match="which is lossless"):
         Compressed(quantize=QSGD(), algorithm="ring")
     with pytest.raises(ValueError, match="not in buckets"):
-        Compressed(TopK(0.1), keep=TopK(k=1, bucket=10))
+        Compressed(TopK(0.1), global_topk=TopK(k=1, bucket=10))
     with pytest.raises(TypeError, match="whole number"):
         PowerSGD(rank=2.5)  # type: ignore[arg-type]
 

@@ -96,7 +96,7 @@ def test_oktopk_takes_from_residuals_what_it_applies():
 
 def test_gtopk_applies_k_sums_and_returns_the_rest():
     def work(comm):
-        method = Compressed(TopK(k=50), keep=TopK(k=50))
+        method = Compressed(TopK(k=50), global_topk=TopK(k=50))
         mean, state = method.aggregate(comm, noise(comm.rank), method.init(SIZE))
         applied = np.flatnonzero(mean)
         assert len(applied) == 50
@@ -214,7 +214,7 @@ def test_every_range_draws_its_own_random_numbers():
 
 def test_blocks_may_be_dropped_from_the_sum():
     def work(comm):
-        method = Compressed(BlockTopK(0.2, block=5), keep=TopK(k=30))
+        method = Compressed(BlockTopK(0.2, block=5), global_topk=TopK(k=30))
         mean, state = method.aggregate(comm, noise(comm.rank), method.init(SIZE))
         assert np.count_nonzero(mean.reshape(-1, 5).any(axis=1)) == 30
         rest = comm.allreduce(state["residual"].astype("f8"), op="mean")
@@ -225,7 +225,7 @@ def test_blocks_may_be_dropped_from_the_sum():
 
 
 def test_sums_of_shared_places_may_be_dropped_too():
-    method = Compressed(RandomK(k=50, shared=True), keep=TopK(k=5))
+    method = Compressed(RandomK(k=50, shared=True), global_topk=TopK(k=5))
     mean, _ = method.aggregate(sparcml.world(), noise(0), method.init(SIZE))
     assert np.count_nonzero(mean) == 5
 

@@ -3,25 +3,25 @@
 import torch
 
 from sparcml import Compressed, Dense, TopK
-from sparcml.torch.auto import Measured, Watch
+from sparcml.torch.auto import StepTimer, StepTimes
 
 from .models import compressed, ddp, group, same, train
 
 STEPS = range(12)
 
 
-class SlowNetwork(Watch):
+class SlowNetwork(StepTimer):
     """Measures what a link of some Mbit/s would have given."""
 
     def measured(self, comm):
-        return Measured(step=2.0, communication=1.9, exposed=1.8, backward=0.1)
+        return StepTimes(step=2.0, communication=1.9, exposed=1.8, backward=0.1)
 
 
-class FastNetwork(Watch):
+class FastNetwork(StepTimer):
     """Measures what a link of 100 Gbit/s would have given."""
 
     def measured(self, comm):
-        return Measured(step=2.0, communication=1e-5, exposed=0.0, backward=1.0)
+        return StepTimes(step=2.0, communication=1e-5, exposed=0.0, backward=1.0)
 
 
 def as_it_is_measured():
@@ -30,8 +30,8 @@ def as_it_is_measured():
         model, handle = compressed("auto")
         assert "still measuring" in handle.explain()
         train(model, rank, STEPS)
-        assert handle.verdict.measured.step > handle.verdict.measured.exposed > 0
-        assert bool(model._comm_hooks) == (handle.verdict.method is not None)
+        assert handle.decision.measured.step > handle.decision.measured.exposed > 0
+        assert bool(model._comm_hooks) == (handle.decision.method is not None)
         assert handle.explain().startswith("auto: ")
         on_a_fast_network(rank)
         told_what_to_do(rank)
@@ -42,7 +42,7 @@ def told_what_to_do(rank):
     method = Compressed(TopK(0.05), dense_below=100)
     for before in (2, 12):
         model, handle = compressed("auto")
-        handle._watch = FastNetwork()
+        handle._timer = FastNetwork()
         train(model, rank, range(before))
         handle.change(method)
         train(model, rank, STEPS)
@@ -51,7 +51,7 @@ def told_what_to_do(rank):
         assert handle.explain().startswith(str(method))
     owing = handle.state_dict()
     model, handle = compressed("auto")
-    handle._watch = FastNetwork()
+    handle._timer = FastNetwork()
     train(model, rank, STEPS)
     handle.load_state_dict(owing)
     assert "no hook" in handle.explain()
@@ -64,7 +64,7 @@ def on_a_fast_network(rank):
     """Plain DDP stays as it is."""
     plain = train(ddp(), rank, STEPS)
     model, handle = compressed("auto")
-    handle._watch = FastNetwork()
+    handle._timer = FastNetwork()
     same(train(model, rank, STEPS), plain)
     assert not model._comm_hooks
     assert not model._forward_pre_hooks
@@ -75,7 +75,7 @@ def on_a_fast_network(rank):
 def on_a_slow_network():
     with group() as (rank, _):
         model, handle = compressed("auto")
-        handle._watch = SlowNetwork()
+        handle._timer = SlowNetwork()
         train(model, rank, range(8))
         assert not model._comm_hooks
         train(model, rank, range(8, 12))
@@ -83,7 +83,7 @@ def on_a_slow_network():
         assert handle.method != Dense()
         assert str(handle.method) in handle.explain()
         assert handle.stats.steps == 4
-        assert handle.stats.ratio > 1
+        assert handle.stats.compression_ratio > 1
         paying_what_is_owed(rank)
 
 
@@ -94,7 +94,7 @@ def with_a_table():
         table = torch.nn.EmbeddingBag(50, 150, sparse=True, mode="sum")
         inside = torch.nn.Sequential(table, torch.nn.Linear(150, 120))
         model, handle = compressed("auto", inside)
-        handle._watch = SlowNetwork()
+        handle._timer = SlowNetwork()
         before = table.weight.detach().clone()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for _ in STEPS:
@@ -117,9 +117,9 @@ def paying_what_is_owed(rank):
     assert owing["state"]
     model, handle = compressed("auto")
     handle.load_state_dict(owing)
-    handle._watch = FastNetwork()
+    handle._timer = FastNetwork()
     train(model, rank, STEPS)
-    assert handle.verdict.method is None
+    assert handle.decision.method is None
     assert model._comm_hooks
     assert not handle.state_dict()["state"]
 
@@ -134,11 +134,11 @@ def figures():
         values = sum(p.numel() for p in model.parameters())
         assert stats.steps == 4
         assert stats.dense_bytes == 4 * 2 * (ranks - 1) * 4 * values // ranks
-        assert 2 < stats.ratio < 40
-        assert 0 < stats.share < 1
+        assert 2 < stats.compression_ratio < 40
+        assert 0 < stats.selected_norm < 1
         assert stats.residual_norm > 0
         assert sum(stats.buckets) == 4 * values
-        assert stats.busy > 0
+        assert stats.active_seconds > 0
         assert "MB" in handle.explain()
         later = train(model, rank) and handle.stats.since(stats)
         assert later.steps == 4
@@ -147,7 +147,7 @@ def figures():
         wide = torch.nn.Sequential(torch.nn.Linear(20, 6000), torch.nn.Linear(6000, 5))
         left, handle = compressed(method, wide, leave="*")
         train(left, rank)
-        assert 0.9 < handle.stats.ratio < 1.1  # by the engine's own sums
+        assert 0.9 < handle.stats.compression_ratio < 1.1  # by the engine's own sums
         dense, handle = compressed(Dense())
         train(dense, rank)
         assert handle.stats.bytes == handle.stats.dense_bytes
@@ -167,7 +167,7 @@ def logging(handle):
     first, second = Notebook(), Notebook()
     handle.log(first)
     handle.log(second, step=100)  # nothing was done in between
-    names = {"bytes", "ratio", "residual_norm", "share_of_norm_sent", "seconds/wait"}
+    names = {"bytes", "ratio", "residual_norm", "selected_norm", "seconds/wait"}
     assert {f"sparcml/{name}" for name in names} <= first.rows.keys()
     assert first.rows["sparcml/bytes"] == (handle.stats.bytes / 8, 8)
     assert second.rows["sparcml/bytes"] == (0, 100)

@@ -5,7 +5,7 @@ import pytest
 import sparcml
 from sparcml import Compressed, PowerSGD
 from sparcml.network.candidates import candidates
-from sparcml.torch.auto import Measured, Rows, decide, method_of
+from sparcml.torch.auto import RowUsage, StepTimes, decide, method_of
 from tests.torch_engine.jobs import outcomes
 
 from . import choosing
@@ -28,39 +28,39 @@ def test_on_two_ranks(body):
 
 
 def decided(ranks, **seconds):
-    found = sparcml.launch(lambda comm: decide(comm, SHAPES, Measured(**seconds)), ranks)
-    assert len({str(verdict.method) for verdict in found}) == 1
+    found = sparcml.launch(lambda comm: decide(comm, SHAPES, StepTimes(**seconds)), ranks)
+    assert len({str(decision.method) for decision in found}) == 1
     return found[0]
 
 
 def test_nothing_is_gained_where_nothing_is_waited_for():
-    verdict = decided(3, step=1.0, communication=1e-5, exposed=0.0, backward=0.5)
-    assert verdict.method is None
-    assert verdict.why.startswith("no hook: dense")
+    decision = decided(3, step=1.0, communication=1e-5, exposed=0.0, backward=0.5)
+    assert decision.method is None
+    assert decision.why.startswith("no hook: dense")
 
 
 def test_a_method_where_sums_take_most_of_the_step():
-    verdict = decided(3, step=10.0, communication=9.5, exposed=9.0, backward=0.5)
-    assert verdict.method is not None
-    assert "in place of 1e+04 ms" in verdict.why
-    assert "QSGD" in str(verdict)
+    decision = decided(3, step=10.0, communication=9.5, exposed=9.0, backward=0.5)
+    assert decision.method is not None
+    assert "in place of 1e+04 ms" in decision.why
+    assert "QSGD" in str(decision)
 
 
 def test_rows_of_tables_count_as_they_take_time():
     """They are no part of what a method saves: a step of tables alone stays as it is."""
-    found = Measured(step=10.0, communication=9.5, exposed=9.0, backward=0.5)
-    tables = {"table": Rows((1000, 16), 20)}
+    found = StepTimes(step=10.0, communication=9.5, exposed=9.0, backward=0.5)
+    tables = {"table": RowUsage((1000, 16), 20)}
     few = {"weight": (10, 20), "bias": (30_000,)}
-    for verdict in sparcml.launch(lambda comm: decide(comm, few, found, tables), 2):
-        assert verdict.method is None
-        assert verdict.why == "no hook: no dense gradient is large enough to compress"
-    for verdict in sparcml.launch(lambda comm: decide(comm, SHAPES, found, tables), 2):
-        assert verdict.method is not None
+    for decision in sparcml.launch(lambda comm: decide(comm, few, found, tables), 2):
+        assert decision.method is None
+        assert decision.why == "no hook: no dense gradient is large enough to compress"
+    for decision in sparcml.launch(lambda comm: decide(comm, SHAPES, found, tables), 2):
+        assert decision.method is not None
 
 
 def test_one_rank_needs_nothing():
-    verdict = decided(1, step=1.0, communication=0.0, exposed=0.0, backward=0.5)
-    assert verdict.method is None
+    decision = decided(1, step=1.0, communication=0.0, exposed=0.0, backward=0.5)
+    assert decision.method is None
 
 
 def test_the_planners_methods():

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..errors import MismatchError, SparcmlError
-from .gradients import opened, said, shapes_of
-from .state import RESIDUAL, STEP, fresh, name_of, of_kind
+from .gradients import describe, opened, shapes_of
+from .state import RESIDUAL, STEP, initial_state, keys_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .gradients import Parameter, Shape
     from .state import State
 
-CHOICES = ("raise", "pass")
+CHOICES = ("raise", "propagate")
 
 
 class Method(ABC):
@@ -28,17 +28,17 @@ class Method(ABC):
 
     Attributes:
         nonfinite: What to do with NaN and infinity in a gradient: "raise" says which
-            parameter of which rank has them, and all ranks stop; "pass" hands them on, so
+            parameter of which rank has them, and all ranks stop; "propagate" hands them on, so
             that they are in the mean.
-        pays: Whether it sends what an earlier method owes, now or later.
-        keeps: What it takes over from a state of its own kind, beside what is owed.
+        keeps_residual: Whether it sends what an earlier method owes, now or later.
+        carried_state: What it takes over from a state of its own kind, beside what is owed.
     """
 
     nonfinite: str
-    keeps: ClassVar[tuple[str, ...]] = ()
+    carried_state: ClassVar[tuple[str, ...]] = ()
 
     @property
-    def pays(self) -> bool:
+    def keeps_residual(self) -> bool:
         """See above."""
         return True
 
@@ -57,8 +57,8 @@ class Method(ABC):
                 lost.
         """
         shapes = shapes_of(sizes)
-        begun = fresh(shapes, state, self.keeps)
-        self._check_debts(begun)
+        begun = initial_state(shapes, state, self.carried_state)
+        self.check_residual(begun)
         self._begin(shapes, begun)
         return begun
 
@@ -83,7 +83,7 @@ class Method(ABC):
         """
         try:
             parameters, back = opened(gradient, overwrite=overwrite)
-            self._check_debts(state)
+            self.check_residual(state)
             _same_everywhere(comm, self, parameters, state)
             means, new = self._step(comm, parameters, state)
         except SparcmlError:
@@ -96,10 +96,11 @@ class Method(ABC):
         untouched = {k: v for k, v in state.items() if name_of(k) not in given}
         return back(means), {**untouched, **new, STEP: state[STEP] + 1}
 
-    def _check_debts(self, state: State) -> None:
+    def check_residual(self, state: State) -> None:
         """Raise if something is owed that this method would drop."""
-        owing = [] if self.pays else [k for k in of_kind(state, RESIDUAL) if state[k].any()]
-        if owing:
+        if self.keeps_residual:
+            return
+        if owing := [k for k in keys_of(state, RESIDUAL) if state[k].any()]:
             raise ValueError(
                 f"{type(self).__name__}: without error feedback it cannot pay what an earlier "
                 f"method owes ({', '.join(owing)}): make one step with Dense() first"
@@ -127,11 +128,11 @@ class Method(ABC):
 
         A finite sum of squares says that there are none, and is faster to find.
         """
-        if self.nonfinite == "pass":
+        if self.nonfinite == "propagate":
             return
         if np.isfinite(np.vdot(gradient, gradient) if squares is None else squares):
             return
-        _refuse_nonfinite(comm.rank, said(name), gradient)
+        _refuse_nonfinite(comm.rank, describe(name), gradient)
         if residual is not None:
             _refuse_nonfinite(comm.rank, f"what is owed for {name!r}", residual)
 
@@ -141,8 +142,8 @@ def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:
     if len(bad):
         raise ValueError(
             f"rank {rank}: {what} has {len(bad)} values that are NaN or infinite, the first at "
-            f"{bad[0]}; mend the loss or the learning rate, or hand them on with "
-            f'nonfinite="pass"'
+            f"{bad[0]}; mend the loss or the learning rate, or set "
+            f'nonfinite="propagate"'
         )
 
 

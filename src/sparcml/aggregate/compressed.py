@@ -20,11 +20,11 @@ from ..sparsify.vector import Host
 from ..stream import Stream
 from .base import Method
 from .keep import keep_largest
-from .reduce import all_but_seen, exchange, mean, put_back, squares_of
-from .scaling import Scaled, on_the_wire
+from .reduce import all_but_seen, allreduce_streams, mean, put_back, squares_of
+from .scaling import SharedScale, wire_quantizer
 from .schedule import Schedule, at
-from .state import RESIDUAL, STEP, key, recalled, zeros
-from .uncompressed import plain_means
+from .state import RESIDUAL, STEP, key, load, zeros
+from .uncompressed import mean_uncompressed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ class Compressed(Method):
       the largest magnitude of each parameter first, so that ternaries add up
     - EF-signSGD: `Compressed(quantize=Sign())`
     - Ok-Topk: `Compressed(TopK(0.01), algorithm="oktopk")`
-    - gTop-k: `Compressed(TopK(0.01), keep=TopK(0.01))`
+    - gTop-k: `Compressed(TopK(0.01), global_topk=TopK(0.01))`
 
     Args:
         sparsify: What to send, of each parameter by itself; a `Schedule` changes it with
@@ -68,20 +68,20 @@ class Compressed(Method):
             a vector in one bucket (`bucket=None`) get buckets of 1024.
         error_feedback: Keep what was not seen for the next step. Without it what is not
             sent is lost, and biased methods may not converge.
-        keep: Of the sums, keep only the largest; the rest goes back to the ranks that
+        global_topk: Of the sums, keep only the largest; the rest goes back to the ranks that
             sent it.
         algorithm: As for `allreduce`.
         dense_below: Of gradients by name, those with at most so many values and those
             with one dimension are not compressed: they travel together, as they are.
         seed: Of what is random, together with the step: the same state goes on in the same
             way.
-        nonfinite: "raise" or "pass", see `Method`.
+        nonfinite: "raise" or "propagate", see `Method`.
     """
 
     sparsify: Sparsifier | Schedule | None = None
     quantize: Quantizer | None = None
     error_feedback: bool = True
-    keep: TopK | None = None
+    global_topk: TopK | None = None
     algorithm: str = "auto"
     dense_below: int = 10_000
     seed: int = 0
@@ -91,13 +91,13 @@ class Compressed(Method):
         super().__post_init__()
         _check("sparsify", self.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
         _check("quantize", self.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
-        _check("keep", self.keep, (TopK,), "sparcml.TopK(0.01)")
-        if self.keep is not None and self.keep.bucket is not None:
+        _check("global_topk", self.global_topk, (TopK,), "sparcml.TopK(0.01)")
+        if self.global_topk is not None and self.global_topk.bucket is not None:
             raise ValueError(
-                f"keep chooses among all sums, not in buckets, got {self.keep}"
+                f"global_topk chooses among all sums, not in buckets, got {self.global_topk}"
             )
         check_reduction("sum", self.algorithm, self.quantize)
-        parts = (at(self.sparsify, 0), self.quantize, self.keep)
+        parts = (at(self.sparsify, 0), self.quantize, self.global_topk)
         # TernGrad's bias is in its clipping alone, and it was published without feedback.
         loses = [m for m in parts if m is not None and not isinstance(m, TernGrad)]
         if not self.error_feedback and (biased := [m for m in loses if m.biased]):
@@ -108,7 +108,7 @@ class Compressed(Method):
             )
 
     @property
-    def pays(self) -> bool:
+    def keeps_residual(self) -> bool:
         """With feedback."""
         return self.error_feedback
 
@@ -137,10 +137,10 @@ class Compressed(Method):
         """The means, the state but for its step, and what this rank selected."""
         large = [p for p in parameters if self.compresses(p)]
         small = [p for p in parameters if not self.compresses(p)]
-        means = plain_means(self, comm, small, state)
+        means = mean_uncompressed(self, comm, small, state)
         new = {STEP: state[STEP]}
         taken = [self._take(comm, i, p, state, new) for i, p in enumerate(large)]
-        pairs = self._exchange(comm, [t.sent for t in taken], int(state[STEP]))
+        pairs = self._allreduce(comm, [t.sent for t in taken], int(state[STEP]))
         for parameter, part, (total, seen) in zip(large, taken, pairs, strict=True):
             means[parameter.name] = mean(total, comm.size, parameter.out)
             if self.error_feedback:
@@ -162,7 +162,7 @@ class Compressed(Method):
         """What is sent of a parameter, and what is not."""
         step = int(state[STEP])
         sparsifier = self._sparsifier(step)
-        residual = recalled(state, RESIDUAL, p)
+        residual = load(state, RESIDUAL, p)
         if residual is None and self.error_feedback:
             residual = np.zeros_like(p.values)
         carried = _carried(sparsifier, p.name, state, new)
@@ -176,7 +176,7 @@ class Compressed(Method):
             comm.stats.count_selected(taken.sent.nnz, sent, taken.squared_norm)
         return taken
 
-    def _exchange(
+    def _allreduce(
         self, comm: Communicator, streams: Sequence[Stream], step: int
     ) -> list[Pair]:
         """The sums of what was selected, and what the others saw of this rank's."""
@@ -185,24 +185,24 @@ class Compressed(Method):
         sparsifier = self._sparsifier(step)
         send = partial(self._sum, comm, seed=mixed(self.seed, step))
         if _is_shared(sparsifier):
-            pairs = _without_indices(streams, partial(send, steady=True))
+            pairs = _without_indices(streams, partial(send, fixed_nnz=True))
         else:
             counts = [sparsifier and sparsifier.count(s.size) for s in streams]
-            pairs = send(streams, steady=sparsifier is None or None not in counts)
-        if self.keep is None:
+            pairs = send(streams, fixed_nnz=sparsifier is None or None not in counts)
+        if self.global_topk is None:
             return pairs
-        return [keep_largest(self.keep, *pair) for pair in pairs]
+        return [keep_largest(self.global_topk, *pair) for pair in pairs]
 
     def _sum(
-        self, comm: Communicator, streams: Sequence[Stream], *, steady: bool, seed: int
+        self, comm: Communicator, streams: Sequence[Stream], *, fixed_nnz: bool, seed: int
     ) -> list[Pair]:
-        scaling = Scaled.agreed(comm, streams, self.quantize)
-        pairs = exchange(
+        scaling = SharedScale.agreed(comm, streams, self.quantize)
+        pairs = allreduce_streams(
             comm,
             scaling.down(streams),
-            quantize=on_the_wire(self.quantize),
+            quantize=wire_quantizer(self.quantize),
             algorithm=self.algorithm,
-            steady=steady,
+            fixed_nnz=fixed_nnz,
             feedback=self.error_feedback,
             seed=seed,
         )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .base import Method
-from .state import RESIDUAL, of_kind
-from .uncompressed import plain_means
+from .state import RESIDUAL, keys_of
+from .uncompressed import mean_uncompressed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +33,6 @@ class Dense(Method):
     def _step(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
-        means = plain_means(self, comm, parameters, state)
-        paid = set(of_kind(state, RESIDUAL))
+        means = mean_uncompressed(self, comm, parameters, state)
+        paid = set(keys_of(state, RESIDUAL))
         return means, {k: v for k, v in state.items() if k not in paid}

@@ -11,10 +11,10 @@ import numpy as np
 from ..sparsify import TopK
 from .base import Method
 from .compressed import Compressed
-from .gradients import said
+from .gradients import describe
 from .reduce import squares_of
 from .schedule import Schedule
-from .state import key, recalled, zeros
+from .state import key, load, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class DGC(Method):
         warm_up: Steps in which the ratio falls from 1/4 to `ratio`.
         quantize: How values are coded on the way.
         dense_below: As for `Compressed`.
-        nonfinite: "raise" or "pass", see `Method`.
+        nonfinite: "raise" or "propagate", see `Method`.
 
     Reference: Lin, Han, Mao, Wang, Dally: Deep Gradient Compression, ICLR 2018.
     """
@@ -64,7 +64,7 @@ class DGC(Method):
     quantize: Quantizer | None = None
     dense_below: int = 10_000
     nonfinite: str = "raise"
-    keeps: ClassVar[tuple[str, ...]] = (MOMENTUM,)
+    carried_state: ClassVar[tuple[str, ...]] = (MOMENTUM,)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,7 +125,7 @@ class DGC(Method):
 
     def _pushed(self, state: State, p: Parameter, g: Values) -> tuple[Values, Values]:
         """The momentum after a gradient, and what it adds to what is owed."""
-        u = recalled(state, MOMENTUM, p)
+        u = load(state, MOMENTUM, p)
         u = np.zeros_like(g) if u is None else u
         m = g.dtype.type(self.momentum)
         if self.nesterov:
@@ -138,6 +138,6 @@ class DGC(Method):
 def _check_dense(p: Parameter) -> None:
     if p.stream is not None:
         raise TypeError(
-            f"DGC keeps a momentum for every value, but {said(p.name)} is sparse already: "
+            f"DGC keeps a momentum for every value, but {describe(p.name)} is sparse already: "
             f"aggregate it with Dense, which sends sparse gradients as they are"
         )

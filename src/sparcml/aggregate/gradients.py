@@ -94,11 +94,11 @@ def _parameter(name: str, x: Any) -> Parameter:
         return _from_tensor(name, x, torch)
     array = np.asarray(x)
     if array.dtype.kind != "f":
-        raise TypeError(f"{said(name)} must be of floats, got {array.dtype}")
+        raise TypeError(f"{describe(name)} must be of floats, got {array.dtype}")
     return Parameter(name, array.shape, _flat(array), None, _array_back(array))
 
 
-def said(name: str) -> str:
+def describe(name: str) -> str:
     """How messages speak of a parameter."""
     return f"the gradient of {name!r}" if name else "the gradient"
 
@@ -118,7 +118,7 @@ def _from_tensor(name: str, x: Any, torch: Any) -> Parameter:
         stream, as_given = to_stream(x)
         return Parameter(name, (stream.size,), stream.raw_values, stream, as_given)
     if not x.dtype.is_floating_point:
-        raise TypeError(f"{said(name)} must be of floats, got {x.dtype}")
+        raise TypeError(f"{describe(name)} must be of floats, got {x.dtype}")
     wide = x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()
     values = wide.cpu().contiguous().numpy().reshape(-1)
 

@@ -11,9 +11,9 @@ import numpy as np
 from ..quantize import Sign
 from ..stream import Stream
 from .base import Method
-from .gradients import said
-from .reduce import exchange
-from .state import STEP, key, recalled, zeros
+from .gradients import describe
+from .reduce import allreduce_streams
+from .state import STEP, key, load, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,17 +41,17 @@ class MajorityVote(Method):
 
     Args:
         momentum: Of Signum; 0 votes for the gradient's own sign.
-        nonfinite: "raise" or "pass", see `Method`.
+        nonfinite: "raise" or "propagate", see `Method`.
 
     Reference: Bernstein, Wang, Azizzadenesheli, Anandkumar: signSGD, ICML 2018.
     """
 
     momentum: float = 0.0
     nonfinite: str = "raise"
-    keeps: ClassVar[tuple[str, ...]] = (MOMENTUM,)
+    carried_state: ClassVar[tuple[str, ...]] = (MOMENTUM,)
 
     @property
-    def pays(self) -> bool:
+    def keeps_residual(self) -> bool:
         """A vote has no room for debts."""
         return False
 
@@ -72,7 +72,9 @@ class MajorityVote(Method):
     ) -> tuple[dict[str, Any], State]:
         new: State = {STEP: state[STEP]}
         votes = [self._vote(comm, p, state, new) for p in parameters]
-        pairs = exchange(comm, votes, quantize=VOTE, steady=True, feedback=False)
+        pairs = allreduce_streams(
+            comm, votes, quantize=VOTE, fixed_nnz=True, feedback=False
+        )
         results = [total.to_dense() for total, _ in pairs]
         if comm.size == 1:  # nothing was coded
             results = [VOTE.decode(VOTE.encode(r)).astype(r.dtype) for r in results]
@@ -80,11 +82,11 @@ class MajorityVote(Method):
 
     def _vote(self, comm: Communicator, p: Parameter, state: State, new: State) -> Stream:
         if p.stream is not None:
-            raise TypeError(f"MajorityVote: {said(p.name)} is sparse; it must be dense")
+            raise TypeError(f"MajorityVote: {describe(p.name)} is sparse; it must be dense")
         self.check_finite(comm, p.name, p.values)
         values = p.values
         if self.momentum:
-            m = recalled(state, MOMENTUM, p)
+            m = load(state, MOMENTUM, p)
             m = np.zeros_like(values) if m is None else m
             beta = values.dtype.type(self.momentum)
             values = beta * m + (1 - beta) * values

@@ -11,8 +11,8 @@ import numpy as np
 from ..communicator.arguments import whole
 from .base import Method
 from .reduce import dense_sums
-from .state import RESIDUAL, STEP, key, recalled, zeros
-from .uncompressed import plain_means
+from .state import RESIDUAL, STEP, key, load, zeros
+from .uncompressed import mean_uncompressed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class PowerSGD(Method):
         warm_start: Whether Q stays; otherwise a new random one every step.
         error_feedback: Whether what the product leaves out is added to the next gradient.
         seed: Of the first Q, the same on all ranks.
-        nonfinite: "raise" or "pass", see `Method`.
+        nonfinite: "raise" or "propagate", see `Method`.
 
     Reference: Vogels, Karimireddy, Jaggi: PowerSGD, NeurIPS 2019.
     """
@@ -61,7 +61,7 @@ class PowerSGD(Method):
             raise ValueError(f"PowerSGD: rank must be at least 1, got {self.rank}")
 
     @property
-    def pays(self) -> bool:
+    def keeps_residual(self) -> bool:
         """With feedback."""
         return self.error_feedback
 
@@ -88,7 +88,7 @@ class PowerSGD(Method):
         matrices = [p for p in parameters if p.stream is None and self.compresses(p.shape)]
         chosen = {p.name for p in matrices}
         rest = [p for p in parameters if p.name not in chosen]
-        means = plain_means(self, comm, rest, state)
+        means = mean_uncompressed(self, comm, rest, state)
         new: State = {STEP: state[STEP]}
         owed = [self._owed(comm, p, state) for p in matrices]
         right = [self._right(i, p, state) for i, p in enumerate(matrices)]
@@ -107,7 +107,7 @@ class PowerSGD(Method):
         return means, new
 
     def _owed(self, comm: Communicator, p: Parameter, state: State) -> Values:
-        residual = recalled(state, RESIDUAL, p)
+        residual = load(state, RESIDUAL, p)
         self.check_finite(comm, p.name, p.values)
         owed = p.values if residual is None else p.values + residual
         return owed.reshape(_sides(p.shape))

@@ -25,13 +25,13 @@ SHORT = 1 << 18  # bytes that take about as long as a message without any
 Pair = tuple[Stream, Stream]  # the sum over all ranks, and this rank's part of it
 
 
-def exchange(
+def allreduce_streams(
     comm: Communicator,
     streams: Sequence[Stream],
     *,
     quantize: Quantizer | None = None,
     algorithm: str = "auto",
-    steady: bool = False,
+    fixed_nnz: bool = False,
     feedback: bool = True,
     seed: int | None = None,
 ) -> list[Pair]:
@@ -45,7 +45,7 @@ def exchange(
         streams: This rank's.
         quantize: How values are coded on the way.
         algorithm: As for `allreduce`.
-        steady: Whether streams always have as many entries: then what `auto` chooses
+        fixed_nnz: Whether streams always have as many entries: then what `auto` chooses
             once holds for good.
         feedback: Whether the parts are wanted where something may be lost.
         seed: Decides what is random in the quantizer.
@@ -56,25 +56,25 @@ def exchange(
         groups.setdefault((stream.block, stream.dtype.char), []).append(i)
     for places in groups.values():
         mine = [streams[i] for i in places]
-        call = partial(_together, comm, mine, quantize, algorithm, seed)
-        pairs = call(steady=steady, feedback=feedback)
+        call = partial(_allreduce_fused, comm, mine, quantize, algorithm, seed)
+        pairs = call(fixed_nnz=fixed_nnz, feedback=feedback)
         found.update(zip(places, pairs, strict=True))
     return [found[i] for i in range(len(streams))]
 
 
-def _together(
+def _allreduce_fused(
     comm: Communicator,
     streams: Sequence[Stream],
     quantize: Quantizer | None,
     algorithm: str,
     seed: int | None,
     *,
-    steady: bool,
+    fixed_nnz: bool,
     feedback: bool,
 ) -> list[Pair]:
     edges = [0, *accumulate(s.blocks for s in streams)]
     whole = streams[0] if len(streams) == 1 else join(streams, edges)
-    if steady and algorithm == "auto" and comm.size > 1:
+    if fixed_nnz and algorithm == "auto" and comm.size > 1:
         algorithm = _settled(comm, whole, quantize)
     chooses = algorithm != "auto" and ALLREDUCES[algorithm].lossy
     lossy = comm.size > 1 and (quantize is not None or chooses)
@@ -108,7 +108,7 @@ def _settled(comm: Communicator, x: Stream, quantize: Quantizer | None) -> str:
 def dense_sums(comm: Communicator, arrays: Sequence[Values]) -> list[Values]:
     """The sums of dense arrays, packed together, as views of one result."""
     streams = [Stream.unchecked(a.size, None, a) for a in arrays]
-    pairs = exchange(comm, streams)
+    pairs = allreduce_streams(comm, streams)
     return [total.raw_values if total.is_dense else total.to_dense() for total, _ in pairs]
 
 

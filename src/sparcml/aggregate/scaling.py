@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BUCKET = 1024  # of quantizers that have none: a message is no vector of the caller's
 
 
-def on_the_wire(quantize: Quantizer | None) -> Quantizer | None:
+def wire_quantizer(quantize: Quantizer | None) -> Quantizer | None:
     """How values are coded, once they are scaled."""
     if isinstance(quantize, TernGrad):
         return replace(quantize, clip=None, scale=1.0)
@@ -44,7 +44,7 @@ def on_the_wire(quantize: Quantizer | None) -> Quantizer | None:
 
 
 @dataclass(frozen=True)
-class Scaled:
+class SharedScale:
     """The agreed scale of each stream; none where the quantizer does not want any."""
 
     scales: tuple[float, ...] | None
@@ -53,7 +53,7 @@ class Scaled:
     @classmethod
     def agreed(
         cls, comm: Communicator, streams: Sequence[Stream], quantize: Quantizer | None
-    ) -> Scaled:
+    ) -> SharedScale:
         """A collective call, if the quantizer wants scales."""
         if comm.size == 1 or quantize is None or not _wants_scales(quantize, streams):
             return cls(None)

@@ -38,12 +38,12 @@ def name_of(where: str) -> str | None:
     return None if where == STEP else where.partition("/")[2]
 
 
-def of_kind(state: Mapping[str, Any], kind: str) -> Iterator[str]:
+def keys_of(state: Mapping[str, Any], kind: str) -> Iterator[str]:
     """The keys of a kind."""
     return (k for k in state if k == kind or k.startswith(f"{kind}/"))
 
 
-def fresh(
+def initial_state(
     shapes: Mapping[str, Shape], previous: State | None, keeps: Sequence[str] = ()
 ) -> State:
     """A state at the first step, or what another method leaves to this one.
@@ -54,7 +54,7 @@ def fresh(
     previous = previous or {}
     state: State = {STEP: np.array(previous.get(STEP, 0), np.int64)}
     for kind in (RESIDUAL, *keeps):
-        for where in of_kind(previous, kind):
+        for where in keys_of(previous, kind):
             _check_fits(where, previous[where], shapes, owed=kind == RESIDUAL)
             state[where] = previous[where]
     return state
@@ -78,7 +78,7 @@ def zeros(state: State, kind: str, name: str, size: int) -> None:
     state.setdefault(key(kind, name), np.zeros(size, np.float32))
 
 
-def recalled(state: State, kind: str, parameter: Parameter) -> Values | None:
+def load(state: State, kind: str, parameter: Parameter) -> Values | None:
     """What the state has of a parameter, in the gradient's precision, flat."""
     found = state.get(key(kind, parameter.name))
     if found is None:
@@ -123,7 +123,7 @@ def _share(
     mine = found[rank::ranks] or [found[rank % len(found)]]
     if where == STEP:
         return mine[0].copy()
-    if where not in of_kind({where: 0}, RESIDUAL):
+    if where not in keys_of({where: 0}, RESIDUAL):
         return np.mean(mine, axis=0, dtype=np.float64).astype(mine[0].dtype)
     if rank >= len(found):
         return np.zeros_like(mine[0])

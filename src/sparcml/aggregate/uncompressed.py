@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import buffer_pool
 from ..stream import Stream, add
-from .reduce import exchange, mean
-from .state import RESIDUAL, recalled
+from .reduce import allreduce_streams, mean
+from .state import RESIDUAL, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .state import State
 
 
-def plain_means(
+def mean_uncompressed(
     method: Method, comm: Communicator, parameters: Sequence[Parameter], state: State
 ) -> dict[str, Any]:
     """The exact means of gradients plus what is owed for them, which is paid by it."""
@@ -28,8 +28,8 @@ def plain_means(
         return {}
     owed = [_owed(method, comm, parameter, state) for parameter in parameters]
     means: dict[str, Any] = {}
-    steady = all(parameter.stream is None for parameter in parameters)
-    sums = exchange(comm, owed, steady=steady)
+    fixed_nnz = all(parameter.stream is None for parameter in parameters)
+    sums = allreduce_streams(comm, owed, fixed_nnz=fixed_nnz)
     for parameter, (total, _) in zip(parameters, sums, strict=True):
         if parameter.stream is None:
             means[parameter.name] = mean(total, comm.size, parameter.out)
@@ -42,7 +42,7 @@ def _owed(method: Method, comm: Communicator, parameter: Parameter, state: State
     gradient = parameter.stream
     if gradient is None:
         gradient = Stream.unchecked(parameter.size, None, parameter.values)
-    residual = recalled(state, RESIDUAL, parameter)
+    residual = load(state, RESIDUAL, parameter)
     method.check_finite(comm, parameter.name, parameter.values)
     if residual is None or not residual.any():  # a sparse gradient stays sparse
         return gradient

@@ -1,7 +1,7 @@
 """compress(model, "auto"): measure first, then choose a method, or none, and say why.
 
 Some steps of plain DDP tell how long a step takes and how much of its communication is not
-hidden. With the rate that follows from that, the planner names the mildest method that is
+hidden. With the rate that follows from that, the planner names the least lossy method that is
 nearly as fast as the fastest. It is then tried on gradients of the model's shapes, together
 with rows of its sparse tables, which no method shortens. Only if the step with it, with
 nothing hidden, would be clearly faster, is a hook registered.
@@ -45,7 +45,7 @@ NANO = 1e-9
 
 
 @dataclass(frozen=True)
-class Measured:
+class StepTimes:
     """Seconds of a step of plain DDP."""
 
     step: float
@@ -59,7 +59,7 @@ class Measured:
         return max(self.step - self.exposed, 1e-6)
 
 
-class Watch:
+class StepTimer:
     """Measures steps of a DDP model by its own clocks."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Watch:
         self._rows.append((sums * NANO, max(0, sums - overlap) * NANO, backward * NANO))
         return len(self._starts) > WARM_UP + MEASURED
 
-    def measured(self, comm: Communicator) -> Measured:
+    def measured(self, comm: Communicator) -> StepTimes:
         """The medians over steps: a collective call.
 
         Of the slowest rank; of sums, those of the rank that waits least: the others also wait for
@@ -89,16 +89,16 @@ class Watch:
         step, backward = map(float, comm.allreduce(slowest, op="max"))
         least = np.array([sums, exposed], np.float64)
         sums, exposed = map(float, comm.allreduce(least, op="min"))
-        return Measured(step, sums, exposed, backward)
+        return StepTimes(step, sums, exposed, backward)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Decision:
     """What was decided, and from what."""
 
     method: Method | None
     why: str
-    measured: Measured
+    measured: StepTimes
     planned: Plan | None = None
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowUsage:
     """Of a table, those that a step has used."""
 
     shape: tuple[int, ...]
@@ -130,10 +130,10 @@ class Rows:
 def decide(
     comm: Communicator,
     shapes: Shapes,
-    found: Measured,
-    tables: Mapping[str, Rows] | None = None,
+    found: StepTimes,
+    tables: Mapping[str, RowUsage] | None = None,
     left: Shapes | None = None,
-) -> Verdict:
+) -> Decision:
     """What to do with a model: a collective call, with the same answer on all ranks.
 
     Args:
@@ -144,21 +144,21 @@ def decide(
         left: Dense gradients that are not to be compressed.
     """
     if comm.size == 1:
-        return Verdict(None, "no hook: there is only one rank", found)
+        return Decision(None, "no hook: there is only one rank", found)
     if not any(math.prod(s) > DENSE_BELOW for s in shapes.values() if len(s) > 1):
-        return Verdict(
+        return Decision(
             None, "no hook: no dense gradient is large enough to compress", found
         )
     model = Model("this model", tuple(shapes.values()), "its parameters")
     network = _as_measured(comm.network, model, comm.size, found)
     overlap = min(1.0, found.backward / found.compute)
     planned = plan(model, comm.size, network, found.compute, overlap=overlap, ratios=RATIOS)
-    gentle = tuple(c for c in planned.candidates if not c.lossy)
-    planned = replace(planned, candidates=gentle)
+    least_lossy = tuple(c for c in planned.candidates if not c.lossy)
+    planned = replace(planned, candidates=least_lossy)
     row = planned.recommended
-    chosen = next(c for c in gentle if c.name == row.method)
+    chosen = next(c for c in least_lossy if c.name == row.method)
     if chosen.dense:
-        return Verdict(None, f"no hook: {planned.why}", found, planned)
+        return Decision(None, f"no hook: {planned.why}", found, planned)
     method = method_of(chosen)
     seconds = _tried(comm, method, shapes, tables or {})
     if left:
@@ -169,11 +169,11 @@ def decide(
         f"nothing of it hidden a step {_ms(step)} in place of {_ms(found.step)}"
     )
     if step > GAIN * found.step:
-        return Verdict(None, f"no hook: {figures}", found, planned)
-    return Verdict(method, f"{method}: {figures}", found, planned)
+        return Decision(None, f"no hook: {figures}", found, planned)
+    return Decision(method, f"{method}: {figures}", found, planned)
 
 
-def _as_measured(network: Network, model: Model, ranks: int, found: Measured) -> Network:
+def _as_measured(network: Network, model: Model, ranks: int, found: StepTimes) -> Network:
     """The network with the rate that the dense sums have had."""
     moved = 2 * (ranks - 1) / ranks * 4 * model.parameters
     return replace(network, byte=max(found.communication, 1e-6) / moved, tuned=())
@@ -191,7 +191,7 @@ def method_of(c: Candidate) -> Method:
 
 
 def _tried(
-    comm: Communicator, method: Method, shapes: Shapes, tables: Mapping[str, Rows]
+    comm: Communicator, method: Method, shapes: Shapes, tables: Mapping[str, RowUsage]
 ) -> float:
     """The median seconds of a step of the method alone, of the slowest rank."""
     draw = np.random.default_rng(comm.rank)
@@ -209,7 +209,7 @@ def _tried(
     return float(comm.allreduce(mine, op="max")[0])
 
 
-def _random_rows(draw: np.random.Generator, rows: Rows) -> Tensor:
+def _random_rows(draw: np.random.Generator, rows: RowUsage) -> Tensor:
     places = draw.choice(rows.shape[0], min(rows.used, rows.shape[0]), replace=False)
     values = draw.standard_normal((len(places), *rows.shape[1:]), np.float32)
     return torch.sparse_coo_tensor(

@@ -44,7 +44,7 @@ def _outcome(bucket: Bucket, _: Any) -> Tensor:
     return bucket.result
 
 
-class Arrivals:
+class BucketAssembler:
     """Puts gradients together as a layout has them, whatever DDP's buckets are.
 
     DDP makes its buckets anew after the first step, in the order in which gradients came. A

@@ -8,50 +8,58 @@ as much as was owed before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ..aggregate.state import STEP, name_of, of_kind
+from ..aggregate.state import STEP, keys_of, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..aggregate import Method, State
     from ..communicator.communicator import Communicator
-    from .reducer import Ledger
+    from .reducer import GradientReducer
 
-VERSION = 2
+VERSION = 3
+READABLE = (2, VERSION)
+# Names in `repr(method)` that version 2 (sparcml 0.1) spelled differently.
+RENAMED = {
+    r"\bkeep=": "global_topk=",
+    r"nonfinite='pass'": "nonfinite='propagate'",
+    r"\bBlocks\(": "BlockTopK(",
+}
 FIELDS = frozenset(
     ("version", "rank", "ranks", "method", "step", "norm", "shapes", "layout", "state")
 )
 Shapes = dict[str, tuple[int, ...]]
 
 
-def saved(ledger: Ledger, layout: Any, shapes: Shapes) -> dict[str, Any]:
+def saved(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[str, Any]:
     """This rank's state."""
     return {
         "version": VERSION,
-        "rank": ledger.comm.rank,
-        "ranks": ledger.comm.size,
-        "method": repr(ledger.method),
-        "step": ledger.step,
-        "norm": ledger.norm,
+        "rank": reducer.comm.rank,
+        "ranks": reducer.comm.size,
+        "method": repr(reducer.method),
+        "step": reducer.step,
+        "norm": reducer.norm,
         "shapes": {name: list(shape) for name, shape in shapes.items()},
         "layout": [list(names) for names in layout],
-        "state": {k: _tensor(v) for k, v in ledger.state.items() if k != STEP},
+        "state": {k: _tensor(v) for k, v in reducer.state.items() if k != STEP},
     }
 
 
-def consolidated(ledger: Ledger, layout: Any, shapes: Shapes) -> dict[str, Any]:
+def consolidated(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[str, Any]:
     """The same for any number of ranks: a collective call."""
-    comm, state = ledger.comm, ledger.state
+    comm, state = reducer.comm, reducer.state
     keys = sorted(k for k in state if k != STEP)
     _check_alike(comm, keys)
     means = {k: _tensor(_mean(comm, state[k])).reshape(state[k].shape) for k in keys}
-    return {**saved(ledger, layout, shapes), "rank": None, "state": means}
+    return {**saved(reducer, layout, shapes), "rank": None, "state": means}
 
 
 def _check_alike(comm: Communicator, keys: list[str]) -> None:
@@ -84,7 +92,7 @@ def restored(
             f"load_state_dict: expected what state_dict() has given, got {type(found).__name__}"
         )
     missing = FIELDS - found.keys()
-    if missing or found["version"] != VERSION:
+    if missing or found["version"] not in READABLE:
         raise ValueError(
             f"load_state_dict: this is no state of sparcml.torch, version {VERSION} (of a "
             f"model or an optimizer?): {', '.join(sorted(missing)) or found['version']}"
@@ -94,10 +102,19 @@ def restored(
     state: State = {k: np.array(v) for k, v in found["state"].items()}
     _check_sizes(state, shapes)
     state[STEP] = np.array(found["step"], np.int64)
-    if found["method"] == repr(method):
+    if _method_of(found) == repr(method):
         return state
     known = sorted({n for k in state if (n := name_of(k)) is not None})
     return method.init({n: shapes[n] for n in known}, state)
+
+
+def _method_of(found: Mapping[str, Any]) -> str:
+    """Return the saved `repr(method)` in the names of this version."""
+    text = str(found["method"])
+    if found["version"] < VERSION:
+        for old, new in RENAMED.items():
+            text = re.sub(old, new, text)
+    return text
 
 
 def _check_place(found: Mapping[str, Any], comm: Communicator) -> None:
@@ -133,7 +150,7 @@ def _check_sizes(state: State, shapes: Shapes) -> None:
     for where, array in state.items():
         name = name_of(where) or ""
         size = int(np.prod(shapes.get(name, ()), dtype=np.int64))
-        whole = where in of_kind({where: 0}, "residual") or where.startswith("momentum/")
+        whole = where in keys_of({where: 0}, "residual") or where.startswith("momentum/")
         if name not in shapes or (whole and array.size != size):
             raise ValueError(
                 f"load_state_dict: {where!r} has {array.size} values, which no parameter of "

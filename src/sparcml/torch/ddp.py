@@ -10,11 +10,11 @@ from ..aggregate import Dense, Method
 from ..communicator.arguments import seconds_to_wait
 from ..startup import from_group
 from .clipping import Clip
-from .ddp_handle import Automatic, Hooked, inside, register
-from .dense_reducer import Native
+from .ddp_handle import AutoDDPHandle, DDPHandle, inside, register
+from .dense_reducer import DenseReducer
 from .hook import Hook
-from .reducer import Ledger
-from .rules import left_alone
+from .reducer import GradientReducer
+from .rules import excluded_names
 from .tensors import check_device
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def compress(
     names = {p: n for n, p in ddp.module.named_parameters() if p.requires_grad}
     for parameter, name in names.items():
         check_device(name, parameter)
-    left = left_alone(list(names.values()), leave)
+    left = excluded_names(list(names.values()), leave)
     limits = Clip(clip, clip_each)
     if method == AUTO and limits != Clip():
         raise ValueError(
@@ -80,14 +80,14 @@ def compress(
     seconds = seconds_to_wait(timeout)
     comm = from_group(ddp.process_group, timeout=seconds)
     begun = method if isinstance(method, Method) else Dense()
-    ledger = Ledger(comm, begun, left, limits)
+    reducer = GradientReducer(comm, begun, left, limits)
     setattr(ddp, MARK, True)
-    native = Native(comm, ddp.process_group, seconds)
-    hook = Hook(names, ledger, native, scaler, unused=ddp.find_unused_parameters)
+    native = DenseReducer(comm, ddp.process_group, seconds)
+    hook = Hook(names, reducer, native, scaler, unused=ddp.find_unused_parameters)
     if method == AUTO:
-        return Automatic(ledger, hook, names, model)
+        return AutoDDPHandle(reducer, hook, names, model)
     register(model, hook)
-    return Hooked(ledger, hook, names)
+    return DDPHandle(reducer, hook, names)
 
 
 def _check_model(ddp: torch.nn.Module) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .auto import Rows, Watch, decide, watching
+from .auto import RowUsage, StepTimer, decide, watching
 from .handle import Handle
 from .rules import sparse_tables
 from .stats import advice, counted
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from torch.nn.parallel import DistributedDataParallel
 
     from ..aggregate import Method
-    from .auto import Verdict
+    from .auto import Decision
     from .buckets import Layout
     from .hook import Hook
-    from .reducer import Ledger
+    from .reducer import GradientReducer
     from .stats import Stats
 
 
@@ -48,11 +48,13 @@ def before_forward(model: torch.nn.Module, work: Callable[[Any, Any], None]) -> 
     )
 
 
-class Hooked(Handle):
+class DDPHandle(Handle):
     """The compression of a DDP model."""
 
-    def __init__(self, ledger: Ledger, hook: Hook, names: Mapping[Tensor, str]) -> None:
-        super().__init__(ledger, names)
+    def __init__(
+        self, reducer: GradientReducer, hook: Hook, names: Mapping[Tensor, str]
+    ) -> None:
+        super().__init__(reducer, names)
         self._hook = hook
 
     def close(self) -> None:
@@ -65,19 +67,19 @@ class Hooked(Handle):
         """Bytes, seconds and norms of this rank since the start."""
         hook = self._hook
         return counted(
-            self._ledger,
+            self._reducer,
             native_bytes=hook.native_bytes,
             exposed=hook.exposed,
-            busy=hook.busy,
+            active_seconds=hook.active_seconds,
             buckets=hook.sizes,
         )
 
     def explain(self) -> str:
         """What is done with the gradients, and what might be better."""
-        ledger = self._ledger
+        reducer = self._reducer
         return (
-            f"{self.method} on {ledger.comm.size} ranks\n"
-            f"network: {ledger.comm.network.origin}\nbuckets: {advice(self.stats)}"
+            f"{self.method} on {reducer.comm.size} ranks\n"
+            f"network: {reducer.comm.network.origin}\nbuckets: {advice(self.stats)}"
         )
 
     def _between_steps(self, work: Callable[[], Any]) -> Any:
@@ -90,21 +92,21 @@ class Hooked(Handle):
         self._hook.layout = layout or None
 
 
-class Automatic(Hooked):
+class AutoDDPHandle(DDPHandle):
     """The compression of a DDP model that is measured before anything is registered."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        reducer: GradientReducer,
         hook: Hook,
         names: Mapping[Tensor, str],
         model: torch.nn.Module,
     ) -> None:
-        super().__init__(ledger, hook, names)
-        self.verdict: Verdict | None = None
+        super().__init__(reducer, hook, names)
+        self.decision: Decision | None = None
         self._decided = False  # by measurements, or by the user
         self._registered = False
-        self._watch = Watch()
+        self._timer = StepTimer()
         self._model = model
         self._tables = sparse_tables(inside(model).module) & self._shapes.keys()
         self._used = dict.fromkeys(self._tables, 0)  # rows of each, in the last step
@@ -117,31 +119,31 @@ class Automatic(Hooked):
 
     def explain(self) -> str:
         """What was measured and decided, and why."""
-        if self.verdict is None:
+        if self.decision is None:
             if self._decided:
                 return super().explain()
             return "auto: still measuring the first steps of plain DDP"
-        text = f"auto: {self.verdict}"
+        text = f"auto: {self.decision}"
         return f"{text}\n{super().explain()}" if self._registered else text
 
     def change(self, method: Method) -> None:
         """Go on with this method, measured or not; all ranks do the same."""
         super().change(method)
-        self.verdict = None  # it says nothing about this method
+        self.decision = None  # it says nothing about this method
         self._go_on(hooked=True)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; what it owes is paid, whatever was or will be decided."""
         super().load_state_dict(state)
         if self._decided:
-            self._go_on(hooked=self._ledger.owes)
+            self._go_on(hooked=self._reducer.has_residual)
 
     def _tick(self, ddp: Any, args: Any) -> None:
         del args
-        if watching(ddp) and self._watch.tick(ddp):
+        if watching(ddp) and self._timer.tick(ddp):
             self._hook.run(self._decide)
-            chosen = self.verdict is not None and self.verdict.method is not None
-            self._go_on(hooked=chosen or self._ledger.owes)
+            chosen = self.decision is not None and self.decision.method is not None
+            self._go_on(hooked=chosen or self._reducer.has_residual)
 
     def _go_on(self, *, hooked: bool) -> None:
         """Nothing is measured any more."""
@@ -157,13 +159,13 @@ class Automatic(Hooked):
         self._used[name] = gradient._nnz() if is_sparse(gradient) else len(gradient)
 
     def _decide(self) -> None:
-        ledger, all_shapes = self._ledger, self._shapes
-        comm, apart = ledger.comm, ledger.left | self._tables
+        reducer, all_shapes = self._reducer, self._shapes
+        comm, apart = reducer.comm, reducer.left | self._tables
         shapes = {n: s for n, s in all_shapes.items() if n not in apart}
-        left = {n: all_shapes[n] for n in ledger.left - self._tables}
-        tables = {n: Rows(all_shapes[n], used) for n, used in self._used.items()}
-        found = self._watch.measured(comm)
-        self.verdict = decide(comm, shapes, found, tables, left)
-        if self.verdict.method is not None:
-            ledger.change(self.verdict.method, self._shapes)
+        left = {n: all_shapes[n] for n in reducer.left - self._tables}
+        tables = {n: RowUsage(all_shapes[n], used) for n, used in self._used.items()}
+        found = self._timer.measured(comm)
+        self.decision = decide(comm, shapes, found, tables, left)
+        if self.decision.method is not None:
+            reducer.change(self.decision.method, self._shapes)
         comm.stats.reset()

@@ -25,7 +25,7 @@ CHUNK = 1 << 17  # values that stay in the cache from one loop to the next
 
 
 @dataclass
-class Summing:
+class PendingAllreduce:
     """A bucket under way, and what of this rank's gradients was not finite."""
 
     work: Any
@@ -33,7 +33,7 @@ class Summing:
     bad: str | None = None
 
 
-class Native:
+class DenseReducer:
     """Sums buckets in place, on the connections that DDP has.
 
     Args:
@@ -49,7 +49,7 @@ class Native:
 
     def start(
         self, buffer: Tensor, gradients: Mapping[str, Tensor], *, check: bool
-    ) -> Summing:
+    ) -> PendingAllreduce:
         """Begin to turn a bucket into its mean; divided first, as DDP does.
 
         Args:
@@ -70,19 +70,19 @@ class Native:
             if bad is not None:
                 buffer[0] = torch.nan
         work = dist.all_reduce(buffer, group=self._group, async_op=True)
-        return Summing(work, buffer, bad)
+        return PendingAllreduce(work, buffer, bad)
 
-    def finish(self, summing: Summing, *, check: bool) -> None:
+    def finish(self, pending: PendingAllreduce, *, check: bool) -> None:
         """Wait for it, and raise if a rank's gradients were not finite."""
         try:
-            summing.work.wait(self._limit)
+            pending.work.wait(self._limit)
         except RuntimeError as error:
             why = str(error).splitlines()[0]
             raise TransportError(
                 f"rank {self._comm.rank}: a rank is gone or late in the dense sum ({why})"
             ) from None
-        if check and summing.buffer[:1].isnan().any():
-            raise ValueError(self._whose(summing.bad or ""))
+        if check and pending.buffer[:1].isnan().any():
+            raise ValueError(self._whose(pending.bad or ""))
 
     def _whose(self, bad: str) -> str:
         """All ranks have the same NaN, so all come here and say whose it is."""
@@ -95,5 +95,5 @@ class Native:
         ]
         return (
             f"{'; '.join(said)}; mend the loss or the learning rate, or hand them on with "
-            f'sparcml.Dense(nonfinite="pass")'
+            f'sparcml.Dense(nonfinite="propagate")'
         )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..aggregate import Method
     from .buckets import Layout
-    from .reducer import Ledger
+    from .reducer import GradientReducer
     from .stats import Stats
 
 
@@ -22,36 +22,36 @@ class Handle(ABC):
     """A model's compression.
 
     Args:
-        ledger: What averages its gradients.
+        reducer: What averages its gradients.
         names: Of its parameters.
     """
 
-    def __init__(self, ledger: Ledger, names: Mapping[Tensor, str]) -> None:
-        self._ledger = ledger
+    def __init__(self, reducer: GradientReducer, names: Mapping[Tensor, str]) -> None:
+        self._reducer = reducer
         self._logged: Stats | None = None
         self._shapes = {n: tuple(p.shape) for p, n in names.items()}
 
     @property
     def method(self) -> Method:
         """What averages the gradients now."""
-        return self._ledger.method
+        return self._reducer.method
 
     @property
     def rank(self) -> int:
         """This rank's number."""
-        return self._ledger.comm.rank
+        return self._reducer.comm.rank
 
     @property
     def steps(self) -> int:
         """How many steps were made."""
-        return self._ledger.step
+        return self._reducer.step
 
     def change(self, method: Method) -> None:
         """Go on with another method from the next step on; all ranks do the same.
 
         What the old one owes, the new one does.
         """
-        self._between_steps(lambda: self._ledger.change(method, self._shapes))
+        self._between_steps(lambda: self._reducer.change(method, self._shapes))
 
     def state_dict(self, *, consolidate: bool = False) -> dict[str, Any]:
         """What this rank must remember, to be saved with `torch.save` after a step.
@@ -65,7 +65,7 @@ class Handle(ABC):
         """
         make, layout = consolidated if consolidate else saved, self._get_layout()
         found: dict[str, Any] = self._between_steps(
-            lambda: make(self._ledger, layout, self._shapes)
+            lambda: make(self._reducer, layout, self._shapes)
         )
         return found
 
@@ -78,11 +78,11 @@ class Handle(ABC):
         Raises:
             ValueError: If it is another rank's, another number of ranks', or of another model.
         """
-        ledger = self._ledger
-        found = restored(state, ledger.comm, ledger.method, self._shapes)
+        reducer = self._reducer
+        found = restored(state, reducer.comm, reducer.method, self._shapes)
 
         def take_over() -> None:
-            ledger.state, ledger.norm = found, float(state["norm"])
+            reducer.state, reducer.norm = found, float(state["norm"])
 
         self._between_steps(take_over)
         self._set_layout([tuple(names) for names in state["layout"]])
@@ -112,11 +112,11 @@ class Handle(ABC):
 
     def close(self) -> None:
         """End what works for it, and the connections; there is no step after it."""
-        self._ledger.comm.close()
+        self._reducer.comm.close()
 
     def __repr__(self) -> str:
-        ledger = self._ledger
-        return f"Handle({self.method}, step={ledger.step}, ranks={ledger.comm.size})"
+        reducer = self._reducer
+        return f"Handle({self.method}, step={reducer.step}, ranks={reducer.comm.size})"
 
     @abstractmethod
     def _between_steps(self, work: Callable[[], Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..aggregate import Dense
-from .buckets import Arrivals, Bucket
+from .buckets import Bucket, BucketAssembler
 from .tensors import is_sparse, values_of, write
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from .buckets import Layout
-    from .dense_reducer import Native, Summing
-    from .reducer import Ledger
+    from .dense_reducer import DenseReducer, PendingAllreduce
+    from .reducer import GradientReducer
 
 
 class Hook:
@@ -34,7 +34,7 @@ class Hook:
     Args:
         names: Of all parameters, by the parameter.
         unused: Whether DDP looks for parameters that no rank has used.
-        ledger: Makes means of gradients; only the thread touches it during a step.
+        reducer: Makes means of gradients; only the thread touches it during a step.
         native: Sums dense buckets if the method is `Dense`.
         scaler: A torch.amp.GradScaler, or None.
 
@@ -42,32 +42,32 @@ class Hook:
         layout: Which gradients are summed together; DDP's buckets if None.
         seen: DDP's buckets in the last step.
         exposed: Seconds that backward passes have waited for us at their end.
-        busy: Seconds that the thread has worked.
+        active_seconds: Seconds that the thread has worked.
         sizes: Bytes of DDP's buckets in the last step.
     """
 
     def __init__(
         self,
         names: Mapping[Tensor, str],
-        ledger: Ledger,
-        native: Native,
+        reducer: GradientReducer,
+        native: DenseReducer,
         scaler: Any,
         *,
         unused: bool,
     ) -> None:
-        self._names, self._ledger, self._native = names, ledger, native
+        self._names, self._reducer, self._native = names, reducer, native
         self._unused = unused
         self._scaler = scaler
         self._thread = ThreadPoolExecutor(1, "sparcml")
         self._error: BaseException | None = None
         self._buckets: list[Bucket] = []
         self._end: Future[None] | None = None
-        self._arrivals = Arrivals(None)
+        self._assembler = BucketAssembler(None)
         self._whole = False  # whether buckets go to `native`
         self._made = False  # whether the last step was
         self.layout: Layout | None = None
         self.seen: Layout = []
-        self.exposed = self.busy = 0.0
+        self.exposed = self.active_seconds = 0.0
         self.sizes: tuple[int, ...] = ()
 
     def __call__(self, bucket: Any) -> Any:
@@ -77,16 +77,16 @@ class Hook:
             self._begin()
         mine = self._opened(bucket)
         self._buckets.append(mine)
-        self._ledger.count([mine.buffer])
+        self._reducer.count([mine.buffer])
         last = bucket.is_last()
         if self._whole and not is_sparse(mine.buffer):
-            self._arrivals.seen.append(tuple(mine.gradients))
-            check = self._scaler is None and self._ledger.method.nonfinite == "raise"
-            summing = self._native.start(mine.buffer, mine.gradients, check=check)
-            self._submit(partial(self._wait, mine, summing, check))
+            self._assembler.seen.append(tuple(mine.gradients))
+            check = self._scaler is None and self._reducer.method.nonfinite == "raise"
+            pending = self._native.start(mine.buffer, mine.gradients, check=check)
+            self._submit(partial(self._wait, mine, pending, check))
         else:
             alone = is_sparse(mine.buffer)
-            for place, group in self._arrivals.arrived(mine, last=last, alone=alone):
+            for place, group in self._assembler.arrived(mine, last=last, alone=alone):
                 self._submit(partial(self._average, place, group))
         if last:
             self._finish()
@@ -119,15 +119,15 @@ class Hook:
         scale = None
         if self._scaler is not None:
             scale = float(self._scaler.get_scale())
-        ledger = self._ledger
+        reducer = self._reducer
         self._whole = (
-            isinstance(ledger.method, Dense)
-            and not ledger.owes
-            and not ledger.changes_gradients
+            isinstance(reducer.method, Dense)
+            and not reducer.has_residual
+            and not reducer.changes_gradients
         )
-        self._arrivals = Arrivals(self.layout)
+        self._assembler = BucketAssembler(self.layout)
         self._buckets = []
-        self._submit(partial(ledger.begin, scale))
+        self._submit(partial(reducer.begin, scale))
 
     def _opened(self, bucket: Any) -> Bucket:
         buffer = bucket.buffer()
@@ -148,17 +148,17 @@ class Hook:
                 work()
         except BaseException as error:
             self._error = error
-        self.busy += time.perf_counter() - start
+        self.active_seconds += time.perf_counter() - start
 
-    def _wait(self, bucket: Bucket, summing: Summing, check: bool) -> None:
-        self._native.finish(summing, check=check)
+    def _wait(self, bucket: Bucket, pending: PendingAllreduce, check: bool) -> None:
+        self._native.finish(pending, check=check)
         if self._scaler is not None:
-            self._ledger.judge(bucket.buffer)
+            self._reducer.check_finite(bucket.buffer)
         self._done(bucket)
 
     def _average(self, place: int, group: Mapping[str, Bucket]) -> None:
         given = {name: bucket.gradients[name] for name, bucket in group.items()}
-        means = self._ledger.average(given, place)
+        means = self._reducer.average(given, place)
         for name, bucket in group.items():
             if is_sparse(bucket.buffer):
                 bucket.result = means[name]
@@ -189,11 +189,11 @@ class Hook:
             bucket.complete()
 
     def _settle(self, buckets: list[Bucket]) -> None:
-        self._made = self._ledger.end()
+        self._made = self._reducer.end()
         if not self._made:
             for bucket in buckets:  # so that every optimizer skips it, on every rank
                 values_of(bucket.result).fill_(torch.nan)
-        self.seen = self._arrivals.seen
+        self.seen = self._assembler.seen
         self.sizes = tuple(_bytes_of(bucket.buffer) for bucket in buckets)
 
     def _joined(self) -> None:
@@ -213,7 +213,7 @@ class Hook:
             for name, mean in bucket.gradients.items():
                 got = parameters[name].grad
                 if not is_sparse(mean) and (got is None or not torch.equal(got, mean)):
-                    self._ledger.owe(name, mean)
+                    self._reducer.restore_residual(name, mean)
 
 
 def _bytes_of(buffer: Tensor) -> int:

@@ -12,9 +12,9 @@ from .. import kernels
 from ..aggregate import Method
 from ..startup import from_group
 from .clipping import Clip
-from .optimizer_handle import Wrapped
-from .reducer import Ledger
-from .rules import left_alone
+from .optimizer_handle import OptimizerHandle
+from .reducer import GradientReducer
+from .rules import excluded_names
 from .tensors import check_device
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def wrap(
     clip: float | None = None,
     scaler: Any = None,
     timeout: float | None = None,
-) -> Wrapped:
+) -> OptimizerHandle:
     """Have an optimizer average the gradients of all ranks before each of its steps.
 
     A collective call: all ranks make it, with the same weights. The optimizer stays the same
@@ -63,7 +63,7 @@ def wrap(
             f"{method!r}"
         )
     hooks = optimizer._optimizer_step_pre_hooks.values()
-    if any(isinstance(getattr(hook, "__self__", None), Wrapped) for hook in hooks):
+    if any(isinstance(getattr(hook, "__self__", None), OptimizerHandle) for hook in hooks):
         raise RuntimeError(
             "wrap: this optimizer is wrapped already, and gradients would be averaged twice; "
             "to go on with another method use handle.change(method)"
@@ -76,11 +76,13 @@ def wrap(
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it scales nothing and skips nothing
     names = _names(optimizer, model)
-    left = left_alone(list(names.values()), leave)
+    left = excluded_names(list(names.values()), leave)
     limit = Clip(clip).norm
     comm = from_group(group, timeout=timeout)
     _check_same_weights(comm, names)
-    return Wrapped(optimizer, Ledger(comm, method, left), names, limit, scaler)
+    return OptimizerHandle(
+        optimizer, GradientReducer(comm, method, left), names, limit, scaler
+    )
 
 
 def _names(

@@ -12,7 +12,7 @@ import torch
 
 from .handle import Handle
 from .stats import counted
-from .tensors import is_sparse, no_rows, scaled, squares, values_of, write
+from .tensors import empty_rows, is_sparse, scaled, squares, values_of, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from .buckets import Layout
-    from .reducer import Ledger
+    from .reducer import GradientReducer
     from .stats import Stats
 
 NONE, DENSE, SPARSE = 0, 1, 2  # what a rank's gradient is; the larger one holds for all
 
 
-class Wrapped(Handle):
+class OptimizerHandle(Handle):
     """The compression in front of an optimizer; what it has not itself, the optimizer has."""
 
     def __init__(
         self,
         optimizer: torch.optim.Optimizer,
-        ledger: Ledger,
+        reducer: GradientReducer,
         names: Mapping[Tensor, str],
         clip: float | None,
         scaler: Any,
     ) -> None:
-        super().__init__(ledger, names)
+        super().__init__(reducer, names)
         self.optimizer = optimizer
         self._names, self._clip, self._scaler = names, clip, scaler
         self._ready = False  # whether gradients are means already
@@ -65,14 +65,14 @@ class Wrapped(Handle):
             return
         self._check_parameters()
         start = time.perf_counter()
-        ledger, scale = self._ledger, None
+        reducer, scale = self._reducer, None
         if self._scaler is not None:
             scale = float(self._scaler.get_scale())
         given = self._given()
-        ledger.count(given.values())
-        ledger.begin(scale)
-        means = ledger.average(given)
-        if not ledger.end():
+        reducer.count(given.values())
+        reducer.begin(scale)
+        means = reducer.average(given)
+        if not reducer.end():
             for mean in means.values():
                 values_of(mean).fill_(torch.nan)
         self._put(means, self._factor(means, scale or 1.0))
@@ -82,13 +82,13 @@ class Wrapped(Handle):
     @property
     def stats(self) -> Stats:
         """Bytes, seconds and norms of this rank since the start."""
-        return counted(self._ledger, exposed=self._seconds, busy=self._seconds)
+        return counted(self._reducer, exposed=self._seconds, active_seconds=self._seconds)
 
     def explain(self) -> str:
         """What is done with the gradients."""
         return (
             f"{self.method} before every step of {type(self.optimizer).__name__}, on "
-            f"{self._ledger.comm.size} ranks; nothing of it is hidden"
+            f"{self._reducer.comm.size} ranks; nothing of it is hidden"
         )
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class Wrapped(Handle):
                 f"whose gradients would stay each rank's own; close the handle and wrap it again "
                 f"after add_param_group"
             )
-            self._ledger.comm.abort(error)
+            self._reducer.comm.abort(error)
             raise error
 
     def _with_means(self, closure: Callable[[], Any]) -> Callable[[], Any]:
@@ -149,7 +149,7 @@ class Wrapped(Handle):
         if self._tables:
             return {name: self._of_kind(p, SPARSE) for p, name in self._names.items()}
         mine = np.array([_kind(p) for p in self._names], np.float32)
-        agreed = self._ledger.comm.allreduce(mine, op="max")
+        agreed = self._reducer.comm.allreduce(mine, op="max")
         self._tables = bool(np.all(agreed == SPARSE))
         return {
             name: self._of_kind(p, int(kind))
@@ -159,9 +159,9 @@ class Wrapped(Handle):
 
     def _of_kind(self, parameter: Tensor, kind: int) -> Tensor:
         if parameter.grad is None:
-            return no_rows(parameter) if kind == SPARSE else torch.zeros_like(parameter)
+            return empty_rows(parameter) if kind == SPARSE else torch.zeros_like(parameter)
         if _kind(parameter) != kind:
-            name, comm = self._names[parameter], self._ledger.comm
+            name, comm = self._names[parameter], self._reducer.comm
             error = ValueError(
                 f"rank {comm.rank}: the gradient of {name!r} is dense, and sparse on another "
                 f"rank; all ranks must use the same kind of embedding"

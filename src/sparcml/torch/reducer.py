@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..aggregate import Dense, MajorityVote
-from ..aggregate.state import RESIDUAL, STEP, key, name_of, of_kind
+from ..aggregate.state import RESIDUAL, STEP, key, keys_of, name_of
 from ..collectives.base import mixed
 from .clipping import Clip
-from .tensors import is_finite, is_sparse, nothing_like, scaled, squares, values_of
+from .tensors import is_finite, is_sparse, scaled, squares, values_of, zero_gradient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NOTHING_CLIPPED = Clip()
 
 
-class Ledger:
+class GradientReducer:
     """Turns gradients into their means, some at a time, and keeps what is not sent.
 
     A step begins with `begin`, takes any number of `average` with other names each time, and
@@ -40,9 +40,9 @@ class Ledger:
         left: Names of those that are not compressed.
         state: As the method has it, by name.
         norm: Of the mean gradient of the last step.
-        made: Steps since the start, or the last time a state was loaded, and
+        applied: Steps since the start, or the last time a state was loaded, and
         skipped: those that were not made.
-        given_bytes: Of all gradients so far.
+        gradient_bytes: Of all gradients so far.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Ledger:
         self.left, self._clip = left, clip
         self.state: State = method.init({})
         self.norm = 0.0
-        self.made = self.skipped = self.given_bytes = 0
+        self.applied = self.skipped = self.gradient_bytes = 0
         self._squares = 0.0
         self._scale: float | None = None
         self._finite = True
@@ -68,9 +68,9 @@ class Ledger:
         return int(self.state[STEP])
 
     @property
-    def owes(self) -> bool:
+    def has_residual(self) -> bool:
         """Whether anything is left from earlier steps."""
-        return any(True for _ in of_kind(self.state, RESIDUAL))
+        return any(True for _ in keys_of(self.state, RESIDUAL))
 
     @property
     def changes_gradients(self) -> bool:
@@ -90,7 +90,7 @@ class Ledger:
     def count(self, gradients: Iterable[Tensor]) -> None:
         """These have come; some go another way than by `average`."""
         stored = map(values_of, gradients)
-        self.given_bytes += sum(v.numel() * v.element_size() for v in stored)
+        self.gradient_bytes += sum(v.numel() * v.element_size() for v in stored)
 
     def average(self, gradients: Mapping[str, Tensor], place: int = 0) -> dict[str, Tensor]:
         """The means over all ranks: a collective call.
@@ -130,19 +130,19 @@ class Ledger:
         if self._finite:
             self._settle()
             self.state[STEP] = self.state[STEP] + 1
-            self.made += 1
+            self.applied += 1
             self.norm = math.sqrt(self._squares)
         else:
             self.skipped += 1
         self._changes = {}
         return self._finite
 
-    def judge(self, mean: Tensor) -> None:
+    def check_finite(self, mean: Tensor) -> None:
         """A mean that was made elsewhere, the same on all ranks: does the step count?"""
         if not is_finite(mean):
             self._finite = False
 
-    def owe(self, name: str, mean: Tensor) -> None:
+    def restore_residual(self, name: str, mean: Tensor) -> None:
         """A mean of the last step was not applied: all ranks owe it again."""
         where = key(RESIDUAL, name)
         if where in self.state:  # else it is no debt that was paid
@@ -160,7 +160,7 @@ class Ledger:
         gradient = gradient.detach()
         if self._scale is not None and not is_finite(gradient):
             self._finite = False  # what comes of this step is thrown away
-            return scaled(nothing_like(gradient), 1)
+            return scaled(zero_gradient(gradient), 1)
         factor = 1.0 if self._scale is None else 1.0 / self._scale
         if self.changes_gradients:
             own = math.sqrt(squares(gradient)) * factor if self._clip.each else 0.0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-def left_alone(names: Sequence[str], leave: str | Iterable[str]) -> frozenset[str]:
+def excluded_names(names: Sequence[str], leave: str | Iterable[str]) -> frozenset[str]:
     """The names that one of the patterns matches, such as "head.*" or "*.embed*".
 
     Raises:

@@ -7,10 +7,10 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from ..aggregate.reduce import squares_of
-from ..aggregate.state import RESIDUAL, of_kind
+from ..aggregate.state import RESIDUAL, keys_of
 
 if TYPE_CHECKING:
-    from .reducer import Ledger
+    from .reducer import GradientReducer
 
 MB = 2**20
 HIDDEN = 0.1  # of the work may be waited for and still count as hidden
@@ -28,7 +28,7 @@ class Stats:
         dense_bytes: That the best dense sums of the same gradients would have sent: 2 (P - 1) / P
             times theirs. Sparse gradients count with the rows they have.
         exposed: Seconds that training has waited for sums after the backward pass.
-        busy: Seconds of selecting, coding, sending and waiting, hidden ones included.
+        active_seconds: Seconds of selecting, coding, sending and waiting, hidden ones included.
         phases: Of these, by phase.
         squares_sent: Of what was selected, and
         squares_owed: of what it was selected from.
@@ -41,7 +41,7 @@ class Stats:
     bytes: int
     dense_bytes: int
     exposed: float
-    busy: float
+    active_seconds: float
     phases: dict[str, float]
     squares_sent: float
     squares_owed: float
@@ -49,12 +49,12 @@ class Stats:
     buckets: tuple[int, ...] = field(default=())
 
     @property
-    def ratio(self) -> float | None:
+    def compression_ratio(self) -> float | None:
         """How many times fewer bytes than dense; None before anything was sent."""
         return self.dense_bytes / self.bytes if self.bytes else None
 
     @property
-    def share(self) -> float | None:
+    def selected_norm(self) -> float | None:
         """The part of the norm of what was owed that was selected; None if all is sent."""
         return sqrt(self.squares_sent / self.squares_owed) if self.squares_owed else None
 
@@ -80,34 +80,34 @@ class Stats:
             "residual_norm": self.residual_norm,
             "skipped_steps": float(self.skipped),
             "seconds/exposed": self.exposed / steps,
-            "seconds/busy": self.busy / steps,
+            "seconds/active": self.active_seconds / steps,
             **{f"seconds/{name}": s / steps for name, s in self.phases.items()},
         }
-        if self.ratio is not None:
-            found["ratio"] = self.ratio
-        if self.share is not None:
-            found["share_of_norm_sent"] = self.share
+        if self.compression_ratio is not None:
+            found["compression_ratio"] = self.compression_ratio
+        if self.selected_norm is not None:
+            found["selected_norm"] = self.selected_norm
         return found
 
 
 def counted(
-    ledger: Ledger,
+    reducer: GradientReducer,
     *,
     native_bytes: int = 0,
     exposed: float,
-    busy: float,
+    active_seconds: float,
     buckets: tuple[int, ...] = (),
 ) -> Stats:
-    """The statistics of a ledger and of those who work for it."""
-    sent, ranks = ledger.comm.stats, ledger.comm.size
-    owed = [ledger.state[k] for k in of_kind(ledger.state, RESIDUAL)]
+    """The statistics of a reducer and of those who work for it."""
+    sent, ranks = reducer.comm.stats, reducer.comm.size
+    owed = [reducer.state[k] for k in keys_of(reducer.state, RESIDUAL)]
     return Stats(
-        steps=ledger.made,
-        skipped=ledger.skipped,
+        steps=reducer.applied,
+        skipped=reducer.skipped,
         bytes=sent.bytes + sent.native_bytes + native_bytes,
-        dense_bytes=2 * (ranks - 1) * ledger.given_bytes // ranks,
+        dense_bytes=2 * (ranks - 1) * reducer.gradient_bytes // ranks,
         exposed=exposed,
-        busy=busy,
+        active_seconds=active_seconds,
         phases=dict(sent.seconds),
         squares_sent=sent.squares_sent,
         squares_owed=sent.squares_owed,
@@ -120,12 +120,12 @@ def advice(stats: Stats) -> str:
     """What to do about the size of DDP's buckets."""
     sizes, total = stats.buckets, sum(stats.buckets)
     steps = max(1, stats.steps)
-    if not sizes or not stats.busy:
+    if not sizes or not stats.active_seconds:
         return "no step has been made yet"
     what = f"{len(sizes)} buckets, the largest of {max(sizes) / MB:.3g} MB"
-    hidden = 1 - min(1.0, stats.exposed / stats.busy)
-    took = f"{1e3 * stats.busy / steps:.3g} ms a step, {hidden:.0%} of it hidden"
-    if stats.exposed <= HIDDEN * stats.busy:
+    hidden = 1 - min(1.0, stats.exposed / stats.active_seconds)
+    took = f"{1e3 * stats.active_seconds / steps:.3g} ms a step, {hidden:.0%} of it hidden"
+    if stats.exposed <= HIDDEN * stats.active_seconds:
         return f"{what}: {took}; they are fine"
     if total < 2 * MB:
         return f"{what}: {took}; there is too little to divide"

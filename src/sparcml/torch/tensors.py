@@ -65,12 +65,12 @@ def scaled(tensor: Tensor, factor: float) -> Tensor:
     return wide if factor == 1 else wide * factor
 
 
-def nothing_like(gradient: Tensor) -> Tensor:
+def zero_gradient(gradient: Tensor) -> Tensor:
     """The same kind of gradient, of zeros or without rows."""
-    return no_rows(gradient) if is_sparse(gradient) else torch.zeros_like(gradient)
+    return empty_rows(gradient) if is_sparse(gradient) else torch.zeros_like(gradient)
 
 
-def no_rows(parameter: Tensor) -> Tensor:
+def empty_rows(parameter: Tensor) -> Tensor:
     """The gradient of a table of which no row was used."""
     return torch.sparse_coo_tensor(
         torch.empty((1, 0), dtype=torch.int64, device=parameter.device),
