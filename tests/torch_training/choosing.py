@@ -167,7 +167,7 @@ def logging(handle):
     first, second = Notebook(), Notebook()
     handle.log(first)
     handle.log(second, step=100)  # nothing was done in between
-    names = {"bytes", "ratio", "residual_norm", "selected_norm", "seconds/wait"}
+    names = {"bytes", "compression_ratio", "residual_norm", "selected_norm", "seconds/wait"}
     assert {f"sparcml/{name}" for name in names} <= first.rows.keys()
     assert first.rows["sparcml/bytes"] == (handle.stats.bytes / 8, 8)
     assert second.rows["sparcml/bytes"] == (0, 100)
