@@ -38,7 +38,7 @@ class Bench:
 
     def __init__(self, comm: sparcml.Communicator, network: str, size: int) -> None:
         self.comm, self.network, self.size = comm, network, size
-        self.byte = 8 / parse_rate(network)
+        self.seconds_per_byte = 8 / parse_rate(network)
 
     def measure(
         self, density: float, algorithms: list[str], sets: int, runs: int
@@ -102,7 +102,7 @@ class Bench:
             sets=len(found),
             wire=None if wires[0] is None else max(wires),
             filled=K,
-            least=least_seconds(P, case.stored, K, byte=self.byte),
+            least=least_seconds(P, case.stored, K, byte=self.seconds_per_byte),
             wrong=max(wrong),
         )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FIGURES = Path(__file__).with_name("figures")
 RANKS, SIZE, DENSITY = 8, 20_000, 0.05
-FULLER = {name: 1.0 for name, a in ALLREDUCES.items() if a.dense or name == "native"}
+FULLER = {name: 1.0 for name, a in ALLREDUCES.items() if a.is_dense or name == "native"}
 FULLER["dsar_split_allgather"] = 0.3
 
 # The method in which a building block is seen at work.

@@ -12,7 +12,7 @@ from functools import cache, reduce
 import numpy as np
 
 from sparcml import Communicator, Stream
-from sparcml.collectives import ALLREDUCES, Problem
+from sparcml.collectives import ALLREDUCES, Workload
 from sparcml.stream import densify_if_smaller
 
 
@@ -208,26 +208,26 @@ def nan_stays(comm: Communicator, algorithm: str, op: str) -> None:
 def declared_cost(comm: Communicator, algorithm: str, case) -> None:
     """Law 6: the declared messages, and bytes within the declared bounds."""
     a = ALLREDUCES[algorithm]
-    if a.again is None:
+    if a.warm_cost is None:
         _declared_cost(comm, algorithm, case, a.cost)
         return
     with comm.duplicate() as fresh:
         _declared_cost(fresh, algorithm, case, a.cost)
-        _declared_cost(fresh, algorithm, case, a.again)
+        _declared_cost(fresh, algorithm, case, a.warm_cost)
 
 
 def _declared_cost(comm: Communicator, algorithm: str, case, cost) -> None:
     inputs = positive(case, comm.size)
     x = inputs[comm.rank]
     nnz = tuple(i.nnz for i in inputs)
-    problem = Problem(x.blocks, x.entry_bytes, nnz, comm._transport.nodes)
+    workload = Workload(x.blocks, x.entry_bytes, nnz, comm._transport.nodes)
     comm.stats.reset()
     comm.stats.sent = []
     comm.allreduce(x, algorithm=algorithm)
     counted, comm.stats.sent = comm.stats.sent, None
     declared = [
         (peer, *bounds(loads, x.entry_bytes))
-        for turn in cost(comm.rank, problem)
+        for turn in cost(comm.rank, workload)
         for peer, loads in turn.sends
     ]
     assert [peer for peer, _ in counted] == [peer for peer, _, _ in declared]

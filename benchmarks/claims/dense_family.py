@@ -99,7 +99,7 @@ def declared(algorithm: str, ranks: int, size: int = SIZE) -> Row:
     return {
         "size": size,
         "out": max(
-            sum(load.likely for turn in of_rank for load in turn.loads())
+            sum(load.expected for turn in of_rank for load in turn.counts())
             for of_rank in rounds
         )
         / size,

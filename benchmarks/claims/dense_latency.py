@@ -14,7 +14,7 @@ import numpy as np
 from tables import markdown
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Problem
+from sparcml.collectives import ALLREDUCES, Workload
 from sparcml.collectives.dense.binary_trees import two_trees
 from sparcml.collectives.split_gather import WINDOW
 from sparcml.network.presets import network
@@ -47,10 +47,10 @@ def hops(algorithm: str, ranks: int) -> int:
 
 def costs(algorithm: str, ranks: int, size: int) -> list[Any]:
     """The declared rounds of some ranks: ends, middle, and places inside of a tree."""
-    problem = Problem(size, 4, (size,) * ranks)
+    workload = Workload(size, 4, (size,) * ranks)
     some = {0, 1, 2, ranks // 2, ranks - 1}
     rounds = ALLREDUCES[algorithm].rounds
-    return [rounds(rank, problem) for rank in sorted(some & set(range(ranks)))]
+    return [rounds(rank, workload) for rank in sorted(some & set(range(ranks)))]
 
 
 def simulated(algorithm: str, ranks: int) -> Row:

@@ -28,7 +28,9 @@ def of(name: str) -> Network:
     """What a network of that name costs."""
     found = by_name(name.removesuffix(LINKS))
     if name.endswith(LINKS):
-        return replace(found, coded=0.0, merged=0.0, written=0.0)
+        return replace(
+            found, seconds_per_encoded=0.0, seconds_per_merged=0.0, seconds_per_written=0.0
+        )
     return found
 
 
@@ -53,7 +55,9 @@ def measure(
     for name, runs in zip(algorithms, zip(*found, strict=True), strict=True):
         case = Case("simulated", network, ranks, size, density, name)
         seconds, wires, wrong = zip(*runs, strict=True)
-        least = least_seconds(ranks, case.stored, K, byte=links.byte, latency=links.latency)
+        least = least_seconds(
+            ranks, case.stored, K, byte=links.seconds_per_byte, latency=links.latency
+        )
         rows.append(
             case.row(
                 seconds,

@@ -5,7 +5,7 @@ import pytest
 from claims import dense_family, dense_latency, requantize, supports, watched
 
 from sparcml import Communicator, Stream, TransportError
-from sparcml.collectives import ALLREDUCES, Problem
+from sparcml.collectives import ALLREDUCES, Workload
 from sparcml.collectives.base import mixed
 from sparcml.stream import range_offsets
 
@@ -43,10 +43,10 @@ def test_the_dense_family_is_counted_as_its_formulas_say(algorithm, ranks):
 
 @pytest.mark.parametrize("algorithm", dense_family.NAMES)
 def test_the_busiest_rank_is_among_those_asked(algorithm):
-    problem = Problem(960, 4, (960,) * 16)
+    workload = Workload(960, 4, (960,) * 16)
     cost = ALLREDUCES[algorithm].cost
     most = max(
-        sum(load.likely for turn in cost(rank, problem) for load in turn.loads())
+        sum(load.expected for turn in cost(rank, workload) for load in turn.counts())
         for rank in range(16)
     )
     assert dense_family.declared(algorithm, 16, 960)["out"] * 960 == pytest.approx(most)

@@ -11,7 +11,7 @@ from micro.vectors import total, vector
 from run_micro import Bench, keep
 
 import sparcml
-from sparcml.collectives import Problem
+from sparcml.collectives import Workload
 from sparcml.costs.workload import union
 
 # Percent of the sum that is stored, with k of 512 on P ranks: computed by others.
@@ -53,8 +53,8 @@ def test_the_variance_is_that_of_many_draws():
 
 
 def test_collectives_reckon_with_the_same_growth():
-    load = union(Problem(512, 4, (4,) * 32), range(32), 512)
-    assert load.likely == pytest.approx(fill_in.expected(4, 32))
+    load = union(Workload(512, 4, (4,) * 32), range(32), 512)
+    assert load.expected == pytest.approx(fill_in.expected(4, 32))
 
 
 def test_every_rank_has_k_of_each_bucket():

@@ -9,7 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from sparcml.network.measurement import COSTS, from_json
+from sparcml.costs.workload import COSTS
+from sparcml.network.measurement import from_json
 from sparcml.network.store import keep
 
 
@@ -24,8 +25,8 @@ def sparcml(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 
 NETWORK = {
-    "sparcml network": 2,
-    "network": dict.fromkeys(COSTS, 1e-6) | {"burst": 0.0, "tuned": []},
+    "sparcml network": 3,
+    "network": dict.fromkeys(COSTS, 1e-6) | {"burst": 0.0, "calibration": []},
     "errors": {},
     "misfit": 0.1,
     "alone": {},

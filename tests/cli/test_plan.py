@@ -81,7 +81,7 @@ def test_page_grid_gives_the_rows_of_the_json(made):
     grid, network = data_of(path.read_text())["grid"], printed["network"]
     at = grid["ranks"].index(printed["ranks"])
     choices = {(c["method"], c["collective"]): c for c in grid["choices"]}
-    costs = [network["latency"], network["message"], network["byte"], 1.0]
+    costs = [network["latency"], network["overhead"], network["seconds_per_byte"], 1.0]
     for row in printed["rows"]:
         choice = choices[row["method"], row["collective"]]
         found = sum(c * t for c, t in zip(costs, choice["terms"][at], strict=True))

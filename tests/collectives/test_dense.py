@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives import ALLREDUCES, Network, Workload
 from sparcml.collectives.dense.binary_trees import two_trees
 from sparcml.collectives.dense.double_binary_tree import CHUNK_BYTES, chunk_edges
 from sparcml.communicator.auto import explain
@@ -56,8 +56,8 @@ def traffic(messages):
 
 def peers_per_round(algorithm, ranks, size=N):
     """The largest number of messages that a rank receives in one round."""
-    problem = Problem(size, 4, (size,) * ranks)
-    rounds = [ALLREDUCES[algorithm].cost(rank, problem) for rank in range(ranks)]
+    workload = Workload(size, 4, (size,) * ranks)
+    rounds = [ALLREDUCES[algorithm].cost(rank, workload) for rank in range(ranks)]
     most = 0
     for turn in range(max(map(len, rounds))):
         targets = [
@@ -155,7 +155,7 @@ def test_double_binary_tree(P):
 def test_chunks_follow_each_other(P):
     """Rounds: the chunks, and the way up and down once, with two rounds a link."""
     size = 80 * CHUNK_BYTES // 4
-    cost = ALLREDUCES["double_binary_tree"].cost(0, Problem(size, 4, (size,) * P))
+    cost = ALLREDUCES["double_binary_tree"].cost(0, Workload(size, 4, (size,) * P))
     height = two_trees(P)[0].height
     assert height <= math.ceil(math.log2(P))
     assert len(cost) == 40 + 4 * height - 2
@@ -164,9 +164,9 @@ def test_chunks_follow_each_other(P):
 @pytest.mark.parametrize("P", [2, 3, 7, 8, 12])
 @pytest.mark.parametrize("size", [2, 5 * CHUNK_BYTES])
 def test_estimates_of_the_tree_count_the_same_messages(P, size):
-    tree, problem = ALLREDUCES["double_binary_tree"], Problem(size, 4, (size,) * P)
+    tree, workload = ALLREDUCES["double_binary_tree"], Workload(size, 4, (size,) * P)
     for rank in range(P):
-        whole, few = tree.cost(rank, problem), tree.rounds(rank, problem)
+        whole, few = tree.cost(rank, workload), tree.rounds(rank, workload)
         assert len(few) <= 2 * two_trees(P)[0].height + 1
         assert sum(r.messages() for r in few) == sum(r.messages() for r in whole)
         nbytes = [sum(r.expected_nbytes(4) for r in rounds) for rounds in (few, whole)]
@@ -205,7 +205,7 @@ def test_the_input_is_left_alone_and_the_result_dense(algorithm, ranks):
 @pytest.mark.parametrize("size", [2, 1000, 100_000, 4_000_000])
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 64])
 def test_dense_vectors_are_left_to_the_engine(ranks, size):
-    problem = Problem(size, 4, (size,) * ranks)
-    chosen = explain(problem, Network(), ALLREDUCES)
+    workload = Workload(size, 4, (size,) * ranks)
+    chosen = explain(workload, Network(), ALLREDUCES)
     assert chosen.choice == ("native" if size > 10_000 else "ssar_recursive_double")
     assert f"auto takes {chosen.choice}: " in str(chosen)

@@ -7,7 +7,7 @@ import pytest
 
 from sparcml import Communicator, Stream, wire
 from sparcml.collectives.fold import Fold
-from sparcml.costs.workload import Problem, union
+from sparcml.costs.workload import Workload, union
 from sparcml.transport import ThreadGroup, ThreadTransport
 
 N, K = 16 * 4096, 16 * 16
@@ -82,7 +82,7 @@ def test_folding_is_a_bijection(ranks):
 def test_the_likely_size_of_a_sum_is_the_mean_of_real_ones(ranks):
     """Within 5 standard deviations of the mean over seeds."""
     n, k, seeds = 512, 8, 40
-    expected = union(Problem(n, 4, (k,) * ranks), range(ranks)).likely
+    expected = union(Workload(n, 4, (k,) * ranks), range(ranks)).expected
     assert expected == pytest.approx(n * (1 - (1 - k / n) ** ranks))
     a = (1 - k / n) ** ranks
     b = ((n - k) * (n - k - 1) / (n * (n - 1))) ** ranks

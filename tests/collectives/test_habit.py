@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml import MismatchError, Stream
-from sparcml.communicator.choice_cache import EVERY, MOST, Habit
+from sparcml.communicator.choice_cache import EVERY, MOST, ChoiceCache
 
 
 def vector(rank, size, nnz):
@@ -79,15 +79,15 @@ def test_a_rank_with_another_vector_is_named_in_later_calls():
 
 
 def test_only_so_many_kinds_are_remembered():
-    habit = Habit()
+    habit = ChoiceCache()
     for kind in range(MOST + 10):
-        habit.chose(kind, "ssar_ring")
+        habit.store(kind, "ssar_ring")
     assert [habit.choice(kind) for kind in (9, 10)] == [None, "ssar_ring"]
 
 
 def test_engines_that_check_nothing_are_asked_every_time():
-    habit = Habit()
-    habit.chose("kind", "native")
+    habit = ChoiceCache()
+    habit.store("kind", "native")
     assert habit.choice("kind") is None
 
 

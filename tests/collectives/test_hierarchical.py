@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives import ALLREDUCES, Network, Workload
 from sparcml.communicator.auto import estimate
 from sparcml.transport import Nodes
 from sparcml.transport.nodes import find_nodes
@@ -15,8 +15,22 @@ from .. import laws, rosters
 NAME = "hierarchical"
 # The node of every rank: as launchers place them, in turns, and of unequal size.
 LAYOUTS = ((0, 1), (0, 0, 1, 1), (0, 1, 2, 0, 1), (0, 0, 0, 1), (5, 2, 2, 2, 2, 2, 7))
-LINKS_ONLY = Network(100e-6, 20e-6, 8e-9, coded=0.0, merged=0.0, written=0.0)
-INSIDE = Network(1e-6, 0.2e-6, 0.1e-9, coded=0.0, merged=0.0, written=0.0)
+LINKS_ONLY = Network(
+    100e-6,
+    20e-6,
+    8e-9,
+    seconds_per_encoded=0.0,
+    seconds_per_merged=0.0,
+    seconds_per_written=0.0,
+)
+INSIDE = Network(
+    1e-6,
+    0.2e-6,
+    0.1e-9,
+    seconds_per_encoded=0.0,
+    seconds_per_merged=0.0,
+    seconds_per_written=0.0,
+)
 SIZE = 200_000
 
 
@@ -106,7 +120,7 @@ def test_it_beats_flat_sums_where_ranks_share_a_slow_link(stored):
     flat = [
         simulated(name, 16, 4, "1gbit", stored)
         for name, a in ALLREDUCES.items()
-        if not (a.dense or a.lossy or a.nested)
+        if not (a.is_dense or a.lossy or a.multi_node)
     ]
     assert len(flat) == 5
     assert 1.2 * taken < min(flat)
@@ -129,10 +143,10 @@ def test_simulated_time_is_the_declared_one(ranks, per_node):
         return comm.network
 
     sim = sparcml.simulate(work, ranks, LINKS_ONLY, ranks_per_node=per_node, inside=INSIDE)
-    near = Link(INSIDE.latency, INSIDE.message, INSIDE.byte)
+    near = Link(INSIDE.latency, INSIDE.overhead, INSIDE.seconds_per_byte)
     nodes = Nodes(tuple(rank // per_node for rank in range(ranks)), near)
-    problem = Problem(size, 4, (size,) * ranks, nodes)
-    want = estimate(NAME, ALLREDUCES[NAME], problem, sim.results[0])
+    workload = Workload(size, 4, (size,) * ranks, nodes)
+    want = estimate(NAME, ALLREDUCES[NAME], workload, sim.results[0])
     assert sim.seconds == pytest.approx(want.seconds, rel=1e-12)
 
 

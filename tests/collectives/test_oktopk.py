@@ -372,7 +372,7 @@ def test_only_so_many_kinds_are_remembered():
     def body(comm):
         for size in range(1, MOST + 50):
             reduce_to_largest(comm, Stream(size, [0], [1.0]))
-        return len(comm._session._kept["oktopk"])
+        return len(comm._session._persistent["oktopk"])
 
     assert sparcml.launch(body, 2) == [MOST, MOST]
 
@@ -473,7 +473,7 @@ def test_regions_are_set_anew():
             start = 0 if call < 5 else 90_000
             indices = start + np.sort(rng.choice(9000, 400, replace=False))
             reduce_to_largest(comm, Stream(100_000, indices, np.ones(400, np.float32)))
-            (known,) = comm._session._kept["oktopk"].values()
+            (known,) = comm._session._persistent["oktopk"].values()
             if call in (0, EDGES_EVERY - 1, EDGES_EVERY):
                 yield list(known.edges)
 

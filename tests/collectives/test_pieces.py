@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml.collectives import pipeline
-from sparcml.costs.workload import Load
+from sparcml.costs.workload import EntryCount
 
 from .. import laws
 
@@ -64,6 +64,6 @@ def test_a_piece_larger_than_the_limit_is_one_entry():
 
 
 def test_a_part_of_a_load():
-    load = Load(90, 95.0, 100, 100)
+    load = EntryCount(90, 95.0, 100, 100)
     assert load.part(100) is load
-    assert load.part(50) == Load(40, 47.5, 50, 50)
+    assert load.part(50) == EntryCount(40, 47.5, 50, 50)

@@ -10,7 +10,9 @@ from sparcml.collectives import ALLREDUCES
 from .. import laws, rosters
 
 CODERS = (Half(), Half("bfloat16"), QSGD(8), QSGD(8, bucket=100))
-QUANTIZING = tuple(name for name in rosters.LOSSLESS if ALLREDUCES[name].quantizes)
+QUANTIZING = tuple(
+    name for name in rosters.LOSSLESS if ALLREDUCES[name].supports_quantization
+)
 
 
 def vectors(ranks, density=0.05, size=20_000):

@@ -6,7 +6,7 @@ import pytest
 import sparcml
 from sparcml.collectives.base import Call
 from sparcml.collectives.split_gather import WINDOW, cost, spread
-from sparcml.costs.workload import Load
+from sparcml.costs.workload import EntryCount
 from sparcml.transport import CountingTransport, Stats
 
 
@@ -31,5 +31,5 @@ def test_every_message_arrives_once(ranks):
         peers = [(me + step) % ranks for step in range(1, ranks)]
         assert sent == [(peer, 10 + me) for peer in peers]
         assert max(ahead) == min(WINDOW, ranks - 1)
-        turns = cost(me, ranks, Load(1, 1, 1, 1))
+        turns = cost(me, ranks, EntryCount(1, 1, 1, 1))
         assert [peer for turn in turns for peer, _ in turn.sends] == peers

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives import ALLREDUCES, Network, Workload
 from sparcml.communicator.auto import choose, estimate
-from sparcml.communicator.declared import Declared
-from sparcml.costs.calibration import Tuned, parts_of
+from sparcml.communicator.declared import CostEstimate
+from sparcml.costs.calibration import Calibration, parts_of
 
 NETWORK = Network()
-PROBLEM = Problem(1 << 20, 4, (10_000,) * 8)
-FLAT = [name for name, algorithm in ALLREDUCES.items() if not algorithm.nested]
+WORKLOAD = Workload(1 << 20, 4, (10_000,) * 8)
+FLAT = [name for name, algorithm in ALLREDUCES.items() if not algorithm.multi_node]
 
 
 def seconds(name, network):
-    return estimate(name, ALLREDUCES[name], PROBLEM, network).seconds
+    return estimate(name, ALLREDUCES[name], WORKLOAD, network).seconds
 
 
 @pytest.mark.parametrize("name", FLAT)
 def test_parts_are_all_there_is(name):
-    declared = Declared(ALLREDUCES[name], PROBLEM)
+    declared = CostEstimate(ALLREDUCES[name], WORKLOAD)
     parts = parts_of(NETWORK, declared.nbytes, declared.seconds)
     # Of trees, other ranks may wait longest than send most: parts are each one's most.
     assert sum(parts) >= declared.seconds(NETWORK) * (1 - 1e-9)
@@ -31,43 +31,45 @@ def test_parts_are_all_there_is(name):
 
 
 def test_weights_apply_to_their_algorithm_only():
-    tuned = replace(NETWORK, tuned=(Tuned("ring", 0.5, 1, 1, 1),))
+    tuned = replace(NETWORK, calibration=(Calibration("ring", 0.5, 1, 1, 1),))
     assert seconds("ring", tuned) == pytest.approx(seconds("ring", NETWORK) + 0.5)
     assert seconds("ssar_ring", tuned) == seconds("ssar_ring", NETWORK)
 
 
 def test_each_weight_has_its_part():
-    declared = Declared(ALLREDUCES["ring"], PROBLEM)
+    declared = CostEstimate(ALLREDUCES["ring"], WORKLOAD)
     parts = parts_of(NETWORK, declared.nbytes, declared.seconds)
     for i, part in enumerate(parts):
         weights = [0.0, 0.0, 0.0]
         weights[i] = 3.0
-        found = seconds("ring", replace(NETWORK, tuned=(Tuned("ring", 0.0, *weights),)))
+        found = seconds(
+            "ring", replace(NETWORK, calibration=(Calibration("ring", 0.0, *weights),))
+        )
         assert part > 0
         assert found == pytest.approx(3 * part)
 
 
 def test_a_burst_passes_at_once():
-    nbytes = Declared(ALLREDUCES["ring"], PROBLEM).nbytes
-    links_only = Tuned("ring", 0.0, 0.0, 1.0, 0.0)
+    nbytes = CostEstimate(ALLREDUCES["ring"], WORKLOAD).nbytes
+    links_only = Calibration("ring", 0.0, 0.0, 1.0, 0.0)
     times = [
-        seconds("ring", replace(NETWORK, burst=share * nbytes, tuned=(links_only,)))
+        seconds("ring", replace(NETWORK, burst=share * nbytes, calibration=(links_only,)))
         for share in (0, 0.25, 1, 2)
     ]
     assert times == pytest.approx([times[0], 0.75 * times[0], 0, 0])
 
 
 def test_auto_goes_by_what_was_measured():
-    usual = choose(PROBLEM, NETWORK, tuple(FLAT))
-    slow = replace(NETWORK, tuned=(Tuned(usual, 10.0, 1, 1, 1),))
-    assert choose(PROBLEM, slow, tuple(FLAT)) != usual
+    usual = choose(WORKLOAD, NETWORK, tuple(FLAT))
+    slow = replace(NETWORK, calibration=(Calibration(usual, 10.0, 1, 1, 1),))
+    assert choose(WORKLOAD, slow, tuple(FLAT)) != usual
 
 
 def test_dense_sums_count_once_they_are_measured():
-    tuned = tuple(Tuned(name, 1.0, 1, 1, 1) for name in FLAT if name != "ring")
-    quick = replace(NETWORK, tuned=(*tuned, Tuned("ring", 0.0, 0, 0, 0)))
-    assert choose(PROBLEM, quick, tuple(FLAT)) == "ring"
-    assert choose(PROBLEM, NETWORK, tuple(FLAT)) != "ring"
+    tuned = tuple(Calibration(name, 1.0, 1, 1, 1) for name in FLAT if name != "ring")
+    quick = replace(NETWORK, calibration=(*tuned, Calibration("ring", 0.0, 0, 0, 0)))
+    assert choose(WORKLOAD, quick, tuple(FLAT)) == "ring"
+    assert choose(WORKLOAD, NETWORK, tuple(FLAT)) != "ring"
 
 
 def test_one_rank_is_told_that_nothing_travels():

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from sparcml.collectives import ONE_MACHINE
-from sparcml.network.measurement import COSTS, from_json
+from sparcml.costs.workload import COSTS
+from sparcml.network.measurement import from_json
 
 from .jobs import MPIEXEC, mpiexec
 
@@ -47,7 +48,7 @@ def test_what_is_probed_is_kept_and_used(probed):
     assert (found.ranks, found.engine, len(found.hosts)) == (ranks, "mpi", 1)
     told = json.loads(done.stdout)["network"]
     assert all(told[cost] >= 0 for cost in COSTS)
-    assert bool(told["tuned"]) == bool(found.sums) == (ranks == 2)
+    assert bool(told["calibration"]) == bool(found.sums) == (ranks == 2)
     (file,) = (folder / "sparcml").iterdir()
     assert str(file) in done.stderr
     job = mpiexec(ranks, "networks.py", **cached_in(folder))
@@ -97,7 +98,7 @@ def test_rank_0_decides_for_all(tmp_path):
     lines = job.out.splitlines()
     assert len(lines) == 3
     assert len(set(lines)) == 1
-    assert "origin='100mbit'" in lines[0]
+    assert "source='100mbit'" in lines[0]
 
 
 def test_what_rank_0_cannot_use_raises_everywhere(tmp_path):

@@ -11,13 +11,13 @@ import pytest
 import sparcml
 from sparcml.cli import probe as probe_command
 from sparcml.collectives import ONE_MACHINE, Network
-from sparcml.costs.calibration import Tuned
+from sparcml.costs.calibration import Calibration
 from sparcml.network import store
 from sparcml.network.measurement import Measurement, from_json
 from sparcml.network.models import of_size
 from sparcml.network.plan import plan
 
-COST: dict[str, Any] = {"latency": 1e-4, "message": 2e-5, "byte": 1e-8}
+COST: dict[str, Any] = {"latency": 1e-4, "overhead": 2e-5, "seconds_per_byte": 1e-8}
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def measurement(hosts=("a", "b"), engine="mpi", **costs):
         Network(**(COST | costs)),
         {"latency": 1e-6},
         0.05,
-        {"latency": 5e-5, "byte": 9e-9, "misfit": 0.01},
+        {"latency": 5e-5, "seconds_per_byte": 9e-9, "misfit": 0.01},
         engine,
         tuple(hosts),
         4,
@@ -52,7 +52,7 @@ def test_what_is_kept_is_found_again_with_its_age(folder):
     assert back == from_json(back.to_json())
     assert back.network == measurement().network
     assert 3600 <= back.age < 3700
-    assert back.named().origin.startswith("measured 20")
+    assert back.named().source.startswith("measured 20")
     assert [file.name for file in folder.iterdir()] == [found.name]
 
 
@@ -94,12 +94,12 @@ def test_without_a_home_nothing_is_kept(monkeypatch, capsys):
 def test_a_world_uses_what_is_kept():
     with sparcml.world() as comm:
         assert comm.network == ONE_MACHINE
-        assert comm.network.origin == "assumed"
+        assert comm.network.source == "assumed"
     store.keep(this_machine())
     with sparcml.world() as comm:
         assert comm.network == Network(**COST)
         assert comm.duplicate().network == comm.network
-        assert "4 ranks on threads" in comm.network.origin
+        assert "4 ranks on threads" in comm.network.source
 
 
 def broken():
@@ -107,16 +107,27 @@ def broken():
     yield "no json", "{"
     yield "a list", "[]"
     yield "deep", "[" * 100_000
-    yield "another version", json.dumps(good | {"sparcml network": 3})
-    yield "nothing in it", json.dumps({"sparcml network": 2})
+    yield "another version", json.dumps(good | {"sparcml network": 4})
+    yield "nothing in it", json.dumps({"sparcml network": 3})
     yield "no hosts", json.dumps(good | {"hosts": None})
-    yield "negative", json.dumps(good | {"network": good["network"] | {"byte": -1}})
-    yield "not a number", json.dumps(good | {"network": good["network"] | {"byte": "x"}})
-    yield "nan", json.dumps(good | {"network": good["network"] | {"byte": float("nan")}})
+    yield (
+        "negative",
+        json.dumps(good | {"network": good["network"] | {"seconds_per_byte": -1}}),
+    )
+    yield (
+        "not a number",
+        json.dumps(good | {"network": good["network"] | {"seconds_per_byte": "x"}}),
+    )
+    yield (
+        "nan",
+        json.dumps(
+            good | {"network": good["network"] | {"seconds_per_byte": float("nan")}}
+        ),
+    )
     yield "no ranks", json.dumps(good | {"ranks": -4})
     yield "hosts are text", json.dumps(good | {"hosts": "vm"})
     for row in ([], ["ring"], [["ring"], 1, 1, 1, 1], ["ring", 0, 1, 1, -1], 5):
-        tuned = good["network"] | {"tuned": [row]}
+        tuned = good["network"] | {"calibration": [row]}
         yield f"tuned {row}", json.dumps(good | {"network": tuned})
     yield "no time", json.dumps(good | {"measured": "yesterday"})
     yield "other machines", json.dumps(good | {"hosts": ["elsewhere"]})
@@ -178,16 +189,16 @@ def test_a_wrong_name_is_an_error_that_says_what_to_do(value, words, monkeypatch
 
 
 def test_weights_hold_for_as_many_ranks_only():
-    tuned = (Tuned("ring", 1e-3, 1.0, 2.0, 3.0),)
+    tuned = (Calibration("ring", 1e-3, 1.0, 2.0, 3.0),)
     found = measurement()
-    found = replace(found, network=replace(found.network, tuned=tuned, burst=100.0))
+    found = replace(found, network=replace(found.network, calibration=tuned, burst=100.0))
     back = from_json(found.to_json())
     assert back == found
-    assert back.named(found.ranks).tuned == back.named().tuned == tuned
+    assert back.named(found.ranks).calibration == back.named().calibration == tuned
     other = back.named(found.ranks + 1)
-    assert (other.tuned, other.burst) == ((), 0.0)
-    assert f"costs alone count for {found.ranks + 1}" in other.origin
-    assert other == replace(found.network, tuned=(), burst=0.0)
+    assert (other.calibration, other.burst) == ((), 0.0)
+    assert f"costs alone count for {found.ranks + 1}" in other.source
+    assert other == replace(found.network, calibration=(), burst=0.0)
 
 
 def test_a_quick_probe_does_not_replace_a_whole_one(capsys):
@@ -208,8 +219,8 @@ def test_a_quick_probe_does_not_replace_a_whole_one(capsys):
 
 def test_a_plan_takes_what_was_measured(tmp_path):
     path = tmp_path / "mine.json"
-    path.write_text(measurement(byte=1e-7).to_json())
+    path.write_text(measurement(seconds_per_byte=1e-7).to_json())
     found = plan(of_size("10M"), 8, str(path), 0.1)
-    assert found.network.byte == 1e-7
+    assert found.network.seconds_per_byte == 1e-7
     with pytest.raises(ValueError, match="cannot be used: No such file"):
         plan(of_size("10M"), 8, str(tmp_path / "no.json"), 0.1)

@@ -6,8 +6,22 @@ import pytest
 import sparcml
 from sparcml.collectives import Network
 
-NET = Network(latency=1e-3, message=1e-4, byte=1e-6, coded=0.0, merged=0.0, written=0.0)
-FAST = Network(latency=1e-5, message=0.0, byte=1e-8, coded=0.0, merged=0.0, written=0.0)
+NET = Network(
+    latency=1e-3,
+    overhead=1e-4,
+    seconds_per_byte=1e-6,
+    seconds_per_encoded=0.0,
+    seconds_per_merged=0.0,
+    seconds_per_written=0.0,
+)
+FAST = Network(
+    latency=1e-5,
+    overhead=0.0,
+    seconds_per_byte=1e-8,
+    seconds_per_encoded=0.0,
+    seconds_per_merged=0.0,
+    seconds_per_written=0.0,
+)
 KB = np.zeros(1000, np.uint8)  # takes 1 ms
 
 
@@ -88,7 +102,14 @@ def test_a_slow_rank_adds_more_slowly():
     def work(comm):
         comm.allreduce(np.ones(1000, np.float32), algorithm="recursive_double")
 
-    network = Network(1e-3, 1e-4, 1e-6, coded=0.0, merged=0.0, written=1e-6)
+    network = Network(
+        1e-3,
+        1e-4,
+        1e-6,
+        seconds_per_encoded=0.0,
+        seconds_per_merged=0.0,
+        seconds_per_written=1e-6,
+    )
     usual = sparcml.simulate(work, 2, network).seconds
     sim = sparcml.simulate(work, 2, network, speed={1: 0.5})
     # It copies a thousand values to the wire, and from it, and adds them.

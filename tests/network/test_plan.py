@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Problem
+from sparcml.collectives import ALLREDUCES, Workload
 from sparcml.network import Network
 from sparcml.network.candidates import candidates
 from sparcml.network.models import MODELS, Model, model, of_size
@@ -78,8 +78,8 @@ def test_a_dense_ring_takes_its_formula(ranks):
 def test_terms_are_the_declared_cost():
     network = Network()
     for name in ("native", "ssar_split_allgather", "ssar_recursive_double"):
-        problem = Problem(1 << 20, 4, (1000,) * 8)
-        rounds = ALLREDUCES[name].rounds(0, problem)
+        workload = Workload(1 << 20, 4, (1000,) * 8)
+        rounds = ALLREDUCES[name].rounds(0, workload)
         found = terms(name, 8, 1 << 20, 1000, 4.0, network).seconds(network)
         assert found == pytest.approx(network.seconds(rounds, 4))
 

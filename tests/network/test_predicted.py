@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml.collectives import Network
-from sparcml.communicator.auto import Forecast, _about
+from sparcml.communicator.auto import TimePredictor, _about
 from sparcml.transport import Nodes
 
 LINKS = Network(100e-6, 20e-6, 8e-9)
@@ -23,7 +23,7 @@ def test_simulated_calls_take_what_was_predicted(algorithm):
     for found in sparcml.simulate(work, 4, LINKS).results:
         (row,) = found.values()
         assert row.calls == 3
-        forecast = Forecast(LINKS, Nodes((0,) * 4))
+        forecast = TimePredictor(LINKS, Nodes((0,) * 4))
         assert row.predicted == pytest.approx(
             3 * forecast.seconds(algorithm, 4096, 4, 4096)
         )

@@ -10,8 +10,8 @@ from sparcml.network.presets import PRESETS
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_a_network(name):
     found = network(name)
-    assert 0 < found.byte < 1e-7
-    assert 0 < found.message <= found.latency < 1e-3
+    assert 0 < found.seconds_per_byte < 1e-7
+    assert 0 < found.overhead <= found.latency < 1e-3
     assert network(name.upper()) == found
 
 
@@ -29,7 +29,7 @@ def test_every_preset_is_a_network(name):
 )
 def test_any_rate_with_any_latency(name, bytes_per_second, latency):
     found = network(name)
-    assert found.byte == pytest.approx(1 / bytes_per_second)
+    assert found.seconds_per_byte == pytest.approx(1 / bytes_per_second)
     assert found.latency == pytest.approx(latency)
 
 

@@ -7,11 +7,18 @@ import pytest
 
 import sparcml
 from sparcml.collectives import Network
-from sparcml.network.measurement import COSTS
+from sparcml.costs.workload import COSTS
 from sparcml.network.probe import probe
 
 LINKS = Network(100e-6, 20e-6, 8e-9)
-FAST = Network(2e-6, 0.5e-6, 1e-10, coded=3e-9, merged=1e-9, written=2e-10)
+FAST = Network(
+    2e-6,
+    0.5e-6,
+    1e-10,
+    seconds_per_encoded=3e-9,
+    seconds_per_merged=1e-9,
+    seconds_per_written=2e-10,
+)
 
 
 def costs(network):
@@ -31,7 +38,7 @@ def test_a_simulated_network_gives_its_costs_back(ranks, network):
         assert found is after
         assert costs(found) == pytest.approx(costs(network), rel=1e-6)
         assert found == sim.results[0][1]
-        assert found.origin.endswith(f"{ranks} ranks on virtual")
+        assert found.source.endswith(f"{ranks} ranks on virtual")
 
 
 def test_requests_and_later_communicators_follow():
@@ -64,4 +71,4 @@ def test_threads_agree_on_what_they_find():
     found = sparcml.launch(lambda comm: comm.recalibrate(quick), 2)
     assert found[0] == found[1]
     assert all(cost >= 0 for cost in costs(found[0]))
-    assert "2 ranks on threads" in found[0].origin
+    assert "2 ranks on threads" in found[0].source

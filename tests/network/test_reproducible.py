@@ -81,7 +81,7 @@ def test_the_bits_are_those_of_real_ranks(algorithm):
         return laws.fingerprint(comm.allreduce(x, algorithm=algorithm)).tobytes()
 
     want = sparcml.launch(work, 5)
-    near = 5 if ALLREDUCES[algorithm].nested else 1  # threads share a node
+    near = 5 if ALLREDUCES[algorithm].multi_node else 1  # threads share a node
     for network in ("gige", "aries", "1mbit,1s"):
         sim = sparcml.simulate(
             work, 5, network, ranks_per_node=near, stragglers=Gaussian(0.01)

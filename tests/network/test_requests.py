@@ -6,7 +6,14 @@ import pytest
 import sparcml
 from sparcml.collectives import Network
 
-NET = Network(latency=1e-3, message=0.0, byte=1e-6, coded=0.0, merged=0.0, written=0.0)
+NET = Network(
+    latency=1e-3,
+    overhead=0.0,
+    seconds_per_byte=1e-6,
+    seconds_per_encoded=0.0,
+    seconds_per_merged=0.0,
+    seconds_per_written=0.0,
+)
 X = np.ones(1000, np.float32)  # takes 4.032 ms a round and 1 ms more to arrive
 
 

@@ -8,16 +8,30 @@ import pytest
 
 import sparcml
 from sparcml import wire
-from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives import ALLREDUCES, Network, Workload
 from sparcml.collectives.allgather import cost as allgather_cost
-from sparcml.costs.workload import Numbers
+from sparcml.costs.workload import PayloadCount
 
 ALPHA, BETA = 100e-6, 8e-9
-LINKS_ONLY = Network(ALPHA, 20e-6, BETA, coded=0.0, merged=0.0, written=0.0)
-SERIAL = Network(ALPHA, ALPHA, BETA, coded=0.0, merged=0.0, written=0.0)
+LINKS_ONLY = Network(
+    ALPHA,
+    20e-6,
+    BETA,
+    seconds_per_encoded=0.0,
+    seconds_per_merged=0.0,
+    seconds_per_written=0.0,
+)
+SERIAL = Network(
+    ALPHA,
+    ALPHA,
+    BETA,
+    seconds_per_encoded=0.0,
+    seconds_per_merged=0.0,
+    seconds_per_written=0.0,
+)
 ALL = Network(ALPHA, 20e-6, BETA)
 HEADER = wire.header.SIZE
-EVEN = [name for name, a in ALLREDUCES.items() if name != "native" and not a.nested]
+EVEN = [name for name, a in ALLREDUCES.items() if name != "native" and not a.multi_node]
 
 
 def seconds(algorithm, ranks, size, network):
@@ -28,9 +42,9 @@ def seconds(algorithm, ranks, size, network):
 
 
 def declared(algorithm, ranks, size, network):
-    problem = Problem(size, 4, (size,) * ranks)
-    cost = ALLREDUCES[algorithm].brief or ALLREDUCES[algorithm].cost
-    return max(network.seconds(cost(rank, problem), 4) for rank in range(ranks))
+    workload = Workload(size, 4, (size,) * ranks)
+    cost = ALLREDUCES[algorithm].pipelined_cost or ALLREDUCES[algorithm].cost
+    return max(network.seconds(cost(rank, workload), 4) for rank in range(ranks))
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8, 16])
@@ -59,7 +73,7 @@ def test_what_overlaps_takes_less_than_the_sum(algorithm):
 @pytest.mark.parametrize("ranks", [2, 8])
 def test_the_engines_own_takes_its_declared_time(ranks):
     got = seconds("native", ranks, 12_000, ALL)
-    agree = allgather_cost(0, ranks, lambda _: Numbers(0, 0, 0, 0, 4))
+    agree = allgather_cost(0, ranks, lambda _: PayloadCount(0, 0, 0, 0, 4))
     want = declared("native", ranks, 12_000, ALL) + ALL.seconds(agree, 4)
     assert got == pytest.approx(want, rel=1e-12)
 

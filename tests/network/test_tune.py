@@ -6,9 +6,9 @@ from itertools import product
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Network, Problem
+from sparcml.collectives import ALLREDUCES, Network, Workload
 from sparcml.communicator.auto import estimate
-from sparcml.costs.calibration import Tuned
+from sparcml.costs.calibration import Calibration
 from sparcml.network import probe_algorithms as tuning
 from sparcml.network.measurement import from_json
 from sparcml.network.probe import probe
@@ -18,21 +18,21 @@ from sparcml.transport import Nodes
 RANKS = 8
 NODES = Nodes(tuple(range(RANKS)))
 WEIGHTS = (
-    Tuned("ssar_recursive_double", 2e-3, 3.0, 1.5, 2.0),
-    Tuned("ssar_split_allgather", 1e-3, 2.0, 0.9, 5.0),
-    Tuned("native", 0.0, 1.0, 2.0, 4.0),
+    Calibration("ssar_recursive_double", 2e-3, 3.0, 1.5, 2.0),
+    Calibration("ssar_split_allgather", 1e-3, 2.0, 0.9, 5.0),
+    Calibration("native", 0.0, 1.0, 2.0, 4.0),
 )
-BASE = Network(latency=5e-4, message=1e-4, byte=8e-8)
+BASE = Network(latency=5e-4, overhead=1e-4, seconds_per_byte=8e-8)
 
 
 def seconds(network, name, size, nnz):
-    problem = Problem(size, 4, (nnz,) * RANKS)
-    return estimate(name, ALLREDUCES[name], problem, network).seconds
+    workload = Workload(size, 4, (nnz,) * RANKS)
+    return estimate(name, ALLREDUCES[name], workload, network).seconds
 
 
 @pytest.mark.parametrize("burst", [0.0, float(1 << 17)])
 def test_samples_of_known_weights_are_predicted(burst):
-    truth = replace(BASE, burst=burst, tuned=WEIGHTS)
+    truth = replace(BASE, burst=burst, calibration=WEIGHTS)
     names = [tuned.algorithm for tuned in WEIGHTS]
     samples = [
         Sample(
@@ -44,7 +44,7 @@ def test_samples_of_known_weights_are_predicted(burst):
     assert found.burst == burst
     assert set(found.misfits) == set(names)
     assert max(found.misfits.values()) < 0.02
-    ours = replace(BASE, burst=found.burst, tuned=found.tuned)
+    ours = replace(BASE, burst=found.burst, calibration=found.calibrations)
     for name, size in product(names, (1 << 18, 1 << 24)):  # others than those of samples
         want = seconds(truth, name, size, size // 50)
         assert seconds(ours, name, size, size // 50) == pytest.approx(want, rel=0.05)
@@ -67,9 +67,9 @@ def test_ranks_measure_sums_and_agree(monkeypatch):
         return network, found[0], total.to_dense().sum()
 
     (one, measurement, total), (other, _, _) = sparcml.launch(work, 2)
-    flat = [name for name, algorithm in ALLREDUCES.items() if not algorithm.nested]
+    flat = [name for name, algorithm in ALLREDUCES.items() if not algorithm.multi_node]
     assert one == other
-    assert [tuned.algorithm for tuned in one.tuned] == flat == list(measurement.sums)
+    assert [tuned.algorithm for tuned in one.calibration] == flat == list(measurement.sums)
     assert steps[:2] == ["messages", "kernels"]
     assert len(steps) == 2 + 3 * tuning.PASSES
     assert from_json(measurement.to_json()) == measurement

@@ -5,18 +5,18 @@ import os
 import numpy as np
 
 import sparcml
-from sparcml.network.measurement import COSTS
+from sparcml.costs.workload import COSTS
 
 
 def agree_on_what_they_find():
     with sparcml.world() as comm:
-        assert comm.network.origin == "assumed"
+        assert comm.network.source == "assumed"
         found = comm.recalibrate()
         costs = np.array([getattr(found, name) for name in COSTS])
         assert (costs >= 0).all()
         for other in comm.allgather(costs):
             np.testing.assert_array_equal(other, costs)
-        assert found.origin.endswith(f"{comm.size} ranks on torch")
+        assert found.source.endswith(f"{comm.size} ranks on torch")
         assert comm.allreduce(np.ones(10, np.float32))[0] == comm.size
 
 
@@ -25,7 +25,7 @@ def take_the_network_of_rank_0():
     os.environ["SPARCML_NETWORK"] = ["100mbit", "10gbit", "nonsense"][rank]
     with sparcml.world() as comm:
         assert comm.network == sparcml.network.network("100mbit")
-        assert comm.network.origin == "100mbit"
+        assert comm.network.source == "100mbit"
 
 
 def hear_of_a_wrong_name():

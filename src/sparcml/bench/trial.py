@@ -41,7 +41,7 @@ def all_algorithms() -> tuple[str, ...]:
 def supports_quantization(algorithm: str) -> bool:
     """Return whether an algorithm can send quantized values."""
     return algorithm == "auto" or (
-        algorithm in ALLREDUCES and ALLREDUCES[algorithm].quantizes
+        algorithm in ALLREDUCES and ALLREDUCES[algorithm].supports_quantization
     )
 
 

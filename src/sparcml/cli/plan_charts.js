@@ -84,7 +84,7 @@ function words(best, take) {
 }
 function update() {
   const rows = table(grid, is), best = bests(rows), take = recommended(best, grid.near);
-  const now = 8 / is.network.byte;
+  const now = 8 / is.network.seconds_per_byte;
   const shown = { ranks: is.ranks, rate: rate(now), latency: time(is.network.latency), ratio: `${+(100 * is.ratio).toPrecision(3)} %`,
     compute: time(is.compute), overlap: `${Math.round(100 * is.overlap)} %` };
   for (const [id, text] of Object.entries(shown)) $(`${id}-is`).value = text;
@@ -93,7 +93,7 @@ function update() {
   legends(best);
   bars(best);
   lines("by-ranks", grid.ranks, String, "ranks", (ranks) => ({ ...is, ranks }), is.ranks);
-  lines("by-rate", RATES, rate, "link rate", (r) => ({ ...is, network: { ...is.network, byte: 8 / r } }), now);
+  lines("by-rate", RATES, rate, "link rate", (r) => ({ ...is, network: { ...is.network, seconds_per_byte: 8 / r } }), now);
   const kind = (r) => r === take ? "best" : r.speedup < 1 ? "slow" : "";
   $("rows").innerHTML = rows.map((r) => `<tr class="${kind(r)}"><td>${r.method}<td>${r.collective}<td>${(r.step * 1e3).toFixed(2)}`
     + `<td>${times(r.speedup)}<td>${(r.communication * 1e3).toFixed(2)}<td>${(r.nbytes / 1e6).toFixed(2)}</tr>`).join("");
@@ -101,8 +101,8 @@ function update() {
 // Where each control stands, and what it sets.
 const CONTROLS = {
   ranks: [() => grid.ranks.indexOf(is.ranks), (v) => { is.ranks = grid.ranks[v]; }],
-  rate: [() => Math.log10(8 / is.network.byte), (v) => { is.network.byte = 8 / 10 ** v; }],
-  latency: [() => Math.log10(Math.max(is.network.latency, 5e-7)), (v) => { is.network.latency = 10 ** v; is.network.message = 10 ** v / 5; }],
+  rate: [() => Math.log10(8 / is.network.seconds_per_byte), (v) => { is.network.seconds_per_byte = 8 / 10 ** v; }],
+  latency: [() => Math.log10(Math.max(is.network.latency, 5e-7)), (v) => { is.network.latency = 10 ** v; is.network.overhead = 10 ** v / 5; }],
   ratio: [() => grid.ratios.indexOf(is.ratio), (v) => { is.ratio = grid.ratios[v]; }],
   compute: [() => Math.log10(is.compute), (v) => { is.compute = 10 ** v; }],
   overlap: [() => is.overlap, (v) => { is.overlap = v; }],

@@ -2,7 +2,7 @@
 // linear in what a network charges. `is` has what is chosen: ranks, network, ratio, compute,
 // overlap.
 function seconds(terms, network) {
-  return network.latency * terms[0] + network.message * terms[1] + network.byte * terms[2] + terms[3];
+  return network.latency * terms[0] + network.overhead * terms[1] + network.seconds_per_byte * terms[2] + terms[3];
 }
 function table(grid, is) {
   const at = grid.ranks.indexOf(is.ranks);

@@ -23,11 +23,11 @@ POOR = 0.5  # a fit that is off by more is not kept unasked
 # Cost: (unit, seconds to unit, meaning)
 ROWS = {
     "latency": ("µs", 1e6, "a message, until it is there"),
-    "message": ("µs", 1e6, "each further one at the same time"),
-    "byte": ("ns", 1e9, "a byte"),
-    "coded": ("ns", 1e9, "a sparse entry, coded and decoded"),
-    "merged": ("ns", 1e9, "a sparse entry, added"),
-    "written": ("ns", 1e9, "a dense value, added"),
+    "overhead": ("µs", 1e6, "each further one at the same time"),
+    "seconds_per_byte": ("ns", 1e9, "a byte"),
+    "seconds_per_encoded": ("ns", 1e9, "a sparse entry, coded and decoded"),
+    "seconds_per_merged": ("ns", 1e9, "a sparse entry, added"),
+    "seconds_per_written": ("ns", 1e9, "a dense value, added"),
 }
 
 
@@ -137,6 +137,6 @@ def _show(found: Measurement) -> None:
 
 
 def _rate(found: Measurement) -> str:
-    rates = [found.network.byte, found.alone.get("byte", 0.0)]
+    rates = [found.network.seconds_per_byte, found.alone.get("seconds_per_byte", 0.0)]
     each, alone = (f"{1e-6 / byte:.0f} MB/s" if byte else "no limit" for byte in rates)
     return f"{each} a rank with all sending, {alone} for one pair alone"

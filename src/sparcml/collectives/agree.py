@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..costs.workload import Problem
+from ..costs.workload import Workload
 from ..errors import MismatchError
 from .allgather import allgather_messages
 from .base import Shape
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from .base import Call
 
 
-def agree(call: Call, x: Stream) -> Problem | MismatchError:
+def agree(call: Call, x: Stream) -> Workload | MismatchError:
     """The sum to be formed, or in what the ranks differ: the same on every rank."""
     return compare(call, x, allgather_messages(call, call.header_only(x)))
 
 
-def compare(call: Call, x: Stream, messages: list[Message]) -> Problem | MismatchError:
+def compare(call: Call, x: Stream, messages: list[Message]) -> Workload | MismatchError:
     """What the ranks' headers say."""
     headers = [call.verify(message, rank) for rank, message in enumerate(messages)]
     shapes = [Shape.of(header) for header in headers]
@@ -38,4 +38,4 @@ def compare(call: Call, x: Stream, messages: list[Message]) -> Problem | Mismatc
                 f"{call.name(0)} has {shapes[0]}, but {call.name(rank)} has {shape}: all ranks "
                 f"must reduce vectors of the same size, block and dtype"
             )
-    return Problem(x.blocks, x.entry_bytes, tuple(h.nnz for h in headers), call.nodes)
+    return Workload(x.blocks, x.entry_bytes, tuple(h.nnz for h in headers), call.nodes)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import buffer_pool, wire
-from ..costs.workload import Load, Round
+from ..costs.workload import EntryCount, Round
 from ..errors import WireError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def allgather_messages(call: Call, mine: Message, turn: int = 0) -> list[Message
         source = (me + distance) % P
         bundle = call.receive_message(source, turn)
         turn += 1
-        with call.reading(source):
+        with call.decoding_from(source):
             held += _unbundle(call, bundle, source, len(share))
     return held[P - me :] + held[: P - me]
 
@@ -66,7 +66,7 @@ def _unbundle(call: Call, bundle: Message, source: int, count: int) -> list[Mess
     return messages
 
 
-def cost(rank: int, ranks: int, load: Callable[[int], Load]) -> list[Round]:
+def cost(rank: int, ranks: int, load: Callable[[int], EntryCount]) -> list[Round]:
     """What this rank sends, if `load` says what the message of a rank holds."""
     rounds = []
     distance = 1

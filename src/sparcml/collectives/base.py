@@ -103,7 +103,7 @@ class Call:
         sequence: int,
         shape: Shape | None,
         quantizer: Quantizer | None = None,
-        kept: dict[str, Any] | None = None,
+        persistent: dict[str, Any] | None = None,
         seed: int | None = None,
     ) -> None:
         self._link = link
@@ -117,7 +117,7 @@ class Call:
         self._seed = (
             sequence if seed is None else seed
         )  # of what is random in the quantizer
-        self.kept = {} if kept is None else kept  # outlives the call
+        self.persistent = {} if persistent is None else persistent  # outlives the call
         self.wants_seen = False  # whether the caller will ask for what follows
         self.seen: list[Stream] = []  # what each owner of a range used of this rank's part
         self.edges: Sequence[int] = ()  # of these ranges
@@ -129,7 +129,7 @@ class Call:
         """Who shares a node; of all ranks, also where the call is between some of them."""
         return self._link.transport.nodes
 
-    def among(self, ranks: Sequence[int], first: int = 0) -> Call:
+    def subgroup(self, ranks: Sequence[int], first: int = 0) -> Call:
         """The same call between some of its ranks, which count from 0 there.
 
         Traces number its rounds from `first` on.
@@ -163,17 +163,17 @@ class Call:
             return
         sparse = sum(s.nnz for s in streams if not s.is_dense)
         dense = [s.blocks for s in streams if s.is_dense]
-        self.worked(merged=sparse, written=sum(dense[1:]))
+        self.charge(merged=sparse, written=sum(dense[1:]))
 
     def densify(self, x: Stream) -> Stream:
         """The dense form, ours to overwrite."""
         if not x.is_dense:
-            self.worked(written=MADE_DENSE * x.blocks)
+            self.charge(written=MADE_DENSE * x.blocks)
         return densify(x)
 
-    def worked(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
+    def charge(self, *, encoded: float = 0, merged: float = 0, written: float = 0) -> None:
         """Say what was computed: in a simulation the time for it passes."""
-        self._link.transport.charge(coded=coded, merged=merged, written=written)
+        self._link.transport.charge(encoded=encoded, merged=merged, written=written)
 
     def selecting(self, x: Stream) -> AbstractContextManager[object]:
         """Time what is spent on choosing among the entries of x."""
@@ -231,7 +231,7 @@ class Call:
         as_held: bool = True,
     ) -> Stream:
         """The stream in a message, after checking that it belongs here."""
-        with self._decoding(message, source, turn), self.reading(source):
+        with self._decoding(message, source, turn), self.decoding_from(source):
             header = self._opened(message, source, turn)
             if source != self.rank:
                 self._coded(header)
@@ -248,19 +248,19 @@ class Call:
         turn: int,
     ) -> None:
         """The same, straight into a range of a dense stream."""
-        with self._decoding(message, source, turn), self.reading(source):
+        with self._decoding(message, source, turn), self.decoding_from(source):
             header = self._opened(message, source, turn)
             if source != self.rank:
                 self._coded(header)
-                self.worked(written=blocks)
+                self.charge(written=blocks)
             wire.decode_into(whole, start, message, header, blocks)
 
     def _coded(self, header: wire.Header) -> None:
         """What a message took, at its sender too: values without gaps are only copied."""
         if not header.index_bytes:
-            self.worked(written=2 * header.nnz)
+            self.charge(written=2 * header.nnz)
         else:
-            self.worked(coded=header.nnz)
+            self.charge(encoded=header.nnz)
 
     def _decoding(
         self, message: Message, source: int, turn: int
@@ -275,11 +275,11 @@ class Call:
         self._check_shape(header, source)
         return header
 
-    def reading(self, source: int) -> AbstractContextManager[None]:
+    def decoding_from(self, source: int) -> AbstractContextManager[None]:
         """Whoever finds bytes that are no stream says whose they are."""
         return _Reading(self, source)
 
-    def no_stream(self, source: int, error: WireError) -> WireError:
+    def malformed(self, source: int, error: WireError) -> WireError:
         """What to say of such bytes."""
         return WireError(
             f"{self.name()} got bytes from {self.name(source)} that are no stream, in "
@@ -288,7 +288,7 @@ class Call:
 
     def verify(self, message: Message, source: int) -> wire.Header:
         """The header of a whole message of this call, checksum and all."""
-        with self.reading(source):
+        with self.decoding_from(source):
             self.check(wire.Header.read(message), source)
             return wire.verify(message)
 
@@ -377,4 +377,4 @@ class _Reading(AbstractContextManager[None]):
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, WireError):
-            raise self._call.no_stream(self._source, error) from None
+            raise self._call.malformed(self._source, error) from None

@@ -16,7 +16,7 @@ from .fold import Fold
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..costs.workload import Load, Problem
+    from ..costs.workload import EntryCount, Workload
     from ..stream import Stream
     from ..transport import Message
     from .base import Call
@@ -100,10 +100,10 @@ def _arrivals(
 
 
 def sends(
-    peer: int, problem: Problem, load: Load
-) -> tuple[tuple[int, tuple[Load, ...]], ...]:
+    peer: int, workload: Workload, load: EntryCount
+) -> tuple[tuple[int, tuple[EntryCount, ...]], ...]:
     """The messages of a range, for a cost: entries are spread over its pieces."""
-    edges = edges_of(load.blocks, problem.entry_bytes)
+    edges = edges_of(load.blocks, workload.entry_bytes)
     spans = [end - start for start, end in pairwise(edges)]
     messages = {span: (peer, (load.part(span),)) for span in set(spans)}  # one or two sizes
     return tuple(messages[span] for span in spans)

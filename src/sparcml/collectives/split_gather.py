@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..costs.workload import Load, Round
+from ..costs.workload import EntryCount, Round
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def spread(call: Call, mine: Message, turn: int) -> Iterator[tuple[int, Message]
         yield next(arriving)
 
 
-def cost(rank: int, ranks: int, load: Load) -> list[Round]:
+def cost(rank: int, ranks: int, load: EntryCount) -> list[Round]:
     """What this rank sends, if `load` is its own message."""
     peers = [(rank + step) % ranks for step in range(1, ranks)]
     return [Round(tuple((peer, (load,)) for peer in peers))] if peers else []

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..costs.workload import Load, Problem, Round
+from ..costs.workload import EntryCount, Round, Workload
 from ..stream import range_offsets, split
 
 if TYPE_CHECKING:
@@ -46,20 +46,20 @@ def collect(
     return [received[rank] for rank in range(call.size)]
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends and adds."""
-    P, N = problem.ranks, problem.blocks
+    P, N = workload.ranks, workload.blocks
     edges = range_offsets(N, P)
-    k = problem.nnz[rank]
+    k = workload.nnz[rank]
     sends = []
     for step in range(1, P):
         owner = (rank + step) % P
         span = edges[owner + 1] - edges[owner]
         likely = k * span / N if N else 0.0
-        load = Load(max(0, k - (N - span)), likely, min(k, span), span)
+        load = EntryCount(max(0, k - (N - span)), likely, min(k, span), span)
         sends.append((owner, (load,)))
     if not sends:
         return []
     # Vectors without gaps are added without merging; the first of them is only copied.
-    dense = sum(k for k in problem.nnz if k == N)
-    return [Round(tuple(sends), (sum(problem.nnz) - dense) / P, max(0, dense - N) / P)]
+    dense = sum(k for k in workload.nnz if k == N)
+    return [Round(tuple(sends), (sum(workload.nnz) - dense) / P, max(0, dense - N) / P)]

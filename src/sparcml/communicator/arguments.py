@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffer_pool
-from ..collectives import ALLREDUCES, Problem
+from ..collectives import ALLREDUCES, Workload
 from ..quantize import Quantizer
 from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
 from ..stream.convert import to_stream
@@ -58,7 +58,7 @@ def check_reduction(
         raise TypeError(
             f"quantize must be a quantizer such as sparcml.Half(), got {quantize!r}"
         )
-    able = [name for name, a in ALLREDUCES.items() if a.quantizes]
+    able = [name for name, a in ALLREDUCES.items() if a.supports_quantization]
     if quantize is not None and algorithm not in ("auto", *able):
         raise ValueError(
             f"quantize works with {', '.join(able)} or auto, got algorithm={algorithm!r}, "
@@ -83,7 +83,8 @@ def candidates(op: str, quantize: Quantizer | None) -> tuple[str, ...]:
     return tuple(
         name
         for name, a in ALLREDUCES.items()
-        if (a.quantizes or not coded) and (name != "native" or op not in ("min", "max"))
+        if (a.supports_quantization or not coded)
+        and (name != "native" or op not in ("min", "max"))
     )
 
 
@@ -123,9 +124,9 @@ def plain(op: str) -> str:
     return "sum" if op == MEAN else op
 
 
-def coded(problem: Problem, block: int, quantizer: Quantizer) -> Problem:
+def coded(workload: Workload, block: int, quantizer: Quantizer) -> Workload:
     """The same sum with values coded: what an entry then takes."""
-    return replace(problem, entry_bytes=coded_bytes(block, quantizer))
+    return replace(workload, entry_bytes=coded_bytes(block, quantizer))
 
 
 @lru_cache(maxsize=256)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..costs.calibration import tuned_seconds
+from ..costs.calibration import calibrated_seconds
 from ..costs.lower_bound import bound
-from ..costs.workload import Problem
-from .declared import Declared
+from ..costs.workload import Workload
+from .declared import CostEstimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Estimate:
 class Explanation:
     """What `auto` would choose for a vector, and what each choice would cost."""
 
-    problem: Problem
+    workload: Workload
     network: Network
     estimates: tuple[Estimate, ...]  # the best first
     choice: str  # the algorithm that `auto` takes
@@ -50,7 +50,7 @@ class Explanation:
         return 100 * least / estimate.seconds if estimate.seconds else 100.0
 
     def __str__(self) -> str:
-        p = self.problem
+        p = self.workload
         density = max(p.nnz) / p.blocks if p.blocks else 1.0
         if p.ranks == 1:
             return "one rank: nothing travels"
@@ -85,29 +85,29 @@ class Explanation:
         gain = other.seconds / taken.seconds if taken.seconds else 1.0
         return (
             f"auto takes {self.choice}: estimated {gain:.2f}x faster than "
-            f"{other.algorithm} (by a model of the network: {self.network.origin})"
+            f"{other.algorithm} (by a model of the network: {self.network.source})"
         )
 
 
 def explain(
-    problem: Problem, network: Network, algorithms: Mapping[str, Algorithm]
+    workload: Workload, network: Network, algorithms: Mapping[str, Algorithm]
 ) -> Explanation:
     """Estimate every algorithm."""
     estimates = sorted(
         (
-            estimate(name, a, problem, network)
+            estimate(name, a, workload, network)
             for name, a in algorithms.items()
-            if _has_levels(problem) or not a.nested
+            if _has_levels(workload) or not a.multi_node
         ),
         key=_seconds,
     )
-    choice = choose(problem, network, tuple(algorithms))
-    bounds = (bound(problem, network, lossy=lossy) for lossy in (False, True))
-    return Explanation(problem, network, tuple(estimates), choice, *bounds)
+    choice = choose(workload, network, tuple(algorithms))
+    bounds = (bound(workload, network, lossy=lossy) for lossy in (False, True))
+    return Explanation(workload, network, tuple(estimates), choice, *bounds)
 
 
 @lru_cache(maxsize=256)  # training steps repeat themselves
-def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
+def choose(workload: Workload, network: Network, names: tuple[str, ...]) -> str:
     """What `auto` takes: the least estimate; ties go to the one listed first.
 
     Unless they were measured, the dense algorithms of ours are left out. Engines have them
@@ -118,16 +118,16 @@ def choose(problem: Problem, network: Network, names: tuple[str, ...]) -> str:
     from ..collectives import ALLREDUCES
 
     able = [(name, ALLREDUCES[name]) for name in names]
-    guessed = not network.tuned
-    able = [(name, a) for name, a in able if not ((a.dense and guessed) or a.lossy)]
-    able = [(name, a) for name, a in able if _has_levels(problem) or not a.nested]
-    estimates = [estimate(name, a, problem, network) for name, a in able]
+    guessed = not network.calibration
+    able = [(name, a) for name, a in able if not ((a.is_dense and guessed) or a.lossy)]
+    able = [(name, a) for name, a in able if _has_levels(workload) or not a.multi_node]
+    estimates = [estimate(name, a, workload, network) for name, a in able]
     best = min(estimates, key=_seconds)
     near = [e for e in estimates if e.seconds <= NEAR * best.seconds]
     return next((e for e in near if e.algorithm == "native"), best).algorithm
 
 
-class Forecast:
+class TimePredictor:
     """Seconds that sums take on one network if all ranks bring about as many entries.
 
     What was worked out is kept: every call asks.
@@ -151,8 +151,8 @@ class Forecast:
         from ..collectives import ALLREDUCES
 
         each = (nnz,) * len(self._nodes.of)
-        problem = Problem(blocks, entry_bytes, each, self._nodes)
-        return estimate(name, ALLREDUCES[name], problem, self._network).seconds
+        workload = Workload(blocks, entry_bytes, each, self._nodes)
+        return estimate(name, ALLREDUCES[name], workload, self._network).seconds
 
 
 def _about(nnz: int) -> int:
@@ -165,14 +165,14 @@ def _seconds(estimate: Estimate) -> float:
     return estimate.seconds
 
 
-def _has_levels(problem: Problem) -> bool:
-    return problem.nodes is not None and problem.nodes.is_hierarchy
+def _has_levels(workload: Workload) -> bool:
+    return workload.nodes is not None and workload.nodes.is_hierarchy
 
 
 def estimate(
-    name: str, algorithm: Algorithm, problem: Problem, network: Network
+    name: str, algorithm: Algorithm, workload: Workload, network: Network
 ) -> Estimate:
     """What an algorithm costs the rank or node with most to do."""
-    declared = Declared(algorithm, problem)
-    seconds = tuned_seconds(network, name, declared.nbytes, declared.seconds)
+    declared = CostEstimate(algorithm, workload)
+    seconds = calibrated_seconds(network, name, declared.nbytes, declared.seconds)
     return Estimate(name, declared.messages, declared.nbytes, seconds, algorithm.lossy)

@@ -25,10 +25,10 @@ class _Kind:
     algorithm: str | None = None
     calls: int = 0  # since it was chosen
     entries: int | None = None  # of the first result since then
-    restless: int = 0  # calls that must agree, since results have changed
+    recheck: int = 0  # calls that must agree, since results have changed
 
 
-class Habit:
+class ChoiceCache:
     """The choices of one communicator."""
 
     def __init__(self) -> None:
@@ -37,19 +37,19 @@ class Habit:
     def choice(self, kind: Hashable) -> str | None:
         """What was chosen for calls of this kind, if that still holds."""
         found = self._known.get(kind)
-        if found is None or found.restless or found.calls >= EVERY:
+        if found is None or found.recheck or found.calls >= EVERY:
             return None
         return found.algorithm
 
-    def chose(self, kind: Hashable, algorithm: str) -> None:
+    def store(self, kind: Hashable, algorithm: str) -> None:
         """The ranks have agreed; the oldest kind gives way if there are too many."""
         before = self._known.pop(kind, _Kind())
         kept = None if algorithm == UNCHECKED else algorithm
-        self._known[kind] = _Kind(kept, restless=max(0, before.restless - 1))
+        self._known[kind] = _Kind(kept, recheck=max(0, before.recheck - 1))
         if len(self._known) > MOST:
             del self._known[next(iter(self._known))]
 
-    def got(self, kind: Hashable, entries: int) -> None:
+    def record(self, kind: Hashable, entries: int) -> None:
         """A call of this kind has given so many entries: about as many as before?
 
         If not, vectors of one kind may be of several sorts, in turns: agree for a while.
@@ -61,4 +61,4 @@ class Habit:
         if found.entries is None:
             found.entries = entries
         elif not found.entries <= 2 * entries <= 4 * found.entries:
-            found.restless, found.algorithm = EVERY, None
+            found.recheck, found.algorithm = EVERY, None

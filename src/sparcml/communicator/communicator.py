@@ -27,7 +27,7 @@ from .arguments import (
 )
 from .background import Background
 from .requests import RequestQueue
-from .selection import Choosing
+from .selection import AlgorithmSelector
 from .session import CommunicatorCache, Session
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Communicator(Background):
         self._measure = measure
         self.stats = stats or Stats(clock=transport.now)
         self._session = Session(transport, self.stats)
-        self._choosing = Choosing(self._session, network or Network())
+        self._selector = AlgorithmSelector(self._session, network or Network())
         self.cache = CommunicatorCache()
 
     @property
@@ -94,7 +94,7 @@ class Communicator(Background):
 
         The same on all ranks, and it stays the same unless all call `recalibrate`.
         """
-        return self._choosing.network
+        return self._selector.network
 
     def recalibrate(
         self, measure: Callable[[Transport], Measured] | None = None
@@ -112,13 +112,13 @@ class Communicator(Background):
         if measure is not None and self.size > 1:
             with self._session.operation("recalibrate"):
                 found = measure(self._transport)
-            self._reckon_with(found.named())
+            self._set_network(found.named())
         return self.network
 
-    def _reckon_with(self, network: Network) -> None:
-        self._choosing.reckon_with(network)
+    def _set_network(self, network: Network) -> None:
+        self._selector.set_network(network)
         self.cache.clear()  # it depends on the network
-        self._tell_helper("recalibrate", lambda helper: helper._reckon_with(network))
+        self._tell_helper("recalibrate", lambda helper: helper._set_network(network))
 
     def __repr__(self) -> str:
         return f"Communicator(rank={self.rank}, size={self.size}, engine={self.engine})"
@@ -172,13 +172,13 @@ class Communicator(Background):
             with self._session.operation("allreduce"):
                 total = copied_if_alone(stream, 1)
             return (restore(total), restore_seen(total)) if return_seen else restore(total)
-        algorithm, kind = self._choosing.take(algorithm, stream, op, quantize)
+        algorithm, kind = self._selector.select(algorithm, stream, op, quantize)
         start = self.now()
         with self._session.call(algorithm, op, stream, quantize, seed) as call:
             call.wants_seen = return_seen
             total = ALLREDUCES[algorithm].run(call, stream)
         seconds = self.now() - start
-        self._choosing.took(algorithm, kind, stream, quantize, total, seconds)
+        self._selector.record(algorithm, kind, stream, quantize, total, seconds)
         if not return_seen:
             return restore(finished(total, op, self.size))
         # Before the result goes to `out`, which may be x itself.
@@ -198,7 +198,7 @@ class Communicator(Background):
         """
         check_reduction(op, quantize=quantize)
         stream, _ = to_stream_for(x, plain(op))
-        return self._choosing.explain(stream, op, quantize)
+        return self._selector.explain(stream, op, quantize)
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum") -> Any:
         """Reduce over all ranks; the root gets the result, the others None."""

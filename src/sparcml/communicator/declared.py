@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..collectives import Algorithm
-    from ..costs.workload import Network, Problem, Round
+    from ..costs.workload import Network, Round, Workload
 
 FEW = 16  # ranks of which all are looked at
 
 
-class Declared:
+class CostEstimate:
     """What the busiest rank or node does."""
 
-    def __init__(self, algorithm: Algorithm, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, algorithm: Algorithm, workload: Workload) -> None:
+        self._problem = workload
         self._groups = [
-            (mates, [algorithm.rounds(rank, problem) for rank in mates])
-            for mates in _groups(problem)
+            (mates, [algorithm.rounds(rank, workload) for rank in mates])
+            for mates in _groups(workload)
         ]
 
     def seconds(self, network: Network) -> float:
@@ -52,14 +52,14 @@ class Declared:
         return [rounds for _, of_node in self._groups for rounds in of_node]
 
 
-def _groups(problem: Problem) -> list[tuple[int, ...]]:
+def _groups(workload: Workload) -> list[tuple[int, ...]]:
     """Ranks that show what an algorithm costs, by node where they share some.
 
     Ranks differ by folding, rounding of ranges, places in trees, and what they bring: a
     few show it, the one that brings most and those it talks to among them.
     """
-    P, nodes = problem.ranks, problem.nodes
-    busiest = problem.nnz.index(max(problem.nnz))
+    P, nodes = workload.ranks, workload.nodes
+    busiest = workload.nnz.index(max(workload.nnz))
     if nodes is not None and nodes.is_hierarchy:
         # Whoever shares a node with one of them has to be asked, too.
         few = range(P) if P <= FEW else (0, busiest, P - 1)

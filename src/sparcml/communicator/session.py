@@ -49,7 +49,7 @@ class Session:
         self.stats = stats or Stats(clock=transport.now)
         self._link = CountingTransport(transport, self.stats)
         self._sequence = 0
-        self._kept: dict[str, Any] = {}  # what collectives keep from call to call
+        self._persistent: dict[str, Any] = {}  # what collectives keep from call to call
         self._busy = threading.Lock()
         self._closed = False
 
@@ -84,7 +84,7 @@ class Session:
                 self._sequence,
                 shape,
                 quantizer,
-                self._kept,
+                self._persistent,
                 seed,
             )
             yield call

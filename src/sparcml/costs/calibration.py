@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .workload import Network
 
 
-class Tuned(NamedTuple):
+class Calibration(NamedTuple):
     """How one algorithm differs from what it declares.
 
     Attributes:
@@ -34,7 +34,7 @@ class Tuned(NamedTuple):
     work: float
 
 
-def tuned_seconds(
+def calibrated_seconds(
     network: Network, algorithm: str, nbytes: float, declared: Callable[[Network], float]
 ) -> float:
     """Seconds of an algorithm: as measured on this network, or as declared.
@@ -45,7 +45,7 @@ def tuned_seconds(
         nbytes: What the busiest rank sends.
         declared: Seconds by its declared cost, on any network.
     """
-    for tuned in network.tuned:
+    for tuned in network.calibration:
         if tuned.algorithm == algorithm:
             parts = parts_of(network, nbytes, declared)
             return tuned.start + sum(w * p for w, p in zip(tuned[2:], parts, strict=True))
@@ -59,10 +59,12 @@ def parts_of(
 
     What a rested link lets pass at once takes no time there.
     """
-    idle = replace(network, coded=0.0, merged=0.0, written=0.0)
-    waiting = declared(replace(idle, byte=0.0))
-    links = declared(replace(idle, latency=0.0, message=0.0))
-    work = declared(replace(network, latency=0.0, message=0.0, byte=0.0))
+    idle = replace(
+        network, seconds_per_encoded=0.0, seconds_per_merged=0.0, seconds_per_written=0.0
+    )
+    waiting = declared(replace(idle, seconds_per_byte=0.0))
+    links = declared(replace(idle, latency=0.0, overhead=0.0))
+    work = declared(replace(network, latency=0.0, overhead=0.0, seconds_per_byte=0.0))
     if nbytes:
         links *= max(0.0, 1 - network.burst / nbytes)
     return waiting, links, work

@@ -13,35 +13,36 @@ from typing import TYPE_CHECKING
 
 from .. import wire
 from .node_cost import alone
-from .workload import Problem, union
+from .workload import Workload, union
 
 if TYPE_CHECKING:
     from .workload import Network
 
 
-def needs(problem: Problem, *, lossy: bool = False) -> tuple[int, float]:
+def needs(workload: Workload, *, lossy: bool = False) -> tuple[int, float]:
     """Latencies and bytes on every rank; if lossy, of a sum with as few entries as one's."""
-    P, k = problem.ranks, min(problem.nnz)
+    P, k = workload.ranks, min(workload.nnz)
     if P == 1:
         return 0, 0.0
-    total = k if lossy else union(problem, range(P)).likely
-    formed = 2 * (P - 1) / P * _nbytes(problem, k)
-    return (P - 1).bit_length(), max(formed, _nbytes(problem, total - k))
+    total = k if lossy else union(workload, range(P)).expected
+    formed = 2 * (P - 1) / P * _nbytes(workload, k)
+    return (P - 1).bit_length(), max(formed, _nbytes(workload, total - k))
 
 
-def bound(problem: Problem, network: Network, *, lossy: bool = False) -> float:
+def bound(workload: Workload, network: Network, *, lossy: bool = False) -> float:
     """Seconds. Ranks that share a node may take it for one that has all their entries."""
-    nodes = problem.nodes
+    nodes = workload.nodes
     if nodes is not None and nodes.is_hierarchy:
         sums = [
-            round(union(problem, nodes.node_ranks(rank)).likely) for rank in nodes.leaders
+            round(union(workload, nodes.node_ranks(rank)).expected)
+            for rank in nodes.leaders
         ]
-        problem = Problem(problem.blocks, problem.entry_bytes, tuple(sums))
+        workload = Workload(workload.blocks, workload.entry_bytes, tuple(sums))
         network = alone(network, nodes.largest)
-    steps, nbytes = needs(problem, lossy=lossy)
-    return network.latency * steps + network.byte * nbytes
+    steps, nbytes = needs(workload, lossy=lossy)
+    return network.latency * steps + network.seconds_per_byte * nbytes
 
 
-def _nbytes(problem: Problem, entries: float) -> float:
-    likely = wire.expected_nbytes(entries, problem.blocks, problem.entry_bytes)
+def _nbytes(workload: Workload, entries: float) -> float:
+    likely = wire.expected_nbytes(entries, workload.blocks, workload.entry_bytes)
     return likely - wire.expected_nbytes(0, 0, 0)

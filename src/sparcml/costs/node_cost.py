@@ -23,20 +23,20 @@ def shared(network: Network, ranks: int) -> Network:
     """What messages cost if so many ranks share a link and all send at once."""
     return replace(
         network,
-        latency=network.latency + (ranks - 1) * network.message,
-        message=ranks * network.message,
-        byte=ranks * network.byte,
+        latency=network.latency + (ranks - 1) * network.overhead,
+        overhead=ranks * network.overhead,
+        seconds_per_byte=ranks * network.seconds_per_byte,
     )
 
 
 def alone(network: Network, ranks: int) -> Network:
     """The opposite: what they cost if one of so many ranks sends."""
-    message = network.message / ranks
+    message = network.overhead / ranks
     return replace(
         network,
         latency=max(0.0, network.latency - (ranks - 1) * message),
-        message=message,
-        byte=network.byte / ranks,
+        overhead=message,
+        seconds_per_byte=network.seconds_per_byte / ranks,
     )
 
 
@@ -56,13 +56,15 @@ def node_seconds(
             own = _Port()  # to its memory
             for peer, loads in turn.sends:
                 nbytes = sum(load.expected_nbytes(entry_bytes) for load in loads)
-                (own if peer in mates else outside).send(nbytes, turn.times)
-            for load in turn.waits:
+                (own if peer in mates else outside).send(nbytes, turn.repeat)
+            for load in turn.receives:
                 nbytes = load.expected_nbytes(entry_bytes)
-                (own if turn.inside else outside).wait(nbytes, turn.times)
+                (own if turn.intra_node else outside).wait(nbytes, turn.repeat)
             inside = max(inside, own.seconds(near.latency, near.gap, near.byte))
             computing = max(computing, network.computing(turn))
-        total += max(inside, outside.seconds(link.latency, link.message, link.byte))
+        total += max(
+            inside, outside.seconds(link.latency, link.overhead, link.seconds_per_byte)
+        )
         total += computing
     return total
 

@@ -6,7 +6,7 @@ least, likely and at most. Bytes follow from the wire's sizes, seconds from a ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from .. import wire
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..transport import Nodes
-    from .calibration import Tuned
+    from .calibration import Calibration
 
 
 # A sparse vector that is made dense is written, and so is the memory it comes to lie in.
@@ -23,7 +23,7 @@ MADE_DENSE = 2
 
 
 @dataclass(frozen=True)
-class Problem:
+class Workload:
     """A sum to be formed: how many entries each rank brings, and who shares a node."""
 
     blocks: int
@@ -43,47 +43,47 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Load:
+class EntryCount:
     """Entries in one message that covers a range of `blocks`.
 
     The least holds as long as no sum cancels: a dense vector is sent without its zeros.
     """
 
-    least: int
-    likely: float
-    most: int
+    min: int
+    expected: float
+    max: int
     blocks: int
 
     @property
     def is_dense(self) -> bool:
         """Whether it has no gaps, so that there are no places to code."""
-        return self.likely >= self.blocks
+        return self.expected >= self.blocks
 
-    def part(self, blocks: int) -> Load:
+    def part(self, blocks: int) -> EntryCount:
         """So many of its blocks, if its entries are spread evenly."""
         if blocks == self.blocks:
             return self
-        return Load(
-            max(0, self.least - (self.blocks - blocks)),
-            self.likely * blocks / self.blocks,
-            min(self.most, blocks),
+        return EntryCount(
+            max(0, self.min - (self.blocks - blocks)),
+            self.expected * blocks / self.blocks,
+            min(self.max, blocks),
             blocks,
         )
 
     def nbytes(self, entry_bytes: int) -> tuple[int, int]:
         """Bytes on the wire, at least and at most."""
         return (
-            wire.min_nbytes(self.least, self.blocks, entry_bytes),
-            wire.max_nbytes(self.most, self.blocks, entry_bytes),
+            wire.min_nbytes(self.min, self.blocks, entry_bytes),
+            wire.max_nbytes(self.max, self.blocks, entry_bytes),
         )
 
     def expected_nbytes(self, entry_bytes: float) -> float:
         """Bytes on the wire, likely."""
-        return wire.expected_nbytes(self.likely, self.blocks, entry_bytes)
+        return wire.expected_nbytes(self.expected, self.blocks, entry_bytes)
 
 
 @dataclass(frozen=True)
-class Numbers(Load):
+class PayloadCount(EntryCount):
     """A header and numbers of `each` bytes that are no entries; `blocks` means nothing."""
 
     each: int
@@ -95,12 +95,12 @@ class Numbers(Load):
 
     def nbytes(self, entry_bytes: int) -> tuple[int, int]:  # noqa: ARG002
         """Bytes on the wire, at least and at most."""
-        least, most = (wire.auxiliary_nbytes(n, self.each) for n in (self.least, self.most))
+        least, most = (wire.auxiliary_nbytes(n, self.each) for n in (self.min, self.max))
         return least, most
 
     def expected_nbytes(self, entry_bytes: float) -> float:  # noqa: ARG002
         """Bytes on the wire, likely."""
-        return wire.auxiliary_nbytes(round(self.likely), self.each)
+        return wire.auxiliary_nbytes(round(self.expected), self.each)
 
 
 @dataclass(frozen=True)
@@ -111,48 +111,52 @@ class Round:
         sends: (peer, what one message to it carries) each.
         merged: Sparse entries that go through an addition, likely.
         written: Values of dense vectors that are written, likely.
-        waits: Messages that must pass before it goes on, where they are more than it
+        receives: Messages that must pass before it goes on, where they are more than it
             sends: to a rank that all others send to, or further up in a tree.
-        coded: Whether entries pass through our wire format.
-        inside: Whether what it waits for comes from its own node.
-        times: How often all of it happens, each time closely behind the last.
+        encoded: Whether entries pass through our wire format.
+        intra_node: Whether what it waits for comes from its own node.
+        repeat: How often all of it happens, each time closely behind the last.
     """
 
-    sends: tuple[tuple[int, tuple[Load, ...]], ...] = ()
+    sends: tuple[tuple[int, tuple[EntryCount, ...]], ...] = ()
     merged: float = 0.0
     written: float = 0.0
-    waits: tuple[Load, ...] = ()
-    coded: bool = True
-    inside: bool = False
-    times: int = 1
+    receives: tuple[EntryCount, ...] = ()
+    encoded: bool = True
+    intra_node: bool = False
+    repeat: int = 1
 
     def messages(self) -> int:
         """How many messages."""
-        return self.times * len(self.sends)
+        return self.repeat * len(self.sends)
 
-    def loads(self) -> list[Load]:
+    def counts(self) -> list[EntryCount]:
         """What all messages carry, once."""
         return [load for _, loads in self.sends for load in loads]
 
     def expected_nbytes(self, entry_bytes: float) -> float:
         """Bytes sent, likely."""
-        return self.times * sum(load.expected_nbytes(entry_bytes) for load in self.loads())
+        return self.repeat * sum(
+            load.expected_nbytes(entry_bytes) for load in self.counts()
+        )
 
 
-def union(problem: Problem, ranks: Iterable[int], blocks: int | None = None) -> Load:
+def union(
+    workload: Workload, ranks: Iterable[int], blocks: int | None = None
+) -> EntryCount:
     """The sum of these ranks' vectors, over the whole range or one of `blocks`.
 
     Likely: entries at uniformly random places, N (1 - prod(1 - k_i / N)). At least: of a
     part nothing is certain unless every rank is full.
     """
-    N = problem.blocks
+    N = workload.blocks
     span = N if blocks is None else blocks
-    counts = [problem.nnz[r] for r in ranks]
+    counts = [workload.nnz[r] for r in ranks]
     empty = 1.0
     for k in counts:
         empty *= 1 - k / N if N else 1
     largest = max(counts)
-    return Load(
+    return EntryCount(
         max(0, largest - (N - span)),
         span * (1 - empty),
         min(span, sum(counts)),
@@ -168,14 +172,16 @@ class Network:
     """
 
     latency: float = 150e-6  # from sending a message to having it
-    message: float = 50e-6  # each further one on the way at the same time
-    byte: float = 8.5e-9
-    coded: float = 2e-9  # an entry that is coded and decoded
-    merged: float = 3.5e-9  # a sparse entry that goes through an addition
-    written: float = 0.5e-9  # a value of a dense vector
+    overhead: float = 50e-6  # each further one on the way at the same time
+    seconds_per_byte: float = 8.5e-9
+    seconds_per_encoded: float = 2e-9  # an entry that is coded and decoded
+    seconds_per_merged: float = 3.5e-9  # a sparse entry that goes through an addition
+    seconds_per_written: float = 0.5e-9  # a value of a dense vector
     burst: float = 0.0  # bytes that a rested link lets pass at once
-    tuned: tuple[Tuned, ...] = ()  # what algorithms really take, as far as measured
-    origin: str = field(default="assumed", compare=False)  # for people
+    calibration: tuple[
+        Calibration, ...
+    ] = ()  # what algorithms really take, as far as measured
+    source: str = field(default="assumed", compare=False)  # for people
 
     def seconds(self, rounds: Sequence[Round], entry_bytes: float) -> float:
         """Rounds follow each other; within one, a rank's messages travel together.
@@ -187,30 +193,40 @@ class Network:
         total = 0.0
         for turn in rounds:
             sent = turn.expected_nbytes(entry_bytes)
-            awaited = sum(load.expected_nbytes(entry_bytes) for load in turn.waits)
-            awaited *= turn.times
-            messages = max(turn.messages(), turn.times * len(turn.waits))
+            awaited = sum(load.expected_nbytes(entry_bytes) for load in turn.receives)
+            awaited *= turn.repeat
+            messages = max(turn.messages(), turn.repeat * len(turn.receives))
             if messages:
-                total += self.latency + self.message * (messages - 1)
-            total += self.byte * max(sent, awaited)
+                total += self.latency + self.overhead * (messages - 1)
+            total += self.seconds_per_byte * max(sent, awaited)
             total += self.computing(turn)
         return total
 
     def computing(self, turn: Round) -> float:
         """What a rank computes in a round."""
-        coding = max(self._coding(turn.loads()), self._coding(turn.waits)) * turn.coded
-        work = self.merged * turn.merged + self.written * turn.written
-        return turn.times * (coding + work)
+        coding = (
+            max(self._coding(turn.counts()), self._coding(turn.receives)) * turn.encoded
+        )
+        work = (
+            self.seconds_per_merged * turn.merged + self.seconds_per_written * turn.written
+        )
+        return turn.repeat * (coding + work)
 
-    def _coding(self, loads: Iterable[Load]) -> float:
+    def _coding(self, loads: Iterable[EntryCount]) -> float:
         """Values without gaps are only copied, to the wire and from it."""
         return sum(
-            (2 * self.written if load.is_dense else self.coded) * load.likely
+            (2 * self.seconds_per_written if load.is_dense else self.seconds_per_encoded)
+            * load.expected
             for load in loads
         )
 
 
+# The costs that a probe measures.
+COSTS = tuple(f.name for f in fields(Network) if f.type == "float" and f.name != "burst")
+
 # Ranks that share one machine's memory and cores: bytes are cheap, and whoever waits for a
 # message waits for a core. Fitted to 4 and 8 ranks on 2 cores (docs/benchmarks.md); only
 # the ratios between the algorithms matter.
-ONE_MACHINE = Network(latency=300e-6, message=300e-6, byte=0.3e-9, coded=4.5e-9)
+ONE_MACHINE = Network(
+    latency=300e-6, overhead=300e-6, seconds_per_byte=0.3e-9, seconds_per_encoded=4.5e-9
+)

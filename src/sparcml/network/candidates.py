@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..collectives import Problem
+from ..collectives import Workload
 from ..costs.lower_bound import needs
-from .terms import Terms, terms
+from .terms import CostTerms, terms
 
 if TYPE_CHECKING:
     from ..collectives import Network
@@ -80,7 +80,9 @@ class Candidate:
         """Values that each rank selects."""
         return max(1, math.floor(self.ratio * model.large + 0.5))
 
-    def takes(self, model: Model, collective: str, ranks: int, network: Network) -> Terms:
+    def takes(
+        self, model: Model, collective: str, ranks: int, network: Network
+    ) -> CostTerms:
         """What its sums take; small tensors travel as they are, in a sum of their own."""
         if self.rank:
             parts = [(n, n, 4.0, collective) for n in model.factors(self.rank)]
@@ -91,12 +93,12 @@ class Candidate:
                 (model.large, self.sent(model), self.each, collective),
                 (model.small, model.small, 4.0, "native"),
             ]
-        total = Terms()
+        total = CostTerms()
         for values, sent, each, name in parts:
             total += terms(name, ranks, values, sent, each, network)
         return total
 
-    def bound(self, model: Model, ranks: int) -> Terms:
+    def bound(self, model: Model, ranks: int) -> CostTerms:
         """What no algorithm could do with less; all sums may share their latencies.
 
         PowerSGD's cannot: its second factor depends on the sum of the first.
@@ -105,15 +107,15 @@ class Candidate:
         def of(values: int, sent: int, each: float) -> tuple[int, float]:
             if not values:
                 return 0, 0.0
-            problem = Problem(values, each, (sent,) * ranks)
-            return needs(problem, lossy=self.lossy)
+            workload = Workload(values, each, (sent,) * ranks)
+            return needs(workload, lossy=self.lossy)
 
         if self.rank:
             parts = [of(n, n, 4.0) for n in model.factors(self.rank)]
-            return Terms(sum(steps for steps, _ in parts), 0, sum(b for _, b in parts))
+            return CostTerms(sum(steps for steps, _ in parts), 0, sum(b for _, b in parts))
         parts = [of(model.large, self.sent(model), self.each)]
         parts.append(of(model.small, model.small, 4.0))
-        return Terms(max(steps for steps, _ in parts), 0, sum(b for _, b in parts))
+        return CostTerms(max(steps for steps, _ in parts), 0, sum(b for _, b in parts))
 
 
 def candidates(ratios: tuple[float, ...] = RATIOS) -> tuple[Candidate, ...]:

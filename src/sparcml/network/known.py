@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..collectives import Network
-from ..costs.calibration import Tuned
+from ..costs.calibration import Calibration
 from ..transport.bootstrap import hosts, share
 from .store import NONE, kept, told
 
@@ -32,7 +32,7 @@ def known(transport: Transport, assumed: Network) -> Network:
     facts = json.loads(share(transport, answer))
     if "error" in facts:
         raise ValueError(facts["error"])
-    facts["tuned"] = tuple(Tuned(*row) for row in facts["tuned"])
+    facts["calibration"] = tuple(Calibration(*row) for row in facts["calibration"])
     return Network(**facts)
 
 

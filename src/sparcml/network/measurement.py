@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ..collectives import Network
-from ..costs.calibration import Tuned
+from ..costs.calibration import Calibration
+from ..costs.workload import COSTS
 
-VERSION = 2
-COSTS = tuple(f.name for f in fields(Network) if f.type == "float" and f.name != "burst")
+VERSION = 3
+OLDEST = 2  # version that can still be read
 MOST_BURST = 1 << 40  # bytes
 MOST_WEIGHT = 1e6
 MOST = 60.0  # seconds that nothing exceeds, unless a file is broken
@@ -64,14 +65,14 @@ class Measurement:
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(self.measured))
         origin = f"measured {when} UTC, {self.ranks} ranks on {self.engine}"
         if ranks is None or ranks == self.ranks:
-            return replace(self.network, origin=origin)
+            return replace(self.network, source=origin)
         origin += f", so that costs alone count for {ranks}"
-        return replace(self.network, burst=0.0, tuned=(), origin=origin)
+        return replace(self.network, burst=0.0, calibration=(), source=origin)
 
     def to_json(self) -> str:
         """For a file; `from_json` reads it."""
         facts = {"sparcml network": VERSION, **asdict(self)}
-        del facts["network"]["origin"]
+        del facts["network"]["source"]
         return json.dumps(facts, indent=2)
 
 
@@ -86,21 +87,41 @@ def from_json(text: str) -> Measurement:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is no JSON ({error})") from None
     version = facts.get("sparcml network") if isinstance(facts, dict) else None
-    if isinstance(version, int) and version < VERSION:
+    if isinstance(version, int) and version < OLDEST:
         raise ValueError("an older sparcml has written it")
-    if version != VERSION:
+    if version not in (OLDEST, VERSION):
         raise ValueError(f"it does not say that it is a network of version {VERSION}")
     try:
-        return _read(facts)
+        return _read(_from_version_2(facts) if version == OLDEST else facts)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"it is incomplete ({error!r})") from None
+
+
+# Names of version 2, which sparcml 0.1 wrote, and those of version 3.
+RENAMED = {
+    "message": "overhead",
+    "byte": "seconds_per_byte",
+    "coded": "seconds_per_encoded",
+    "merged": "seconds_per_merged",
+    "written": "seconds_per_written",
+    "tuned": "calibration",
+}
+
+
+def _from_version_2(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a version 2 file under the names of version 3."""
+    renamed = {
+        part: {RENAMED.get(name, name): value for name, value in facts[part].items()}
+        for part in ("network", "errors", "alone")
+    }
+    return facts | renamed
 
 
 def _read(facts: dict[str, Any]) -> Measurement:
     network = facts["network"]
     costs: dict[str, Any] = {name: _cost(name, network[name]) for name in COSTS}
     costs["burst"] = _number("burst", network["burst"], MOST_BURST)
-    costs["tuned"] = tuple(map(_tuned, network["tuned"]))
+    costs["calibration"] = tuple(map(_calibration, network["calibration"]))
     hosts, engine = facts["hosts"], facts["engine"]
     if not isinstance(engine, str) or not isinstance(hosts, list):
         raise TypeError("engine must be a name and hosts a list of names")
@@ -121,15 +142,15 @@ def _read(facts: dict[str, Any]) -> Measurement:
     )
 
 
-def _tuned(row: object) -> Tuned:
+def _calibration(row: object) -> Calibration:
     if (
         not isinstance(row, list)
-        or len(row) != len(Tuned._fields)
+        or len(row) != len(Calibration._fields)
         or type(row[0]) is not str
     ):
-        raise ValueError(f"a tuned algorithm is a name and 4 weights, got {row!r}")
+        raise ValueError(f"a calibration must be a name and 4 weights, got {row!r}")
     weights = [_number(f"weights of {row[0]}", weight, MOST_WEIGHT) for weight in row[1:]]
-    return Tuned(row[0], *weights)
+    return Calibration(row[0], *weights)
 
 
 def _cost(name: str, value: object) -> float:

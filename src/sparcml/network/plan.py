@@ -215,7 +215,7 @@ def pays_below(p: Plan, c: Candidate) -> float | None:
     """The rate in bits per second from which dense is as fast; None if it never is."""
 
     def pays(rate: float) -> bool:
-        network = replace(p.network, byte=8 / rate)
+        network = replace(p.network, seconds_per_byte=8 / rate)
         return (
             quickest(p, c, network, p.ranks)[0]
             < quickest(p, p.candidates[0], network, p.ranks)[0]

@@ -11,6 +11,7 @@ import math
 import re
 
 from ..collectives import Network
+from ..costs.workload import COSTS
 
 # Rate, and the time from sending a small message to having it, with the software.
 PRESETS = {
@@ -45,11 +46,13 @@ def network(name: str | Network) -> Network:
     text = name.strip().lower()
     rate, _, latency = PRESETS.get(text, text).partition(",")
     bits, seconds = _bits(rate, name), _seconds(latency or LATENCY, name)
-    return Network(latency=seconds, message=seconds / 5, byte=8 / bits, origin=name)
+    return Network(
+        latency=seconds, overhead=seconds / 5, seconds_per_byte=8 / bits, source=name
+    )
 
 
 def _checked(given: Network) -> Network:
-    for cost in ("latency", "message", "byte", "coded", "merged", "written", "burst"):
+    for cost in (*COSTS, "burst"):
         if not 0 <= (seconds := getattr(given, cost)) < math.inf:
             raise ValueError(f"network: {cost} must be finite and >= 0, got {seconds!r}")
     return given

@@ -73,7 +73,7 @@ def _told(transport: Transport, found: Measurement) -> Measurement:
 
 def _tuned(found: Measurement, sums: list[Sample], nodes: Nodes) -> Measurement:
     tuning = tune(sums, found.network, nodes)
-    network = replace(found.network, burst=tuning.burst, tuned=tuning.tuned)
+    network = replace(found.network, burst=tuning.burst, calibration=tuning.calibrations)
     return replace(found, network=network, sums=tuning.misfits)
 
 
@@ -84,16 +84,20 @@ def _measurement(
     work: dict[str, Fit],
     places: tuple[str, ...],
 ) -> Measurement:
-    names = ("latency", "message", "byte")
+    names = ("latency", "overhead", "seconds_per_byte")
     costs: dict[str, Any] = dict(zip(names, together.costs, strict=True))
     errors = dict(zip(names, together.errors, strict=True))
-    costs |= {name: fit.costs[1] for name, fit in work.items()}
-    errors |= {name: fit.errors[1] for name, fit in work.items()}
+    costs |= {f"seconds_per_{name}": fit.costs[1] for name, fit in work.items()}
+    errors |= {f"seconds_per_{name}": fit.errors[1] for name, fit in work.items()}
     return Measurement(
         Network(**costs),
         errors,
         together.misfit,
-        {"latency": alone.costs[0], "byte": alone.costs[1], "misfit": alone.misfit},
+        {
+            "latency": alone.costs[0],
+            "seconds_per_byte": alone.costs[1],
+            "misfit": alone.misfit,
+        },
         transport.engine,
         places,
         transport.size,

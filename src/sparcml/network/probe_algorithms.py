@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..collectives import ALLREDUCES, Problem
+from ..collectives import ALLREDUCES, Workload
 from ..communicator.communicator import Communicator
-from ..communicator.declared import Declared
-from ..costs.calibration import Tuned, parts_of
+from ..communicator.declared import CostEstimate
+from ..costs.calibration import Calibration, parts_of
 from ..stream import Stream
 from ..transport.bootstrap import share
 from .least_squares import least_squares
@@ -60,7 +60,7 @@ class Sample(NamedTuple):
 class Tuning(NamedTuple):
     """Weights of all algorithms, and how far off they leave each (root mean square)."""
 
-    tuned: tuple[Tuned, ...]
+    calibrations: tuple[Calibration, ...]
     burst: float
     misfits: dict[str, float]
 
@@ -79,7 +79,7 @@ def samples(
     names = [
         name
         for name, algorithm in ALLREDUCES.items()
-        if transport.nodes.is_hierarchy or not algorithm.nested
+        if transport.nodes.is_hierarchy or not algorithm.multi_node
     ]
     times: dict[tuple[str, int, float], list[float]] = {}
     for number in range(PASSES):
@@ -130,9 +130,9 @@ def _expected(
     return seconds
 
 
-def _declared(sample: Sample, nodes: Nodes) -> Declared:
-    problem = Problem(sample.size, 4, (sample.nnz,) * len(nodes.of), nodes)
-    return Declared(ALLREDUCES[sample.algorithm], problem)
+def _declared(sample: Sample, nodes: Nodes) -> CostEstimate:
+    workload = Workload(sample.size, 4, (sample.nnz,) * len(nodes.of), nodes)
+    return CostEstimate(ALLREDUCES[sample.algorithm], workload)
 
 
 def _agreed(transport: Transport, seconds: float, most: float) -> bool:
@@ -183,15 +183,15 @@ def _with_burst(
     by_name: dict[str, list[Sample]], network: Network, nodes: Nodes, burst: int
 ) -> Tuning:
     network = replace(network, burst=float(burst))
-    tuned, misfits = [], {}
+    calibrations, misfits = [], {}
     for name, of_name in by_name.items():
         rows = [(UNIT, *_parts(network, _declared(sample, nodes))) for sample in of_name]
         fit = least_squares(rows, [s.seconds for s in of_name], trust=TRUST)
         start, *weights = fit.costs
-        tuned.append(Tuned(name, UNIT * start, *weights))
+        calibrations.append(Calibration(name, UNIT * start, *weights))
         misfits[name] = fit.misfit
-    return Tuning(tuple(tuned), float(burst), misfits)
+    return Tuning(tuple(calibrations), float(burst), misfits)
 
 
-def _parts(network: Network, declared: Declared) -> tuple[float, float, float]:
+def _parts(network: Network, declared: CostEstimate) -> tuple[float, float, float]:
     return parts_of(network, declared.nbytes, declared.seconds)

@@ -75,7 +75,7 @@ def _dense(count: int) -> Stream:
 
 
 WORK: dict[str, Callable[[int], None]] = {
-    "coded": _code,
+    "encoded": _code,
     "merged": _merge,
     "written": _write,
 }

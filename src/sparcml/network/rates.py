@@ -19,7 +19,7 @@ def parse_rate(network: str) -> int:
     """
     if "," in network:
         raise ValueError(f"latency cannot be emulated: give a rate alone, got {network!r}")
-    rate = round(8 / by_name(network).byte)
+    rate = round(8 / by_name(network).seconds_per_byte)
     if not SLOWEST <= rate <= FASTEST:
         raise ValueError(
             f"an emulated link has between 10kbit and 1tbit per second, got {network!r}"

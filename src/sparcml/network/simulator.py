@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from ..collectives import ALLREDUCES, Network, Problem
+from ..collectives import ALLREDUCES, Network, Workload
 from ..communicator.arguments import seconds_to_wait
 from ..communicator.auto import estimate
 from ..communicator.communicator import Communicator
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-INSIDE = Network(latency=1e-6, message=0.2e-6, byte=0.1e-9)  # memory that ranks share
+INSIDE = Network(
+    latency=1e-6, overhead=0.2e-6, seconds_per_byte=0.1e-9
+)  # memory that ranks share
 EVENTS = 100_000
 
 
@@ -83,7 +85,7 @@ def simulate(
             f"simulate: ranks_per_node must divide ranks, got {ranks_per_node} of {ranks}"
         )
     # Simulated sums take what they declare, whatever was measured of real ones.
-    model = replace(by_name(network), burst=0.0, tuned=())
+    model = replace(by_name(network), burst=0.0, calibration=())
     from ..transport.virtual.cluster import Cluster, Work  # greenlets, where they are used
     from ..transport.virtual.links import Links
 
@@ -91,7 +93,12 @@ def simulate(
     links = Links(ranks, _link(model), near, ranks_per_node, _slow(slow, ranks))
     nodes = Nodes(tuple(rank // ranks_per_node for rank in range(ranks)), near)
     model = shared(model, ranks_per_node)
-    work = Work(model.coded, model.merged, model.written, partial(_native, model))
+    work = Work(
+        model.seconds_per_encoded,
+        model.seconds_per_merged,
+        model.seconds_per_written,
+        partial(_native, model),
+    )
     delay = None if stragglers is None else stragglers.delays(seed)
     cluster = Cluster(links, work, _speeds(speed, ranks), delay)
     return _run(fn, cluster, nodes, model, seconds_to_wait(timeout), trace)
@@ -154,13 +161,13 @@ def _run(
 def _link(model: Network) -> Link:
     from ..transport.virtual.links import Link
 
-    return Link(model.latency, model.message, model.byte)
+    return Link(model.latency, model.overhead, model.seconds_per_byte)
 
 
 def _native(model: Network, nodes: Nodes, values: int, each: int) -> float:
     """What a dense allreduce of the engine would take, by its declared cost."""
-    problem = Problem(values, each, (values,) * len(nodes.of), nodes)
-    return estimate("native", ALLREDUCES["native"], problem, model).seconds
+    workload = Workload(values, each, (values,) * len(nodes.of), nodes)
+    return estimate("native", ALLREDUCES["native"], workload, model).seconds
 
 
 def _speeds(

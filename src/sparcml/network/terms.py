@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..collectives import ALLREDUCES, Network, Problem
+from ..collectives import ALLREDUCES, Network, Workload
 
 # A network whose costs are vectors, one axis each, so that one look at all messages gives
 # three terms: long vectors travel in thousands of pieces.
-AXES: Any = dict(zip(("latency", "message", "byte"), np.eye(3), strict=True))
-LINKS: Any = Network(**AXES, coded=0.0, merged=0.0, written=0.0)
+AXES: Any = dict(zip(("latency", "overhead", "seconds_per_byte"), np.eye(3), strict=True))
+LINKS: Any = Network(
+    **AXES, seconds_per_encoded=0.0, seconds_per_merged=0.0, seconds_per_written=0.0
+)
 
 
 @dataclass(frozen=True)
-class Terms:
+class CostTerms:
     """What a sum takes on a rank.
 
     Attributes:
@@ -36,8 +38,8 @@ class Terms:
     nbytes: float = 0.0
     work: float = 0.0
 
-    def __add__(self, other: Terms) -> Terms:
-        return Terms(
+    def __add__(self, other: CostTerms) -> CostTerms:
+        return CostTerms(
             self.rounds + other.rounds,
             self.messages + other.messages,
             self.nbytes + other.nbytes,
@@ -48,33 +50,33 @@ class Terms:
         """On a network with these costs of a message and a byte."""
         return (
             network.latency * self.rounds
-            + network.message * self.messages
-            + network.byte * self.nbytes
+            + network.overhead * self.messages
+            + network.seconds_per_byte * self.nbytes
             + self.work
         )
 
 
 def terms(
     collective: str, ranks: int, values: int, sent: int, each: float, network: Network
-) -> Terms:
+) -> CostTerms:
     """A sum of `values`, of which each rank brings `sent`, at `each` bytes.
 
     Of the network only the processor's costs count.
     """
     if ranks == 1 or not values:
-        return Terms()
-    processor = replace(network, latency=0.0, message=0.0, byte=0.0)
+        return CostTerms()
+    processor = replace(network, latency=0.0, overhead=0.0, seconds_per_byte=0.0)
     return _terms(collective, ranks, values, sent, each, processor)
 
 
 @lru_cache(maxsize=4096)
 def _terms(
     collective: str, ranks: int, values: int, sent: int, each: float, processor: Network
-) -> Terms:
+) -> CostTerms:
     # All ranks bring as much, so that they differ by rounding alone, and the first has the
     # largest range.
-    problem = Problem(values, each, (sent,) * ranks)
-    rounds = ALLREDUCES[collective].rounds(0, problem)
+    workload = Workload(values, each, (sent,) * ranks)
+    rounds = ALLREDUCES[collective].rounds(0, workload)
     link = np.zeros(3) + LINKS.seconds(rounds, each)  # without rounds it is a plain 0
     latencies, messages, nbytes = map(float, link)
-    return Terms(latencies, messages, nbytes, processor.seconds(rounds, each))
+    return CostTerms(latencies, messages, nbytes, processor.seconds(rounds, each))

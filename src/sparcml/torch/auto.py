@@ -176,7 +176,9 @@ def decide(
 def _as_measured(network: Network, model: Model, ranks: int, found: StepTimes) -> Network:
     """The network with the rate that the dense sums have had."""
     moved = 2 * (ranks - 1) / ranks * 4 * model.parameters
-    return replace(network, byte=max(found.communication, 1e-6) / moved, tuned=())
+    return replace(
+        network, seconds_per_byte=max(found.communication, 1e-6) / moved, calibration=()
+    )
 
 
 def method_of(c: Candidate) -> Method:

@@ -79,7 +79,7 @@ class DDPHandle(Handle):
         reducer = self._reducer
         return (
             f"{self.method} on {reducer.comm.size} ranks\n"
-            f"network: {reducer.comm.network.origin}\nbuckets: {advice(self.stats)}"
+            f"network: {reducer.comm.network.source}\nbuckets: {advice(self.stats)}"
         )
 
     def _between_steps(self, work: Callable[[], Any]) -> Any:

@@ -60,7 +60,7 @@ class Transport(ABC):
     """One rank's end of an engine. Only the thread that uses it may touch it."""
 
     engine: str  # its name, for people
-    is_simulated = False  # whether `worked` does something
+    is_simulated = False  # whether `charge` does something
 
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank = rank
@@ -171,9 +171,9 @@ class Transport(ABC):
         del seconds
         return 0.0
 
-    def charge(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
+    def charge(self, *, encoded: float = 0, merged: float = 0, written: float = 0) -> None:
         """Let the time pass that these entries take; see `Round` for what they are."""
-        del coded, merged, written
+        del encoded, merged, written
 
     def charge_poll(self) -> None:  # noqa: B027
         """Whoever only asks whether something is done must let time pass, too."""

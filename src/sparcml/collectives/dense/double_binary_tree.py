@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Load, Problem, Round, union
+from ...costs.workload import EntryCount, Round, Workload, union
 from ...stream import range_offsets, split
 from ...stream.ranges import empty, write_range
 from .binary_trees import UP, Step, Tree, schedule, two_trees
@@ -107,58 +107,58 @@ def chunk_edges(blocks: int, entry_bytes: float) -> tuple[list[int], list[int]]:
     return range_offsets(first, chunks), [first + edge for edge in upper]
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends and adds or keeps, round by round."""
-    edges = chunk_edges(problem.blocks, problem.entry_bytes)
-    carried = _carried(problem)
+    edges = chunk_edges(workload.blocks, workload.entry_bytes)
+    carried = _carried(workload)
     rounds = []
-    for steps in schedule(rank, problem.ranks, len(edges[0]) - 1):
+    for steps in schedule(rank, workload.ranks, len(edges[0]) - 1):
         spans = [edges[s.half][s.chunk + 1] - edges[s.half][s.chunk] for s in steps]
         loads = [carried(s, span) for s, span in zip(steps, spans, strict=True)]
         rounds.append(_round(rank, steps, loads))
     return rounds
 
 
-def brief(rank: int, problem: Problem) -> list[Round]:
+def pipelined_cost(rank: int, workload: Workload) -> list[Round]:
     """The same for estimates: the way of the first chunk, and all that follow closely.
 
     That takes a round a link, up and down again. Whether or not this rank has a part in
     one, the chunk passes somewhere, mostly to two ranks or from two.
     """
-    edges = chunk_edges(problem.blocks, problem.entry_bytes)
+    edges = chunk_edges(workload.blocks, workload.entry_bytes)
     chunks, span = len(edges[0]) - 1, edges[1][1] - edges[1][0]
-    carried = _carried(problem)
-    everyone = union(problem, range(problem.ranks), span)
-    pairs = zip(*map(_widths, two_trees(problem.ranks)), strict=True)
+    carried = _carried(workload)
+    everyone = union(workload, range(workload.ranks), span)
+    pairs = zip(*map(_widths, two_trees(workload.ranks)), strict=True)
     widths = [max(of_both) for of_both in pairs]
     links, rounds = [], []
-    first = list(schedule(rank, problem.ranks, 1))[::2]  # none are sent in between
+    first = list(schedule(rank, workload.ranks, 1))[::2]  # none are sent in between
     for steps, width in zip(first, widths, strict=True):
         links += steps
         found = _round(rank, steps, [carried(s, span) for s in steps])
         waits = (everyone,) * width
-        rounds.append(Round(found.sends, written=width * span, waits=waits))
+        rounds.append(Round(found.sends, written=width * span, receives=waits))
     if chunks > 1:
         rest = _round(rank, links, [carried(s, span) for s in links])
-        rounds.append(replace(rest, times=chunks - 1))
+        rounds.append(replace(rest, repeat=chunks - 1))
     return rounds
 
 
-def _round(rank: int, steps: list[Step], loads: list[Load]) -> Round:
+def _round(rank: int, steps: list[Step], loads: list[EntryCount]) -> Round:
     pairs = list(zip(steps, loads, strict=True))
     sends = tuple((s.target, (load,)) for s, load in pairs if s.source == rank)
     waits = tuple(load for s, load in pairs if s.target == rank)
-    return Round(sends, written=sum(load.blocks for load in waits), waits=waits)
+    return Round(sends, written=sum(load.blocks for load in waits), receives=waits)
 
 
-def _carried(problem: Problem) -> Callable[[Step, int], Load]:
+def _carried(workload: Workload) -> Callable[[Step, int], EntryCount]:
     """What a step carries of so many blocks."""
-    trees = two_trees(problem.ranks)
+    trees = two_trees(workload.ranks)
 
     @cache  # few of them differ
-    def load(half: int, way: int, source: int, blocks: int) -> Load:
-        summed = trees[half].below(source) if way == UP else range(problem.ranks)
-        return union(problem, summed, blocks)
+    def load(half: int, way: int, source: int, blocks: int) -> EntryCount:
+        summed = trees[half].below(source) if way == UP else range(workload.ranks)
+        return union(workload, summed, blocks)
 
     return lambda step, blocks: load(step.half, step.way, step.source, blocks)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Problem, Round, union
+from ...costs.workload import Round, Workload, union
 from ...stream import range_offsets, split
 from ...stream.ranges import empty, write_range
 from .. import pipeline
@@ -75,13 +75,13 @@ def double(call: Call, fold: Fold, me: int, total: Stream) -> None:
         turn, span = turn + 1, 2 * span
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends and writes, round by round."""
-    fold, N = Fold(problem.ranks), problem.blocks
+    fold, N = Fold(workload.ranks), workload.blocks
     me, partner = fold.virtual(rank), fold.partner(rank)
     if me is None:
         assert partner is not None
-        return [Round(pipeline.sends(partner, problem, union(problem, [rank])))]
+        return [Round(pipeline.sends(partner, workload, union(workload, [rank])))]
     edges = range_offsets(N, fold.power)
     down, up, half = [], [], fold.power // 2
     while half:
@@ -89,14 +89,18 @@ def cost(rank: int, problem: Problem) -> list[Round]:
         theirs = mine ^ half
         span = edges[theirs + half] - edges[theirs]
         summed = fold.members(range(me % (2 * half), fold.power, 2 * half))
-        load = union(problem, summed, span)
-        down.append(Round(pipeline.sends(peer, problem, load), written=span))
+        load = union(workload, summed, span)
+        down.append(Round(pipeline.sends(peer, workload, load), written=span))
         span = edges[mine + half] - edges[mine]
-        load = union(problem, range(problem.ranks), span)
-        up.append(Round(pipeline.sends(peer, problem, load), written=span))
+        load = union(workload, range(workload.ranks), span)
+        up.append(Round(pipeline.sends(peer, workload, load), written=span))
         half //= 2
     rounds = down + up[::-1]
     if partner is not None:
-        whole = union(problem, range(problem.ranks))
-        rounds = [Round(written=N), *rounds, Round(pipeline.sends(partner, problem, whole))]
+        whole = union(workload, range(workload.ranks))
+        rounds = [
+            Round(written=N),
+            *rounds,
+            Round(pipeline.sends(partner, workload, whole)),
+        ]
     return rounds

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Problem, Round, union
+from ...costs.workload import Round, Workload, union
 from .. import pipeline
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ def master(call: Call, x: Stream) -> Stream:
     return total
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends and adds."""
-    P, N = problem.ranks, problem.blocks
+    P, N = workload.ranks, workload.blocks
     if rank != MASTER:
-        return [Round(pipeline.sends(MASTER, problem, union(problem, [rank])), written=N)]
-    load = union(problem, range(P))
-    each = tuple(union(problem, [other]) for other in range(1, P))
-    adds = Round(written=(P - 1) * N, waits=each)
+        return [Round(pipeline.sends(MASTER, workload, union(workload, [rank])), written=N)]
+    load = union(workload, range(P))
+    each = tuple(union(workload, [other]) for other in range(1, P))
+    adds = Round(written=(P - 1) * N, receives=each)
     ways = zip(
-        *(pipeline.sends(other, problem, load) for other in range(1, P)), strict=True
+        *(pipeline.sends(other, workload, load) for other in range(1, P)), strict=True
     )
     return [adds, Round(tuple(send for piece in ways for send in piece))]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...costs.workload import Load, Problem, Round
+from ...costs.workload import EntryCount, Round, Workload
 from ...stream import Stream, identity
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ def native(call: Call, x: Stream) -> Stream:
     return Stream.unchecked(x.size, None, total, x.block, identity(call.op), scratch=True)
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """An estimate: halving, then doubling, of values as they are."""
-    P = problem.ranks
+    P = workload.ranks
     steps = (P - 1).bit_length()
     shares = [0.5 ** (step + 1) for step in range(steps)]
     halves = []
     for step, share in enumerate(shares):
-        span = int(problem.blocks * share / sum(shares) * (P - 1) / P)
-        send = ((rank + (1 << step)) % P, (Load(span, span, span, span),))
-        halves.append(Round((send,), written=span, coded=False))
+        span = int(workload.blocks * share / sum(shares) * (P - 1) / P)
+        send = ((rank + (1 << step)) % P, (EntryCount(span, span, span, span),))
+        halves.append(Round((send,), written=span, encoded=False))
     return [*halves, *halves[::-1]]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Problem, Round
+from ...costs.workload import Round, Workload
 from .. import pipeline
 from ..fold import Fold
 from ..sparse import ssar_recursive_double as ssar
@@ -39,16 +39,16 @@ def recursive_double(call: Call, x: Stream) -> Stream:
     )
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """As with streams, but in pieces, and whole vectors are added."""
     return [
         Round(
             tuple(
                 s
                 for peer, (load,) in turn.sends
-                for s in pipeline.sends(peer, problem, load)
+                for s in pipeline.sends(peer, workload, load)
             ),
-            written=problem.blocks if turn.merged else 0,
+            written=workload.blocks if turn.merged else 0,
         )
-        for turn in ssar.cost(rank, problem)
+        for turn in ssar.cost(rank, workload)
     ]

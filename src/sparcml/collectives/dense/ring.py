@@ -19,7 +19,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Load, Problem, Round, union
+from ...costs.workload import EntryCount, Round, Workload, union
 from ...stream import range_offsets, split
 from ...stream.ranges import empty, write_range
 from ..pipeline import cut, edges_of, sends
@@ -90,25 +90,25 @@ def pass_around(call: Call, counts: Sequence[int]) -> Iterator[tuple[int, int, M
             yield j, i, message
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """The sum grows by a rank in each round, then is whole; values are written."""
     return [
         Round(
-            tuple(s for peer, (load,) in turn.sends for s in sends(peer, problem, load)),
-            written=problem.blocks / problem.ranks,
+            tuple(s for peer, (load,) in turn.sends for s in sends(peer, workload, load)),
+            written=workload.blocks / workload.ranks,
         )
-        for turn in messages(rank, problem)
+        for turn in messages(rank, workload)
     ]
 
 
-def messages(rank: int, problem: Problem) -> list[Round]:
+def messages(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends, round by round, if ranges are not cut."""
-    P = problem.ranks
-    edges = range_offsets(problem.blocks, P)
+    P = workload.ranks
+    edges = range_offsets(workload.blocks, P)
 
     @cache  # ranges have one of two sizes
-    def load(first: int, ranks: int, span: int) -> Load:
-        return union(problem, [(first + i) % P for i in range(ranks)], span)
+    def load(first: int, ranks: int, span: int) -> EntryCount:
+        return union(workload, [(first + i) % P for i in range(ranks)], span)
 
     rounds = []
     for turn in range(2 * (P - 1)):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Problem, Round, union
+from ...costs.workload import Round, Workload, union
 from ...stream import range_offsets
 from ...stream.ranges import empty
 from .. import split_gather, split_reduce
@@ -34,10 +34,10 @@ def sharded(call: Call, x: Stream) -> Stream:
     return fill(call, empty(x, x.blocks), message)
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends and adds."""
-    P, N = problem.ranks, problem.blocks
+    P, N = workload.ranks, workload.blocks
     edges = range_offsets(N, P)
-    load = union(problem, range(P), edges[rank + 1] - edges[rank])
-    turns = split_reduce.cost(rank, problem) + split_gather.cost(rank, P, load)
+    load = union(workload, range(P), edges[rank + 1] - edges[rank])
+    turns = split_reduce.cost(rank, workload) + split_gather.cost(rank, P, load)
     return [Round(turn.sends, written=N * (P - 1) / P) for turn in turns]

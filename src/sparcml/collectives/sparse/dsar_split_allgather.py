@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ... import buffer_pool
-from ...costs.workload import Problem, Round
+from ...costs.workload import Round, Workload
 from ...stream import Stream, identity
 from ...stream.ranges import empty
 from .. import split_reduce
@@ -52,7 +52,7 @@ def empty_like(part: Stream, fill: float) -> Stream:
     return Stream.unchecked(part.size, None, values, part.block, fill, scratch=True)
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """The same messages as with a sparse result, but dense ranges are written."""
-    *rounds, _ = ssar.cost(rank, problem)  # all but joining sparse ranges
-    return [*rounds, Round(written=problem.blocks * (1 + 1 / problem.ranks))]
+    *rounds, _ = ssar.cost(rank, workload)  # all but joining sparse ranges
+    return [*rounds, Round(written=workload.blocks * (1 + 1 / workload.ranks))]

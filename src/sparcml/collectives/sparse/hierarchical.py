@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Load, Problem, Round, union
+from ...costs.workload import EntryCount, Round, Workload, union
 from ...transport import Nodes
 from ..broadcast import broadcast_message
 from ..reduce import reduce
@@ -32,27 +32,27 @@ def hierarchical(call: Call, x: Stream) -> Stream:
     """Sum over all ranks, on all ranks."""
     nodes = call.nodes
     mates, steps = nodes.node_ranks(call.rank), _steps(nodes)
-    total = reduce(call.among(mates), x, 0)
-    node, message = call.among(mates, steps + 2), None
+    total = reduce(call.subgroup(mates), x, 0)
+    node, message = call.subgroup(mates, steps + 2), None
     if total is not None:  # the first rank of its node
         if len(nodes.leaders) > 1:
-            leaders = call.among(nodes.leaders, steps)
+            leaders = call.subgroup(nodes.leaders, steps)
             total = between.ssar_split_allgather(leaders, total)
         message, total = node.encode(total, 0)
     message = broadcast_message(node, message, 0)
     return node.decode(message, 0, 0) if total is None else total
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends and adds; the rounds of all ranks are numbered alike."""
-    nodes = problem.nodes or Nodes((0,) * problem.ranks)
+    nodes = workload.nodes or Nodes((0,) * workload.ranks)
     mates, steps = nodes.node_ranks(rank), _steps(nodes)
-    turns = [_up(mates, rank, 1 << step, problem) for step in range(steps)]
+    turns = [_up(mates, rank, 1 << step, workload) for step in range(steps)]
     if rank == mates[0]:
-        turns += _between(nodes, rank, problem)
+        turns += _between(nodes, rank, workload)
     else:
         turns += [Round()] * 3
-    total = union(problem, range(problem.ranks))
+    total = union(workload, range(workload.ranks))
     rounds = (len(mates) - 1).bit_length()
     return turns + [_down(mates, rank, 1 << (rounds - 1 - t), total) for t in range(rounds)]
 
@@ -62,43 +62,43 @@ def _steps(nodes: Nodes) -> int:
     return (nodes.largest - 1).bit_length()
 
 
-def _up(mates: tuple[int, ...], rank: int, distance: int, problem: Problem) -> Round:
+def _up(mates: tuple[int, ...], rank: int, distance: int, workload: Workload) -> Round:
     """One round of a reduction to the first of them, up a binomial tree."""
     me = mates.index(rank)
     mine, theirs = (mates[i : i + distance] for i in (me, me + distance))
     if me % (2 * distance) == distance:
-        load = union(problem, mine)
-        return Round(((mates[me - distance], (load,)),), inside=True)
+        load = union(workload, mine)
+        return Round(((mates[me - distance], (load,)),), intra_node=True)
     if me % (2 * distance) == 0 and theirs:
-        loads = union(problem, mine), union(problem, theirs)
-        merged = sum(load.likely for load in loads)
-        return Round(merged=merged, waits=loads[1:], inside=True)
-    return Round(inside=True)
+        loads = union(workload, mine), union(workload, theirs)
+        merged = sum(load.expected for load in loads)
+        return Round(merged=merged, receives=loads[1:], intra_node=True)
+    return Round(intra_node=True)
 
 
-def _down(mates: tuple[int, ...], rank: int, distance: int, total: Load) -> Round:
+def _down(mates: tuple[int, ...], rank: int, distance: int, total: EntryCount) -> Round:
     """One round of the way back."""
     me = mates.index(rank)
     if me % (2 * distance) == 0 and me + distance < len(mates):
-        return Round(((mates[me + distance], (total,)),), inside=True)
+        return Round(((mates[me + distance], (total,)),), intra_node=True)
     waits = (total,) if me % (2 * distance) == distance else ()
-    return Round(waits=waits, inside=True)
+    return Round(receives=waits, intra_node=True)
 
 
-def _between(nodes: Nodes, rank: int, problem: Problem) -> list[Round]:
+def _between(nodes: Nodes, rank: int, workload: Workload) -> list[Round]:
     """The rounds of the first ranks; how many entries a node's sum has, is not certain."""
     if len(nodes.leaders) == 1:
         return [Round()] * 3
     me = nodes.leaders.index(rank)
-    sums = [union(problem, nodes.node_ranks(leader)) for leader in nodes.leaders]
+    sums = [union(workload, nodes.node_ranks(leader)) for leader in nodes.leaders]
     least, likely, most = (
-        between.cost(me, Problem(problem.blocks, problem.entry_bytes, tuple(counts)))
-        for counts in zip(*((s.least, round(s.likely), s.most) for s in sums), strict=True)
+        between.cost(me, Workload(workload.blocks, workload.entry_bytes, tuple(counts)))
+        for counts in zip(*((s.min, round(s.expected), s.max) for s in sums), strict=True)
     )
     rounds = []
     for low, mid, high in zip(least, likely, most, strict=True):
         sends = tuple(
-            (nodes.leaders[peer], (Load(a.least, b.likely, c.most, b.blocks),))
+            (nodes.leaders[peer], (EntryCount(a.min, b.expected, c.max, b.blocks),))
             for (peer, (a,)), (_, (b,)), (_, (c,)) in zip(
                 low.sends, mid.sends, high.sends, strict=True
             )

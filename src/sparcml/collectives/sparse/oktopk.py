@@ -45,14 +45,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import wire
-from ...costs.workload import Load, Numbers, Problem, Round, union
+from ...costs.workload import EntryCount, PayloadCount, Round, Workload, union
 from ...errors import MismatchError, WireError
 from ...stream import dense_is_smaller, join, range_offsets
 from ...stream.ranges import restrict_to, take, without_fill
 from .. import allgather, split_gather, split_reduce
 from ..agree import compare
 from . import ssar_split_allgather as ssar
-from .oktopk_state import recall
+from .oktopk_state import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,12 +67,12 @@ Magnitudes: TypeAlias = NDArray[Any]  # float32 or float64
 
 def oktopk(call: Call, x: Stream) -> Stream:
     """The largest sums over all ranks, on all ranks."""
-    known = recall(call, x)
+    known = load(call, x)
     cuts = own_cuts(x, call.size) if known.wants_edges() else None
-    problem, messages = greet(call, x, cuts)
+    workload, messages = exchange_headers(call, x, cuts)
     if cuts is not None:
-        known.edges = mean_edges(call, problem, messages)
-    k, turn = max(problem.nnz), steps(call.size)
+        known.edges = mean_edges(call, workload, messages)
+    k, turn = max(workload.nnz), steps(call.size)
 
     reduced = call.add_many(split_reduce.collect(call, x, known.edges, turn))
     turn += 1
@@ -104,13 +104,15 @@ def steps(ranks: int) -> int:
     return (ranks - 1).bit_length()
 
 
-def greet(call: Call, x: Stream, cuts: Cuts | None) -> tuple[Problem, list[Message]]:
+def exchange_headers(
+    call: Call, x: Stream, cuts: Cuts | None
+) -> tuple[Workload, list[Message]]:
     """How many entries each rank brings, and the messages that may carry its cuts."""
     messages = allgather.allgather_messages(call, call.header_only(x, cuts))
-    problem = compare(call, x, messages)
-    if isinstance(problem, MismatchError):
-        raise problem
-    return problem, messages
+    workload = compare(call, x, messages)
+    if isinstance(workload, MismatchError):
+        raise workload
+    return workload, messages
 
 
 def own_cuts(x: Stream, ranks: int) -> Cuts:
@@ -122,16 +124,16 @@ def own_cuts(x: Stream, ranks: int) -> Cuts:
     return x.raw_indices[places]
 
 
-def mean_edges(call: Call, problem: Problem, messages: Sequence[Message]) -> list[int]:
+def mean_edges(call: Call, workload: Workload, messages: Sequence[Message]) -> list[int]:
     """Where regions begin: the mean cuts of the ranks that bring entries, in integers."""
-    bringing = [rank for rank, nnz in enumerate(problem.nnz) if nnz]
+    bringing = [rank for rank, nnz in enumerate(workload.nnz) if nnz]
     if not bringing:
-        return range_offsets(problem.blocks, call.size)
+        return range_offsets(workload.blocks, call.size)
     total = np.zeros(call.size - 1, np.int64)
     for rank in bringing:
-        with call.reading(rank):
-            total += _checked_cuts(messages[rank], call.size - 1, problem.blocks)
-    return [0, *(total // len(bringing)).tolist(), problem.blocks]
+        with call.decoding_from(rank):
+            total += _checked_cuts(messages[rank], call.size - 1, workload.blocks)
+    return [0, *(total // len(bringing)).tolist(), workload.blocks]
 
 
 def _checked_cuts(message: Message, count: int, blocks: int) -> NDArray[np.int64]:
@@ -186,7 +188,7 @@ def _checked_sizes(
     call: Call, message: Message, source: int, dtype: np.dtype[Any]
 ) -> Magnitudes:
     call.verify(message, source)
-    with call.reading(source):
+    with call.decoding_from(source):
         sizes = wire.auxiliary(message, dtype)
         if not np.isfinite(sizes).all():
             raise WireError("finite magnitudes were due")
@@ -201,49 +203,51 @@ def keep(call: Call, reduced: Stream, sizes: Magnitudes, threshold: float) -> St
         return take(reduced, np.flatnonzero(large))
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends in a call that sets regions and threshold, as the first does."""
-    return _rounds(rank, problem, reusing=False)
+    return _rounds(rank, workload, reusing=False)
 
 
-def again(rank: int, problem: Problem) -> list[Round]:
+def warm_cost(rank: int, workload: Workload) -> list[Round]:
     """What it sends in a call that reuses them."""
-    return _rounds(rank, problem, reusing=True)
+    return _rounds(rank, workload, reusing=True)
 
 
-def _rounds(rank: int, problem: Problem, *, reusing: bool) -> list[Round]:
-    P, N, total = problem.ranks, problem.blocks, union(problem, range(problem.ranks))
+def _rounds(rank: int, workload: Workload, *, reusing: bool) -> list[Round]:
+    P, N, total = workload.ranks, workload.blocks, union(workload, range(workload.ranks))
     if P == 1:
         return []
-    k = max(problem.nnz)
-    k = N if dense_is_smaller(k, N, problem.entry_bytes) else k
+    k = max(workload.nnz)
+    k = N if dense_is_smaller(k, N, workload.entry_bytes) else k
     cuts = 0 if reusing else P - 1
-    greeting = Numbers(cuts, cuts, cuts, N, each=4)
+    greeting = PayloadCount(cuts, cuts, cuts, N, each=4)
 
-    def sizes(_: int) -> Load:
-        likely, most = min(k, total.likely / P), min(k, total.most)
-        return Numbers(0, likely, most, N, each=max(4, min(8, int(problem.entry_bytes))))
+    def sizes(_: int) -> EntryCount:
+        likely, most = min(k, total.expected / P), min(k, total.max)
+        return PayloadCount(
+            0, likely, most, N, each=max(4, min(8, int(workload.entry_bytes)))
+        )
 
     rounds = allgather.cost(rank, P, lambda _: greeting)
     sends = tuple(
-        ((rank + step) % P, (_part(problem, (rank + step) % P, problem.nnz[rank]),))
+        ((rank + step) % P, (_part(workload, (rank + step) % P, workload.nnz[rank]),))
         for step in range(1, P)
     )
-    rounds.append(Round(sends, merged=sum(problem.nnz) / P))
+    rounds.append(Round(sends, merged=sum(workload.nnz) / P))
     if k < N and not reusing:
         rounds += allgather.cost(rank, P, sizes)
-    rounds += split_gather.cost(rank, P, _part(problem, rank, k, total.most))
-    return [*rounds, Round(written=total.likely / P + 2 * k)]  # magnitudes, and joining
+    rounds += split_gather.cost(rank, P, _part(workload, rank, k, total.max))
+    return [*rounds, Round(written=total.expected / P + 2 * k)]  # magnitudes, and joining
 
 
-def _part(problem: Problem, owner: int, k: int, most: int | None = None) -> Load:
+def _part(workload: Workload, owner: int, k: int, most: int | None = None) -> EntryCount:
     """A region's share of k entries. Regions follow the data, so that it may be any.
 
     Only where all ranks are full are their cuts known beforehand.
     """
-    P, N = problem.ranks, problem.blocks
-    if min(problem.nnz) < N:
-        return Load(0, k / P, k if most is None else most, N)
+    P, N = workload.ranks, workload.blocks
+    if min(workload.nnz) < N:
+        return EntryCount(0, k / P, k if most is None else most, N)
     edges = range_offsets(N, P)
     span = edges[owner + 1] - edges[owner]
-    return Load(span, span, span, span)
+    return EntryCount(span, span, span, span)

@@ -23,7 +23,7 @@ MOST = 256  # kinds of vectors that are remembered, P + 1 numbers each
 
 
 @dataclass
-class Reused:
+class OkTopkState:
     """What is known about vectors of one size, block and dtype."""
 
     calls: int = 0
@@ -56,10 +56,10 @@ class Reused:
             self.threshold *= SCALE
 
 
-def recall(call: Call, x: Stream) -> Reused:
+def load(call: Call, x: Stream) -> OkTopkState:
     """What earlier calls found out about such vectors; the longest unused is forgotten."""
-    known: dict[Shape, Reused] = call.kept.setdefault("oktopk", {})
-    found = known.pop(Shape.of(x), None) or Reused()
+    known: dict[Shape, OkTopkState] = call.persistent.setdefault("oktopk", {})
+    found = known.pop(Shape.of(x), None) or OkTopkState()
     known[Shape.of(x)] = found
     if len(known) > MOST:
         del known[next(iter(known))]

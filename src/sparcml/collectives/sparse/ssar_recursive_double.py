@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Problem, Round, union
+from ...costs.workload import Round, Workload, union
 from ..fold import Fold
 
 if TYPE_CHECKING:
@@ -46,21 +46,21 @@ def ssar_recursive_double(call: Call, x: Stream) -> Stream:
     return x
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends and adds, round by round."""
-    fold = Fold(problem.ranks)
+    fold = Fold(workload.ranks)
     me, partner = fold.virtual(rank), fold.partner(rank)
     if me is None:
         assert partner is not None
-        return [Round(((partner, (union(problem, [rank]),)),))]
+        return [Round(((partner, (union(workload, [rank]),)),))]
     rounds = []
     if partner is not None:
-        rounds.append(Round(merged=problem.nnz[rank] + problem.nnz[partner]))
+        rounds.append(Round(merged=workload.nnz[rank] + workload.nnz[partner]))
     for turn in range(fold.power.bit_length() - 1):
         first = me >> turn << turn
-        load = union(problem, fold.members(range(first, first + (1 << turn))))
+        load = union(workload, fold.members(range(first, first + (1 << turn))))
         send = (fold.real(me ^ 1 << turn), (load,))
-        rounds.append(Round((send,), merged=2 * load.likely))
+        rounds.append(Round((send,), merged=2 * load.expected))
     if partner is not None:
-        rounds.append(Round(((partner, (union(problem, range(problem.ranks)),)),)))
+        rounds.append(Round(((partner, (union(workload, range(workload.ranks)),)),)))
     return rounds

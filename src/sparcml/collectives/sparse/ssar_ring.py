@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Problem, Round
+from ...costs.workload import Round, Workload
 from ...stream import join, range_offsets, split
 from ..dense import ring
 
@@ -48,11 +48,11 @@ def decode(call: Call, message: Message, edges: Sequence[int], j: int) -> Stream
     return call.decode(message, left, call.size - 1, blocks, as_held=False)
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends and adds, round by round."""
-    P = problem.ranks
-    own = problem.nnz[rank] / P
+    P = workload.ranks
+    own = workload.nnz[rank] / P
     return [
-        Round(turn.sends, merged=own + turn.loads()[0].likely if i < P - 1 else 0)
-        for i, turn in enumerate(ring.messages(rank, problem))
+        Round(turn.sends, merged=own + turn.counts()[0].expected if i < P - 1 else 0)
+        for i, turn in enumerate(ring.messages(rank, workload))
     ]

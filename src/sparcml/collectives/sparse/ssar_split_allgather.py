@@ -16,7 +16,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ...costs.workload import Problem, Round, union
+from ...costs.workload import Round, Workload, union
 from ...stream import add, difference, join, range_offsets
 from .. import split_gather, split_reduce
 from ..split_gather import spread
@@ -52,12 +52,12 @@ def encode(call: Call, reduced: Stream, turn: int) -> Message:
     return message
 
 
-def cost(rank: int, problem: Problem) -> list[Round]:
+def cost(rank: int, workload: Workload) -> list[Round]:
     """What this rank sends, round by round."""
-    edges = range_offsets(problem.blocks, problem.ranks)
+    edges = range_offsets(workload.blocks, workload.ranks)
 
-    everyone = range(problem.ranks)
-    reduced = union(problem, everyone, edges[rank + 1] - edges[rank])
-    rounds = split_reduce.cost(rank, problem)
-    rounds += split_gather.cost(rank, problem.ranks, reduced)
-    return [*rounds, Round(written=2 * union(problem, everyone).likely)]  # joining them
+    everyone = range(workload.ranks)
+    reduced = union(workload, everyone, edges[rank + 1] - edges[rank])
+    rounds = split_reduce.cost(rank, workload)
+    rounds += split_gather.cost(rank, workload.ranks, reduced)
+    return [*rounds, Round(written=2 * union(workload, everyone).expected)]  # joining them

@@ -221,9 +221,9 @@ class VirtualTransport(Transport):
     def advance(self, seconds: float) -> float:
         return self.cluster.compute(self.global_ranks[self.rank], seconds)
 
-    def charge(self, *, coded: float = 0, merged: float = 0, written: float = 0) -> None:
+    def charge(self, *, encoded: float = 0, merged: float = 0, written: float = 0) -> None:
         work = self.cluster.work
-        seconds = coded * work.coded + merged * work.merged + written * work.written
+        seconds = encoded * work.coded + merged * work.merged + written * work.written
         speed = self.cluster.speed[self.global_ranks[self.rank]]
         self._clock.sleep_until(self._clock.now + seconds / speed)
 
