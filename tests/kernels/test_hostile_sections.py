@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparcml.kernels import coding, reduction
 
 from .indices import LIMIT, blocks_of, quick, random_indices
-from .sums_data import guarded, intact
+from .reduction_data import guarded, intact
 
 pytestmark = pytest.mark.usefixtures("isa")
 

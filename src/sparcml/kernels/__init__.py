@@ -1,31 +1,35 @@
-"""Inner loops: compiled, with a NumPy definition of each in `reference`."""
+"""Inner loops: compiled kernels, each with a NumPy definition in `reference`."""
 
-from . import _core
+from ._core import isa as isa
+from ._core import isas as isas
+from ._core import use_isa as use_isa
 from .coding import bitmap_decode as bitmap_decode
 from .coding import bitmap_encode as bitmap_encode
 from .coding import crc32_spans as crc32_spans
 from .coding import crc32c as crc32c
+from .coding import elias_decode as elias_decode
+from .coding import elias_encode as elias_encode
+from .coding import elias_plan as elias_plan
 from .coding import from_half as from_half
 from .coding import gap_decode as gap_decode
 from .coding import gap_encode as gap_encode
 from .coding import gap_plan as gap_plan
 from .coding import to_half as to_half
-from .elias import elias_decode as elias_decode
-from .elias import elias_encode as elias_encode
-from .elias import elias_plan as elias_plan
-from .onebit import from_bitplane as from_bitplane
-from .onebit import to_onebit as to_onebit
-from .onebit import to_sign as to_sign
 from .quantization import GIVEN_NORM as GIVEN_NORM
 from .quantization import L2_NORM as L2_NORM
 from .quantization import MAX_NORM as MAX_NORM
+from .quantization import from_bitplane as from_bitplane
 from .quantization import from_grid as from_grid
+from .quantization import from_integer as from_integer
 from .quantization import from_natural as from_natural
 from .quantization import from_table as from_table
 from .quantization import grid_nbytes as grid_nbytes
 from .quantization import moments as moments
 from .quantization import to_grid as to_grid
+from .quantization import to_integer as to_integer
 from .quantization import to_natural as to_natural
+from .quantization import to_onebit as to_onebit
+from .quantization import to_sign as to_sign
 from .quantization import to_table as to_table
 from .reduction import ascending_prefix as ascending_prefix
 from .reduction import bitmap_compact as bitmap_compact
@@ -47,9 +51,6 @@ from .selection import top_k as top_k
 from .selection import top_k_with_residual as top_k_with_residual
 from .svmlight import SVMLIGHT_PADDING as SVMLIGHT_PADDING
 from .svmlight import SvmlightParser as SvmlightParser
+from .svmlight import svmlight_format as svmlight_format
 from .svmlight import svmlight_parser as svmlight_parser
-from .whole import from_integer as from_integer
-from .whole import to_integer as to_integer
-
-svmlight_format, svmlight_row_bytes = _core.svmlight_format, _core.svmlight_row_bytes
-isa, isas, use_isa = _core.isa, _core.isas, _core.use_isa
+from .svmlight import svmlight_row_bytes as svmlight_row_bytes

@@ -1,8 +1,9 @@
-"""Codes of indices, a checksum and short floats.
+"""Codes of indices and levels, checksums, and 16-bit floats.
 
-The layouts of the sections are drawn in `cpp/kernels/gap/gap.h` and
-`cpp/kernels/bitmap/bitmap.h`, and defined by `reference/coding.py`.
+`cpp/kernels/{gap,bitmap,elias}/*.h` draw the layouts; `reference.coding` defines them.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +13,21 @@ from . import _core
 
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.uint32]
+Levels = NDArray[np.int8]
 
 
 def gap_plan(indices: Indices) -> tuple[int, int]:
-    """The r that suits random indices, and the bytes of their section."""
+    """Return the Rice parameter for random indices, and the bytes of their section."""
     return _core.gap_plan(indices)
 
 
 def gap_encode(indices: Indices, r: int | None = None, out: Bytes | None = None) -> Bytes:
-    """Golomb-Rice code of the differences of strictly ascending indices.
+    """Return the Golomb-Rice code of the differences between ascending indices.
 
     Args:
-        indices: Strictly ascending, below 2^32 - 1.
-        r: How many low bits of a difference are stored as they are; `gap_plan` by
-            default.
-        out: Where to; exactly as long as the section.
+        indices: Strictly ascending indices below 2^32 - 1.
+        r: Rice parameter: the number of low bits stored as they are. Default: `gap_plan`.
+        out: Output array with exactly the size of the section. Default: a new array.
     """
     if r is None:
         r, nbytes = _core.gap_plan(indices)
@@ -39,8 +40,12 @@ def gap_encode(indices: Indices, r: int | None = None, out: Bytes | None = None)
 
 
 def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
-    """The nnz indices below blocks; ValueError if data is no section of such."""
-    if nnz > 8 * data.size:  # before anything is allocated for them
+    """Return the `nnz` indices below `blocks` of a section.
+
+    Raises:
+        ValueError: The data is not a section with these numbers.
+    """
+    if nnz > 8 * data.size:  # checked before memory is allocated for a hostile nnz
         raise ValueError(f"gap_decode: {data.size} bytes cannot hold {nnz} entries")
     out = buffer_pool.empty(nnz, np.uint32)
     _core.gap_decode(data, nnz, blocks, out)
@@ -48,7 +53,7 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
 
 
 def bitmap_encode(indices: Indices, blocks: int, out: Bytes | None = None) -> Bytes:
-    """One bit per block, set for those in indices, in words of 8 bytes."""
+    """Return one bit per block, set for those in `indices`, in words of 8 bytes."""
     if out is None:
         out = buffer_pool.empty(-(-blocks // 64) * 8, np.uint8)
     _core.bitmap_encode(indices, blocks, out)
@@ -56,23 +61,70 @@ def bitmap_encode(indices: Indices, blocks: int, out: Bytes | None = None) -> By
 
 
 def bitmap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
-    """The nnz indices below blocks; ValueError if data is no section of such."""
-    if nnz > 8 * data.size:  # before anything is allocated for them
+    """Return the `nnz` indices below `blocks` of a section.
+
+    Raises:
+        ValueError: The data is not a section with these numbers.
+    """
+    if nnz > 8 * data.size:  # checked before memory is allocated for a hostile nnz
         raise ValueError(f"bitmap_decode: {data.size} bytes cannot hold {nnz} entries")
     out = buffer_pool.empty(nnz, np.uint32)
     _core.bitmap_decode(data, nnz, blocks, out)
     return out
 
 
+class EliasPlan(NamedTuple):
+    """Sizes of the two Elias codes of an array of levels."""
+
+    dense_bits: int
+    sparse_bits: int
+    nonzeros: int
+
+
+def elias_plan(levels: Levels) -> EliasPlan:
+    """Return the bits of the dense and the sparse code, and the number of nonzero levels."""
+    return EliasPlan(*_core.elias_plan(levels))
+
+
+def elias_encode(levels: Levels, sparse: bool = False, bits: int | None = None) -> Bytes:
+    """Return the Elias omega code of the levels, in words of 8 bytes.
+
+    Args:
+        levels: The levels.
+        sparse: Encode only the nonzero levels, with the gaps between them.
+        bits: The number of bits, if `elias_plan` has counted them already.
+    """
+    if bits is None:
+        bits = _core.elias_plan(levels)[int(sparse)]
+    out = buffer_pool.empty(-(-bits // 64) * 8, np.uint8)
+    _core.elias_encode(levels, sparse, out)
+    return out
+
+
+def elias_decode(
+    data: Bytes, count: int, sparse: bool = False, nonzeros: int = 0
+) -> Levels:
+    """Return `count` levels, of which a sparse code holds the `nonzeros` nonzero ones.
+
+    Raises:
+        ValueError: The data is not a code with these numbers.
+    """
+    if not sparse and count > 8 * data.size:  # before memory is allocated, as above
+        raise ValueError(f"elias_decode: {data.size} bytes cannot hold {count} levels")
+    levels: Levels = buffer_pool.empty(count, np.int8)
+    _core.elias_decode(data, sparse, nonzeros, levels)
+    return levels
+
+
 def crc32c(data: Bytes, crc: int = 0) -> int:
-    """CRC-32C of data, going on from crc as `zlib.crc32` does."""
+    """Return the CRC-32C of the data, continued from `crc` as in `zlib.crc32`."""
     return _core.crc32c(data, crc)
 
 
 def crc32_spans(
     data: Bytes, starts: NDArray[np.int64], stops: NDArray[np.int64], modulus: int
 ) -> NDArray[np.uint32]:
-    """`zlib.crc32` of each data[start:stop], modulo `modulus`."""
+    """Return `zlib.crc32` of each data[start:stop], modulo `modulus`."""
     out = np.empty(starts.size, np.uint32)
     _core.crc32_spans(data, starts, stops, modulus, out)
     return out
@@ -83,7 +135,7 @@ def to_half(
     bfloat: bool = False,
     out: NDArray[np.uint16] | None = None,
 ) -> NDArray[np.uint16]:
-    """The bits of values as float16 or bfloat16, to nearest, ties to even."""
+    """Return the bits of values as float16 or bfloat16, rounded to nearest even."""
     if out is None:
         out = buffer_pool.empty(values.size, np.uint16)
     _core.to_half(values, out, bfloat)
@@ -95,7 +147,7 @@ def from_half(
     bfloat: bool = False,
     out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """The values that have these bits as float16 or bfloat16."""
+    """Return the values with these bits as float16 or bfloat16."""
     if out is None:
         out = buffer_pool.empty(bits.size, np.float32)
     _core.from_half(bits, out, bfloat)

@@ -1,4 +1,4 @@
-"""Which numbers are in use, and their places among those: typed entrances to the loops."""
+"""Index of the active columns of a sparse matrix: those that some row has."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ from .coding import bitmap_decode
 
 INACTIVE = 2**32 - 1
 
-Numbers = NDArray[np.uint32]
+Columns = NDArray[np.uint32]
 
 
 class ColumnBitmap:
-    """A set of numbers below `size`, of one and a half bits each.
+    """A set of columns, stored in one and a half bits per column of the matrix.
+
+    A bitmap marks the active columns, and one count per 64 columns gives their positions.
 
     Args:
-        size: One more than the largest number there may be.
+        size: Number of columns of the matrix.
     """
 
     def __init__(self, size: int) -> None:
         self._size, self._count = size, 0
-        self._plane = np.zeros(-(-size // 64), np.uint64)
-        self._before = np.zeros(self._plane.size, np.uint32)
+        self._bitmap = np.zeros(-(-size // 64), np.uint64)
+        self._before = np.zeros(self._bitmap.size, np.uint32)
 
-    def add(self, numbers: Numbers) -> None:
-        """Put in numbers, in any order and any often; `count` must follow."""
-        _core.used_mark(numbers, self._plane)
+    def add(self, columns: Columns) -> None:
+        """Add columns in any order, with repetitions; call `count` afterwards."""
+        _core.used_mark(columns, self._bitmap)
 
     def count(self) -> int:
-        """Count them."""
-        self._count = _core.used_before(self._plane, self._before)
+        """Update the counts that positions are computed from; return the number of columns."""
+        self._count = _core.used_before(self._bitmap, self._before)
         return self._count
 
-    def columns(self) -> Numbers:
-        """All that are in, ascending."""
-        return bitmap_decode(self._plane.view(np.uint8), self._count, self._size)
+    def columns(self) -> Columns:
+        """Return the active columns, ascending."""
+        return bitmap_decode(self._bitmap.view(np.uint8), self._count, self._size)
 
-    def positions(self, numbers: Numbers) -> Numbers:
-        """How many smaller ones are in; INACTIVE for numbers that are not in themselves."""
-        out = np.empty(numbers.size, np.uint32)
-        _core.used_renumber(numbers, self._plane, self._before, out)
+    def positions(self, columns: Columns) -> Columns:
+        """Return the positions of columns among the active ones, or `INACTIVE`."""
+        out = np.empty(columns.size, np.uint32)
+        _core.used_renumber(columns, self._bitmap, self._before, out)
         return out

@@ -1,4 +1,4 @@
-"""Steps of linear models over sparse rows: typed entrances to the compiled loops."""
+"""Steps of stochastic gradient and coordinate descent for linear models on sparse rows."""
 
 from __future__ import annotations
 
@@ -10,56 +10,58 @@ from numpy.typing import NDArray
 from .. import buffer_pool
 from . import _core
 
-Floats = NDArray[Any]  # float32 or float64, one of both in all arrays of a call
+Floats = NDArray[Any]  # float32 or float64, the same in all arrays of a call
 Doubles = NDArray[np.float64]
-Numbers = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 NO_WEIGHTS: Doubles = np.empty(0)
 
 # Type checkers cannot follow tuples of arrays into overloads; the bindings check dtypes.
-_loops: Any = _core
+_unchecked_core: Any = _core
 
 
 class Csr(NamedTuple):
-    """Rows of a sparse matrix; `misplaced` must have found nothing wrong with them."""
+    """Rows of a sparse matrix, already checked with `first_invalid_row`."""
 
-    indptr: Numbers
+    indptr: Integers
     indices: NDArray[np.uint32]
     values: Floats
     labels: Doubles
-    weights: Doubles = NO_WEIGHTS  # none: all rows count the same
+    weights: Doubles = NO_WEIGHTS  # sample weights; empty if all rows count the same
 
 
 class LazyWeights(NamedTuple):
-    """A model in the making; what it does not use is empty.
+    """Weights of a model under SGD. Arrays that a solver does not need are empty.
 
-    The weights are `numbers[0] * weights` where nothing is due, see `reference.linear`.
+    Regularization and momentum change every weight in every step. The kernels apply them
+    to a weight only when a row needs it, or in `flush`. A weight with nothing pending is
+    `numbers[0] * weights[j]`; `reference.linear` has the steps without laziness.
     """
 
-    weights: Floats  # if adaptive, each followed by the sum of its squared gradients
+    weights: Floats  # if adaptive, each is followed by its sum of squared gradients
     velocity: Floats
-    last: NDArray[np.uint32]
+    last: NDArray[np.uint32]  # the step in which each weight was last updated
     table: Doubles
     powers: Doubles
-    numbers: Doubles  # scale, clock, intercept, its velocity; see `adaptive`
+    numbers: Doubles  # scale, clock, intercept, velocity of the intercept; see `adaptive`
 
     @property
     def adaptive(self) -> bool:
-        """Whether coordinates have rates of their own.
+        """Whether each coordinate has its own learning rate (AdaGrad).
 
-        Then there are more numbers: the intercept's sum of squared gradients, what is added
-        to all such sums, l1 and l2.
+        `numbers` then continues with the intercept's sum of squared gradients, the constant
+        added to all of these sums, l1 and l2.
         """
         return self.numbers.size > 4
 
     @property
     def coefficients(self) -> Floats:
-        """The weights alone, as they are stored."""
+        """The stored weights, without the sums of squared gradients."""
         return self.weights[::2] if self.adaptive else self.weights
 
 
 class Gradient(NamedTuple):
-    """A sparse gradient; `slope` is the intercept's, `loss` the losses of the rows."""
+    """A sparse gradient, with the intercept's (`slope`) and the loss summed over the rows."""
 
     indices: NDArray[np.uint32]
     values: Floats
@@ -68,19 +70,19 @@ class Gradient(NamedTuple):
 
 
 def gradient(
-    rows: Csr, chosen: Numbers, loss: int, share: float, model: LazyWeights
+    rows: Csr, chosen: Integers, loss: int, scale: float, model: LazyWeights
 ) -> Gradient:
-    """Share * the gradient of the chosen rows' losses.
+    """Return the gradient of the loss of the chosen rows, times `scale`.
 
-    The arrays have room for one entry more, the intercept's.
+    The last entry is the intercept's.
     """
     entries = int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
     features = model.coefficients.size
-    room = min(entries, features) + 1
-    indices = buffer_pool.empty(room, np.uint32)
-    values = buffer_pool.empty(room, rows.values.dtype)
-    nnz, slope, total = _loops.linear_gradient(
-        *rows, chosen, loss, share, *model, indices, values
+    capacity = min(entries, features) + 1
+    indices = buffer_pool.empty(capacity, np.uint32)
+    values = buffer_pool.empty(capacity, rows.values.dtype)
+    nnz, slope, total = _unchecked_core.linear_gradient(
+        *rows, chosen, loss, scale, *model, indices, values
     )
     indices[nnz], values[nnz] = features, slope
     return Gradient(indices[: nnz + 1], values[: nnz + 1], slope, total)
@@ -95,19 +97,19 @@ def apply_gradient(
     values: Floats,
     intercept: float = 1.0,
 ) -> None:
-    """One step along a gradient; without indices it is dense.
+    """Update the model with a gradient, which is dense if `indices` is None.
 
-    The intercept's rate is `intercept` times the others'.
+    The learning rate of the intercept is `intercept * rate`.
     """
     if indices is None:
         indices = np.empty(0, np.uint32)
-    _loops.linear_apply(*model, l1, l2, rate, intercept, indices, values)
+    _unchecked_core.linear_apply(*model, l1, l2, rate, intercept, indices, values)
 
 
 def sgd_steps(
     rows: Csr,
-    order: Numbers,
-    starts: Numbers,
+    order: Integers,
+    starts: Integers,
     rates: Doubles,
     loss: int,
     intercept: float,
@@ -116,102 +118,120 @@ def sgd_steps(
     l2: float,
     losses: float = 0.0,
 ) -> float:
-    """A step for each rate, over rows order[starts[i]] to order[starts[i + 1]].
+    """Make one step per learning rate; return `losses` plus the loss of all these rows.
 
-    The intercept's rate is `intercept` times the others'; with 0 there is none.
-    Returns `losses` and those of all these rows, each before its step.
+    Step i uses rows order[starts[i]] to order[starts[i + 1]]. The loss of a row is taken
+    before its step. The learning rate of the intercept is `intercept` times the others';
+    0 means no intercept.
     """
     return float(
-        _loops.linear_run(
+        _unchecked_core.linear_run(
             *rows, order, starts, rates, loss, intercept, *model, l1, l2, losses
         )
     )
 
 
 def flush(model: LazyWeights) -> None:
-    """Write what is due to all weights; their scale is 1 then."""
-    _loops.linear_settle(*model)
+    """Apply everything pending to all weights; their scale is 1 afterwards."""
+    _unchecked_core.linear_settle(*model)
 
 
 def margins(rows: Csr, weights: Floats) -> Doubles:
-    """w.x of each row."""
+    """Return w.x of each row."""
     out = np.empty(rows.labels.size)
-    _loops.linear_margins(*rows, weights, out)
+    _unchecked_core.linear_margins(*rows, weights, out)
     return out
 
 
-def first_invalid_row(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
-    """The first row with columns out of order or beyond the features; how many if none."""
+def first_invalid_row(indptr: Integers, indices: NDArray[np.uint32], features: int) -> int:
+    """Return the first row whose columns do not ascend or reach `features`.
+
+    Returns the number of rows if all are valid.
+    """
     return _core.linear_misplaced(indptr, indices, features)
 
 
 class Csc(NamedTuple):
-    """Columns of a matrix, each with its rows in order; always of float64."""
+    """Columns of a float64 matrix, each with its rows in ascending order."""
 
-    indptr: Numbers
+    indptr: Integers
     indices: NDArray[np.uint32]
     values: Doubles
 
 
 class SCDObjective(NamedTuple):
-    """What the steps on all coordinates have in common."""
+    """The objective of coordinate descent: labels and sample weights of all rows, and terms."""
 
-    labels: Doubles  # of all rows
-    weights: Doubles  # of all rows, or none
+    labels: Doubles
+    weights: Doubles  # empty if all rows count the same
     loss: int
     l1: float
     l2: float
-    parties: int  # that change margins at the same time
+    ranks: int  # ranks that change the margins at the same time
 
 
 def scd_steps(
     columns: Csc,
-    chosen: Numbers,
-    about: SCDObjective,
+    chosen: Integers,
+    objective: SCDObjective,
     coordinates: Doubles,
-    trust: Doubles,
+    trust_radius: Doubles,
     margins: Doubles,
-    moved: Doubles | None = None,
+    margin_changes: Doubles | None = None,
 ) -> Doubles:
-    """Steps on the chosen columns, one after the other; how much each has changed.
+    """Make one step per chosen column, in order; return the change of each coordinate.
 
-    The margins are changed too; with `moved`, that has the changes instead.
+    Args:
+        columns: Columns of this rank.
+        chosen: The columns to update.
+        objective: Labels, weights, loss and penalty.
+        coordinates: Weight of each column, updated.
+        trust_radius: Limit of the next step of each column, updated.
+        margins: Margins of all rows, updated if `margin_changes` is None.
+        margin_changes: Receives the changes of the margins instead.
     """
     changes = np.empty(chosen.size)
     _core.linear_descend(
         *columns,
         chosen,
-        about.labels,
-        about.weights,
-        about.loss,
-        about.l1,
-        about.l2,
-        1.0 / max(about.labels.size, 1),
-        float(about.parties),
+        objective.labels,
+        objective.weights,
+        objective.loss,
+        objective.l1,
+        objective.l2,
+        1.0 / max(objective.labels.size, 1),
+        float(objective.ranks),
         coordinates,
-        trust,
+        trust_radius,
         margins,
-        np.empty(0) if moved is None else moved,
+        np.empty(0) if margin_changes is None else margin_changes,
         changes,
     )
     return changes
 
 
-def intercept_step(about: SCDObjective, margins: Doubles, bias: Doubles) -> None:
-    """The intercept's step: bias[0] is it, bias[1] how far it may go."""
-    share = 1.0 / max(about.labels.size, 1)
-    _core.linear_shift(about.labels, about.weights, about.loss, share, margins, bias)
+def intercept_step(objective: SCDObjective, margins: Doubles, bias: Doubles) -> None:
+    """Update bias[0], the intercept, within its trust radius bias[1], and the margins."""
+    scale = 1.0 / max(objective.labels.size, 1)
+    _core.linear_shift(
+        objective.labels, objective.weights, objective.loss, scale, margins, bias
+    )
 
 
 def combine_columns(
-    columns: Csc, chosen: Numbers, slopes: Doubles, size: int
+    columns: Csc, chosen: Integers, factors: Doubles, size: int
 ) -> tuple[NDArray[np.uint32], Doubles]:
-    """The sum of slope * column over the chosen ones, which are vectors of that size."""
+    """Return the sum of factor * column over the chosen columns, as sparse entries.
+
+    Args:
+        columns: Columns with `size` rows.
+        chosen: The columns to add up.
+        factors: One factor per chosen column.
+        size: Number of rows.
+    """
     entries = int((columns.indptr[chosen + 1] - columns.indptr[chosen]).sum())
-    room = min(entries, size)
-    indices, values = (
-        buffer_pool.empty(room, np.uint32),
-        buffer_pool.empty(room, np.float64),
-    )
-    nnz = _core.linear_combine(*columns, chosen, slopes, size, indices, values)
+    capacity = min(entries, size)
+    indices = buffer_pool.empty(capacity, np.uint32)
+    values = buffer_pool.empty(capacity, np.float64)
+    nnz = _core.linear_combine(*columns, chosen, factors, size, indices, values)
     return indices[:nnz], values[:nnz]

@@ -1,4 +1,8 @@
-"""Codes of values by few bits; `reference` has the definition of each."""
+"""Codes that hold each value in a few bits; `reference` defines each of them.
+
+Values are quantized in buckets: each bucket has a norm or its own levels, stored as
+float32. `out` arguments receive the result; by default it is a new array.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +13,11 @@ from . import _core
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-MAX_NORM, L2_NORM, GIVEN_NORM = range(3)  # what the norm of a bucket is
+MAX_NORM, L2_NORM, GIVEN_NORM = range(3)  # the norm of a bucket
 
 
 def grid_nbytes(count: int, bucket: int, bits: int) -> int:
-    """Four bytes a bucket, and the bits of all values."""
+    """Return the size of a code: one float32 norm per bucket and `bits` per value."""
     return 4 * -(-count // bucket) + (count * bits + 7) // 8
 
 
@@ -28,7 +32,18 @@ def to_grid(
     seed: int = 0,
     out: Bytes | None = None,
 ) -> Bytes:
-    """Values at random on a grid of so many levels to each side of zero."""
+    """Round values stochastically to a uniform grid and return their code.
+
+    Args:
+        values: The values.
+        bucket: Number of values per norm.
+        levels: Number of levels on each side of zero.
+        bits: Bits per value.
+        norm: `MAX_NORM`, `L2_NORM`, or `GIVEN_NORM` for `scale`.
+        scale: The norm of all buckets, with `GIVEN_NORM`.
+        seed: Random seed.
+        out: The code.
+    """
     if out is None:
         out = buffer_pool.empty(grid_nbytes(values.size, bucket, bits), np.uint8)
     _core.to_grid(values, bucket, levels, bits, norm, scale, seed, out)
@@ -38,7 +53,7 @@ def to_grid(
 def from_grid(
     code: Bytes, count: int, bucket: int, levels: int, bits: int, out: Floats | None = None
 ) -> Floats:
-    """The values that such a code stands for."""
+    """Return the values of a code of `to_grid`."""
     if out is None:
         out = buffer_pool.empty(count, np.float32)
     _core.from_grid(code, bucket, levels, bits, out)
@@ -56,7 +71,18 @@ def to_table(
     seed: int = 0,
     out: Bytes | None = None,
 ) -> Bytes:
-    """Values at random on any levels, which ascend from 0 to 1: shares of the norm."""
+    """Round values stochastically to a table of levels and return their code.
+
+    Args:
+        values: The values.
+        bucket: Number of values per norm.
+        levels: Magnitudes relative to the norm, ascending from 0 to 1.
+        bits: Bits per value.
+        norm: `MAX_NORM`, `L2_NORM`, or `GIVEN_NORM` for `scale`.
+        scale: The norm of all buckets, with `GIVEN_NORM`.
+        seed: Random seed.
+        out: The code.
+    """
     if out is None:
         out = buffer_pool.empty(grid_nbytes(values.size, bucket, bits), np.uint8)
     _core.to_table(values, bucket, levels, bits, norm, scale, seed, out)
@@ -71,7 +97,7 @@ def from_table(
     bits: int,
     out: Floats | None = None,
 ) -> Floats:
-    """The values that such a code stands for."""
+    """Return the values of a code of `to_table`."""
     if out is None:
         out = buffer_pool.empty(count, np.float32)
     _core.from_table(code, bucket, levels, bits, out)
@@ -79,7 +105,7 @@ def from_table(
 
 
 def to_natural(values: Floats, *, seed: int = 0, out: Bytes | None = None) -> Bytes:
-    """Each value at random to a power of two next to it: a sign and an exponent."""
+    """Round values stochastically to powers of two; return their signs and exponents."""
     if out is None:
         out = buffer_pool.empty(values.size + -(-values.size // 8), np.uint8)
     _core.to_natural(values, seed, out)
@@ -87,7 +113,7 @@ def to_natural(values: Floats, *, seed: int = 0, out: Bytes | None = None) -> By
 
 
 def from_natural(code: Bytes, count: int, out: Floats | None = None) -> Floats:
-    """The values that such a code stands for."""
+    """Return the values of a code of `to_natural`."""
     if out is None:
         out = buffer_pool.empty(count, np.float32)
     _core.from_natural(code, out)
@@ -95,5 +121,85 @@ def from_natural(code: Bytes, count: int, out: Floats | None = None) -> Floats:
 
 
 def moments(values: Floats) -> tuple[float, float, float, int]:
-    """The largest magnitude, sum, sum of squares and number of what is not NaN."""
+    """Return the max magnitude, sum, sum of squares and count of values except NaN."""
     return _core.moments(values)
+
+
+def to_onebit(
+    values: Floats,
+    bucket: int,
+    mean: bool = False,
+    levels: Floats | None = None,
+    bits: Bytes | None = None,
+) -> tuple[Floats, Bytes]:
+    """Return two levels per bucket, split at zero or at its mean, and one bit per value."""
+    if levels is None:
+        levels = buffer_pool.empty(2 * -(-values.size // bucket), np.float32)
+    bits = _bitplane(values.size) if bits is None else bits
+    _core.one_bit(values, bucket, mean, levels, bits)
+    return levels, bits
+
+
+def to_sign(
+    values: Floats, bucket: int, scales: Floats | None = None, bits: Bytes | None = None
+) -> tuple[Floats, Bytes]:
+    """Return the mean magnitude per bucket, and one bit per value, set if it is >= 0."""
+    if scales is None:
+        scales = buffer_pool.empty(-(-values.size // bucket), np.float32)
+    bits = _bitplane(values.size) if bits is None else bits
+    _core.signs(values, bucket, scales, bits)
+    return scales, bits
+
+
+def from_bitplane(
+    levels: Floats, bits: Bytes, count: int, bucket: int, values: Floats | None = None
+) -> Floats:
+    """Return the level that each bit selects from the two of its bucket."""
+    if values is None:
+        values = buffer_pool.empty(count, np.float32)
+    _core.two_levels(levels, bits, bucket, values)
+    return values
+
+
+def to_integer(
+    values: Floats, step: float, max_multiple: int, packed: Bytes | None = None
+) -> Bytes:
+    """Return value / step, packed, for values that are integer multiples of `step`.
+
+    Raises:
+        ValueError: A value is not a multiple, or larger than `max_multiple` steps.
+    """
+    if packed is None:
+        width = (2 * max_multiple).bit_length()
+        packed = buffer_pool.empty(-(-values.size * width // 8), np.uint8)
+    checked = _core.to_whole(values, step, max_multiple, packed)
+    if checked < values.size:
+        raise ValueError(
+            f"to_integer: values must be {step:g} times an integer from -{max_multiple} "
+            f"to {max_multiple}, got another value at or after position {checked}"
+        )
+    return packed
+
+
+def from_integer(
+    packed: Bytes, count: int, step: float, max_multiple: int, values: Floats | None = None
+) -> Floats:
+    """Return the values of a code of `to_integer`.
+
+    Raises:
+        ValueError: A code is above `max_multiple`.
+    """
+    if values is None:
+        values = buffer_pool.empty(count, np.float32)
+    checked = _core.from_whole(packed, step, max_multiple, values)
+    if checked < count:
+        raise ValueError(
+            f"from_integer: multiples must be at most {max_multiple}, "
+            f"got a larger one at or after position {checked}"
+        )
+    return values
+
+
+def _bitplane(count: int) -> Bytes:
+    bits: Bytes = buffer_pool.empty(-(-count // 8), np.uint8)
+    return bits

@@ -1,8 +1,8 @@
-"""Sums of sparse and dense vectors: typed entrances to the compiled loops.
+"""Reductions of sparse and dense vectors.
 
-A sparse vector is strictly ascending uint32 indices and their values; with `block` > 1
-each index stands for that many consecutive values. A NaN result is always the canonical
-one.
+A sparse vector has strictly ascending uint32 indices and one value per index. With
+`block` > 1, each index stands for `block` consecutive values. Every NaN in a result is
+the canonical quiet NaN, so that all ranks hold the same bits.
 """
 
 from typing import TypeVar
@@ -24,7 +24,7 @@ OPS = {"sum": 0, "min": 1, "max": 2, "prod": 3}
 def combine_dense(
     op: str, a: Values[Float], b: Values[Float], out: Values[Float] | None = None
 ) -> Values[Float]:
-    """Return a op b, into `out` if given (which may be a or b)."""
+    """Return a op b, written to `out` if given, which may be a or b."""
     if out is None:
         out = buffer_pool.empty(a.size, a.dtype)
     _core.combine_dense(OPS[op], a, b, out)
@@ -39,7 +39,7 @@ def merge(
     bv: Values[Float],
     block: int = 1,
 ) -> Entries[Float]:
-    """The entries of a and b together; where both have one, a's op b's."""
+    """Return the union of the entries of a and b, and a op b where both have one."""
     indices = buffer_pool.empty(ai.size + bi.size, np.uint32)
     values = buffer_pool.empty(av.size + bv.size, av.dtype)
     nnz = _core.merge(OPS[op], ai, av, bi, bv, block, indices, values)
@@ -47,7 +47,7 @@ def merge(
 
 
 def merge_many(op: str, parts: list[Entries[Float]], block: int = 1) -> Entries[Float]:
-    """The entries of all parts together, folded from the first part to the last."""
+    """Return the union of the entries of all parts, folded from the first to the last."""
     if not parts:
         raise ValueError("merge_many: parts must not be empty")
     indices = [i for i, _ in parts]
@@ -65,14 +65,14 @@ def scatter(
     values: Values[Float],
     block: int = 1,
 ) -> None:
-    """dense[i] = dense[i] op value, for the blocks that have an index."""
+    """Set dense[i] = dense[i] op value for each block index i."""
     _core.scatter(OPS[op], dense, indices, values, block)
 
 
 def scatter_assign(
     dense: Values[Float], indices: Indices, values: Values[Float], block: int = 1
 ) -> None:
-    """dense[i] = value, bit for bit, for the blocks that have an index."""
+    """Set dense[i] = value for each block index i, without changing a bit of the value."""
     _core.place(dense, indices, values, block)
 
 
@@ -83,14 +83,18 @@ def compact(
     bitwise: bool = False,
     limit: int | None = None,
 ) -> Entries[Float] | None:
-    """The blocks with a value other than fill; None if there are more than limit.
+    """Return the blocks that differ from `fill`, or None if there are more than `limit`.
 
-    As numbers, -0.0 equals 0.0 and NaN differs from all; `bitwise` compares bits.
+    Args:
+        dense: The vector.
+        fill: The value of entries that are not stored.
+        block: Number of consecutive values per index.
+        bitwise: Compare bits. Otherwise -0.0 equals 0.0, and NaN differs from all values.
+        limit: Maximum number of blocks. Default: all.
     """
-    most = dense.size // block if block > 0 else 0
-    limit = most if limit is None else min(limit, most)
-    # Room for the worst case costs address space only, as the system hands out what is
-    # written to; copies let go of the rest.
+    blocks = dense.size // block if block > 0 else 0
+    limit = blocks if limit is None else min(limit, blocks)
+    # Untouched pages of the worst-case buffers cost only address space; a copy frees them.
     indices = np.empty(limit, np.uint32)
     values = np.empty(limit * block, dense.dtype)
     nnz = _core.compact(dense, fill, block, bitwise, limit, indices, values)
@@ -103,31 +107,35 @@ def compact(
 def count_nonfill(
     dense: Values[Float], fill: float = 0.0, block: int = 1, bitwise: bool = False
 ) -> int:
-    """The number of blocks with a value other than fill."""
+    """Return the number of blocks that differ from `fill`; `compact` explains `bitwise`."""
     return _core.count(dense, fill, block, bitwise)
 
 
 def ascending_prefix(indices: Indices, blocks: int) -> int:
-    """The first position that breaks i[0] < i[1] < ... < blocks; the size if none."""
+    """Return the length of the longest prefix that ascends strictly and is below `blocks`."""
     return _core.ascending(indices, blocks)
 
 
 def bitmap_compact(
     dense: Values[Float],
     fill: float,
-    plane: NDArray[np.uint8],
+    bitmap: NDArray[np.uint8],
     values: Values[Float],
 ) -> int:
-    """A bit plane and the values that differ from fill, bit for bit; returns how many.
+    """Write a bitmap and the values whose bits differ from `fill`; return their number.
 
-    As `compact(..., bitwise=True)` and `bitmap_encode`, in one pass. If there are more
-    than `values` has room for, it says so by a larger number.
+    The result is that of `compact(..., bitwise=True)` and `bitmap_encode`, in one pass.
+    If there are more values than fit, a number above `values.size` is returned.
     """
-    return _core.squeeze(dense, fill, values.size, plane, values)
+    return _core.squeeze(dense, fill, values.size, bitmap, values)
 
 
 def bitmap_expand(
-    plane: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
+    bitmap: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
 ) -> None:
-    """The values where the plane has ones, fill elsewhere; ValueError if they disagree."""
-    _core.expand(plane, values, fill, out)
+    """Write the values at the ones of the bitmap, and `fill` elsewhere.
+
+    Raises:
+        ValueError: The bitmap does not match `out` or the number of values.
+    """
+    _core.expand(bitmap, values, fill, out)

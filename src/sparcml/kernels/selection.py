@@ -1,8 +1,11 @@
-"""Selections of the largest values: typed entrances to the compiled loops.
+"""Selection of the values with the largest magnitude.
 
-Magnitudes are ordered by the bits of |v|: NaN above infinity above all numbers. Of equal
-ones the lowest index is taken; entries ascend. `out` may be `residual`; squares are
-summed in one order (see `reference`) on every instruction set.
+Magnitudes are ordered by the bits of |v|: NaN above infinity, infinity above all numbers.
+Among equal magnitudes the lowest index comes first. The selected entries ascend.
+
+The functions with a residual write residual + gradient, the corrected gradient, to `out`,
+which may be `residual`, and return its squared norm. All instruction sets sum the squares
+in the same order, defined in `reference.selection`.
 """
 
 from typing import Any
@@ -14,34 +17,38 @@ from .. import buffer_pool
 from . import _core
 from .reduction import Entries, Float, Indices, Values
 
-SHARE = 32  # at_least first has room for one entry in so many values
-LEAST = 1 << 12
+# The number of values above a threshold is unknown: the first buffers hold one in 32.
+EXPECTED_SHARE = 32
+MIN_CAPACITY = 1 << 12
 
 
 def top_k(values: Values[Float], k: int) -> Entries[Float]:
-    """The k entries of largest magnitude, or all; of equal ones the first."""
+    """Return the k entries of largest magnitude, or all if there are fewer."""
     k = min(k, values.size)
-    indices, found = _room(_core.top_k_room(values.size, k), values.dtype)
-    _core.top_k(values, k, indices, found)
-    return indices[:k], found[:k]
+    indices, selected = _buffers(_core.top_k_room(values.size, k), values.dtype)
+    _core.top_k(values, k, indices, selected)
+    return indices[:k], selected[:k]
 
 
 def top_k_with_residual(
     residual: Values[Float], gradient: Values[Float], k: int, out: Values[Float]
 ) -> tuple[Indices, Values[Float], float]:
-    """`add_residual`, then `top_k` of out, which is zeroed there; its squares are from before."""
+    """Return `top_k` of the corrected gradient and its squared norm.
+
+    The selected entries are set to zero in `out`, after the squared norm is taken.
+    """
     k = min(k, out.size)
-    indices, found = _room(_core.top_k_room(out.size, k), out.dtype)
-    squares = _core.owe_top_k(residual, gradient, k, out, indices, found)
-    return indices[:k], found[:k], squares
+    indices, selected = _buffers(_core.top_k_room(out.size, k), out.dtype)
+    squared_norm = _core.owe_top_k(residual, gradient, k, out, indices, selected)
+    return indices[:k], selected[:k], squared_norm
 
 
 def bucket_top_k(values: Values[Float], k: int, bucket: int) -> Entries[Float]:
-    """`top_k` of every `bucket` consecutive values."""
-    k, room = _bucket_room(values.size, k, bucket)
-    indices, found = _room(room, values.dtype)
-    _core.bucket_top_k(values, k, bucket, indices, found)
-    return indices, found
+    """Return `top_k` of every `bucket` consecutive values."""
+    k, capacity = _bucket_capacity(values.size, k, bucket)
+    indices, selected = _buffers(capacity, values.dtype)
+    _core.bucket_top_k(values, k, bucket, indices, selected)
+    return indices, selected
 
 
 def bucket_top_k_with_residual(
@@ -51,21 +58,26 @@ def bucket_top_k_with_residual(
     bucket: int,
     out: Values[Float],
 ) -> tuple[Indices, Values[Float], float]:
-    """`add_residual`, then `bucket_top_k` of out, which is zeroed there."""
-    k, room = _bucket_room(out.size, k, bucket)
-    indices, found = _room(room, out.dtype)
-    squares = _core.owe_bucket_top_k(residual, gradient, k, bucket, out, indices, found)
-    return indices, found, squares
+    """Return `bucket_top_k` of the corrected gradient and its squared norm.
+
+    The selected entries are set to zero in `out`, after the squared norm is taken.
+    """
+    k, capacity = _bucket_capacity(out.size, k, bucket)
+    indices, selected = _buffers(capacity, out.dtype)
+    squared_norm = _core.owe_bucket_top_k(
+        residual, gradient, k, bucket, out, indices, selected
+    )
+    return indices, selected, squared_norm
 
 
 def at_least(values: Values[Float], threshold: float) -> Entries[Float]:
-    """The entries with |v| >= threshold, NaN among them."""
-    indices, found = _room(values.size // SHARE + LEAST, values.dtype)
-    count = _core.at_least(values, threshold, indices, found)
+    """Return the entries with |v| >= threshold, including every NaN."""
+    indices, selected = _buffers(values.size // EXPECTED_SHARE + MIN_CAPACITY, values.dtype)
+    count = _core.at_least(values, threshold, indices, selected)
     if count > indices.size:
-        indices, found = _room(count, values.dtype)
-        _core.at_least(values, threshold, indices, found)
-    return indices[:count], found[:count]
+        indices, selected = _buffers(count, values.dtype)
+        _core.at_least(values, threshold, indices, selected)
+    return indices[:count], selected[:count]
 
 
 def at_least_with_residual(
@@ -74,33 +86,38 @@ def at_least_with_residual(
     threshold: float,
     out: Values[Float],
 ) -> tuple[Indices, Values[Float], float]:
-    """`add_residual`, then `at_least` of out, which stays whole."""
-    indices, found = _room(out.size // SHARE + LEAST, out.dtype)
-    count, squares = _core.owe_at_least(residual, gradient, threshold, out, indices, found)
+    """Return `at_least` of the corrected gradient and its squared norm.
+
+    Unlike `top_k_with_residual`, this leaves the selected entries in `out`.
+    """
+    indices, selected = _buffers(out.size // EXPECTED_SHARE + MIN_CAPACITY, out.dtype)
+    count, squared_norm = _core.owe_at_least(
+        residual, gradient, threshold, out, indices, selected
+    )
     if count > indices.size:
-        indices, found = at_least(out, threshold)
-    return indices[:count], found[:count], squares
+        indices, selected = at_least(out, threshold)
+    return indices[:count], selected[:count], squared_norm
 
 
 def add_residual(
     residual: Values[Float], gradient: Values[Float], out: Values[Float]
 ) -> float:
-    """Write residual + gradient; returns the sum of its squares."""
+    """Write residual + gradient to `out` and return its squared norm."""
     return _core.owe(residual, gradient, out)
 
 
 def block_squared_norms(values: Values[Float], block: int) -> NDArray[np.float64]:
-    """Sums of squares of every `block` values, the last of them maybe of fewer."""
+    """Return the squared norm of every `block` values; the last block may be shorter."""
     out = buffer_pool.empty(-(-values.size // block), np.float64)
     _core.block_squares(values, block, out)
     return out
 
 
-def _room(size: int, dtype: np.dtype[Any]) -> tuple[Indices, NDArray[Any]]:
+def _buffers(size: int, dtype: np.dtype[Any]) -> tuple[Indices, NDArray[Any]]:
     return buffer_pool.empty(size, np.uint32), buffer_pool.empty(size, dtype)
 
 
-def _bucket_room(size: int, k: int, bucket: int) -> tuple[int, int]:
-    """What a full bucket gives, and all of them."""
+def _bucket_capacity(size: int, k: int, bucket: int) -> tuple[int, int]:
+    """Return the number of entries selected in a full bucket and in all buckets."""
     k = min(k, bucket)
     return k, size // bucket * k + min(k, size % bucket)

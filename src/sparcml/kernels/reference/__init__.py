@@ -1,1 +1,1 @@
-"""What every kernel computes, in NumPy: the definition, and the oracle of the tests."""
+"""NumPy definitions of the kernels, which the tests compare the compiled loops with."""

@@ -1,5 +1,9 @@
-"""Codes of indices, a checksum and short floats, by their definitions."""
+"""Codes of indices and levels, a checksum and 16-bit floats, defined in NumPy.
 
+Elias codes are strings of "0" and "1".
+"""
+
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -7,6 +11,7 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.uint32]
+Levels = NDArray[np.int8]
 
 
 def _pack(bits: NDArray[np.uint8]) -> Bytes:
@@ -16,7 +21,7 @@ def _pack(bits: NDArray[np.uint8]) -> Bytes:
 
 
 def gap_plan(indices: Indices) -> tuple[int, int]:
-    """The r that suits random indices, and the bytes of their section."""
+    """Return the Rice parameter for random indices, and the bytes of their section."""
     if indices.size == 0:
         return 0, 0
     range_ = int(indices[-1]) + 1
@@ -26,7 +31,7 @@ def gap_plan(indices: Indices) -> tuple[int, int]:
 
 
 def gap_encode(indices: Indices, r: int | None = None) -> Bytes:
-    """Golomb-Rice code of the differences of strictly ascending indices."""
+    """Return the Golomb-Rice code of the differences between ascending indices."""
     if indices.size == 0:
         return np.empty(0, np.uint8)
     r = gap_plan(indices)[0] if r is None else r
@@ -40,7 +45,7 @@ def gap_encode(indices: Indices, r: int | None = None) -> Bytes:
 
 
 def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
-    """The indices of a section (which is taken to be a good one)."""
+    """Return the indices of a valid section."""
     if nnz == 0:
         return np.empty(0, np.uint32)
     r = int(data[0])
@@ -53,17 +58,87 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
 
 
 def bitmap_encode(indices: Indices, blocks: int) -> Bytes:
-    """One bit per block, set for those in indices."""
+    """Return one bit per block, set for those in `indices`."""
     bits = np.zeros(blocks, np.uint8)
     bits[indices] = 1
     return _pack(bits)
 
 
 def bitmap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
-    """The positions of the ones (in a good section)."""
+    """Return the positions of the ones of a valid section."""
     indices = np.flatnonzero(np.unpackbits(data, bitorder="little")[:blocks])
     assert indices.size == nnz
     return indices.astype(np.uint32)
+
+
+def elias_gamma(x: int) -> str:
+    """Return one zero per bit of x after its first, then x in binary."""
+    return "0" * (x.bit_length() - 1) + f"{x:b}"
+
+
+def elias_omega(x: int) -> str:
+    """Return the recursive code: x in binary, preceded by the code of its length."""
+    word = "0"
+    while x > 1:
+        word = f"{x:b}" + word
+        x = x.bit_length() - 1
+    return word
+
+
+def read_omega(bits: Iterator[str]) -> int:
+    """Return the number whose omega code comes next."""
+    x = 1
+    while next(bits) == "1":
+        x = int("1" + "".join(next(bits) for _ in range(x)), 2)
+    return x
+
+
+def elias_dense(levels: Levels) -> str:
+    """Return the omega code of each |level| + 1, and a sign unless the level is zero.
+
+    This is Code'_s of the QSGD paper without its norm.
+    """
+    sign = {-1: "1", 0: "", 1: "0"}
+    return "".join(elias_omega(abs(x) + 1) + sign[np.sign(x)] for x in levels.tolist())
+
+
+def elias_sparse(levels: Levels) -> str:
+    """Return the gap, sign and magnitude of each nonzero level.
+
+    This is Code_s of the QSGD paper without its norm.
+    """
+    word, before = "", -1
+    for i in np.flatnonzero(levels).tolist():
+        level = int(levels[i])
+        word += elias_omega(i - before) + ("1" if level < 0 else "0")
+        word += elias_omega(abs(level))
+        before = i
+    return word
+
+
+def read_elias_dense(word: str, count: int) -> Levels:
+    """Return the `count` levels of a code of `elias_dense`."""
+    bits, levels = iter(word), np.zeros(count, np.int8)
+    for i in range(count):
+        if size := read_omega(bits) - 1:
+            levels[i] = -size if next(bits) == "1" else size
+    return levels
+
+
+def read_elias_sparse(word: str, nonzeros: int, count: int) -> Levels:
+    """Return `count` levels, `nonzeros` of them from a code of `elias_sparse`."""
+    bits, levels, at = iter(word), np.zeros(count, np.int8), -1
+    for _ in range(nonzeros):
+        at += read_omega(bits)
+        negative = next(bits) == "1"
+        size = read_omega(bits)
+        levels[at] = -size if negative else size
+    return levels
+
+
+def pack_word(word: str) -> Bytes:
+    """Return a string of bits as words of 8 bytes, from the lowest bit of the first byte."""
+    return _pack(np.frombuffer(word.encode(), np.uint8) - ord("0"))
 
 
 @cache
@@ -75,7 +150,7 @@ def _crc_table() -> tuple[int, ...]:
 
 
 def crc32c(data: Bytes, crc: int = 0) -> int:
-    """CRC-32C of data, going on from crc."""
+    """Return the CRC-32C of the data, continued from `crc`."""
     crc ^= 0xFFFFFFFF
     for byte in data.tolist():
         crc = crc >> 8 ^ _crc_table()[(crc ^ byte) & 255]
@@ -83,7 +158,7 @@ def crc32c(data: Bytes, crc: int = 0) -> int:
 
 
 def to_half(values: NDArray[np.float32], bfloat: bool = False) -> NDArray[np.uint16]:
-    """The bits of values as float16 or bfloat16, to nearest, ties to even."""
+    """Return the bits of values as float16 or bfloat16, rounded to nearest even."""
     if bfloat:
         x = values.view(np.uint32).astype(np.uint64)
         bits = (x + 0x7FFF + (x >> 16 & 1)) >> 16
@@ -94,7 +169,7 @@ def to_half(values: NDArray[np.float32], bfloat: bool = False) -> NDArray[np.uin
 
 
 def from_half(bits: NDArray[np.uint16], bfloat: bool = False) -> NDArray[np.float32]:
-    """The values that have these bits as float16 or bfloat16."""
+    """Return the values with these bits as float16 or bfloat16."""
     if bfloat:
         values = (bits.astype(np.uint32) << 16).view(np.float32)
     else:

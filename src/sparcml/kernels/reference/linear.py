@@ -1,21 +1,21 @@
-"""Steps of linear models, as `sparcml.kernels.linear` has them, with nothing lazy."""
+"""Steps of linear models, defined in NumPy without lazy updates."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcml.kernels.linear import Csr, Doubles, Floats, Numbers
+from sparcml.kernels.linear import Csr, Doubles, Floats, Integers
 from sparcml.kernels.reduction import Entries
 
 
 def margins(rows: Csr, weights: Floats) -> Doubles:
-    """w.x of each row."""
-    owners = np.repeat(np.arange(rows.labels.size), np.diff(rows.indptr))
+    """Return w.x of each row."""
+    row_of_entry = np.repeat(np.arange(rows.labels.size), np.diff(rows.indptr))
     products = rows.values.astype(np.float64) * weights[rows.indices]
-    return np.bincount(owners, products, rows.labels.size).astype(np.float64)
+    return np.bincount(row_of_entry, products, rows.labels.size).astype(np.float64)
 
 
-def combined(rows: Csr, chosen: Numbers, slopes: Doubles) -> Entries[np.float64]:
-    """The sum of slope * x over the chosen rows, sorted, without what sums up to zero."""
+def combine_rows(rows: Csr, chosen: Integers, slopes: Doubles) -> Entries[np.float64]:
+    """Return the sum of slope * x over the chosen rows, as sorted nonzero entries."""
     spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row in chosen]
     columns = [rows.indices[span] for span in spans]
     products = [s * rows.values[span] for s, span in zip(slopes, spans, strict=True)]
@@ -34,7 +34,7 @@ def step(
     l2: float,
     momentum: float,
 ) -> tuple[Doubles, Doubles]:
-    """All weights and their velocity after a step."""
+    """Return the weights and their velocity after a step."""
     velocity = momentum * velocity + gradient
     moved = (1.0 - rate * l2) * weights - rate * velocity
     return np.sign(moved) * np.maximum(np.abs(moved) - rate * l1, 0.0), velocity
@@ -48,21 +48,21 @@ def adaptive_step(
     l1: float,
     l2: float,
 ) -> tuple[Doubles, Doubles]:
-    """All weights and their sums of squared gradients after a step by AdaGrad."""
+    """Return the weights and their sums of squared gradients after a step of AdaGrad."""
     squares = squares + gradient**2
     rates = rate / np.sqrt(squares)
     moved = weights - rates * gradient
-    pulled = l1 * rates
+    shrinkage = l1 * rates
     if l2:
         moved = moved * np.exp(-l2 * rates)
-        pulled = l1 / l2 * -np.expm1(-l2 * rates)
-    return np.sign(moved) * np.maximum(np.abs(moved) - pulled, 0.0), squares
+        shrinkage = l1 / l2 * -np.expm1(-l2 * rates)
+    return np.sign(moved) * np.maximum(np.abs(moved) - shrinkage, 0.0), squares
 
 
-def first_invalid_row(indptr: Numbers, indices: NDArray[np.uint32], features: int) -> int:
-    """The first row with columns out of order or beyond the features; how many if none."""
+def first_invalid_row(indptr: Integers, indices: NDArray[np.uint32], features: int) -> int:
+    """Return the first row whose columns do not ascend or reach `features`, else the count."""
     for row in range(indptr.size - 1):
-        mine = indices[indptr[row] : indptr[row + 1]].astype(np.int64)
-        if (np.diff(mine) <= 0).any() or (mine >= features).any():
+        columns = indices[indptr[row] : indptr[row + 1]].astype(np.int64)
+        if (np.diff(columns) <= 0).any() or (columns >= features).any():
             return row
     return indptr.size - 1

@@ -1,4 +1,4 @@
-"""Random numbers by seed and position, by their definition (`cpp/kernels/random.h`)."""
+"""Random numbers by seed and position, defined in NumPy as in `cpp/kernels/random.h`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LANES = 8  # words that are made at once
-FRACTION = 24  # bits of a random share
+LANES = 8  # words generated at once
+FRACTION = 24  # bits of a random fraction
 MASK = 2**64 - 1
 
 
@@ -22,8 +22,8 @@ def _scramble(x: int) -> int:
 
 
 def words(seed: int, first: int, count: int) -> NDArray[np.uint32]:
-    """So many words of 32 bits, from `first` on."""
-    if (first + count - 1) >> 32 > first >> 32:  # those behind have another key
+    """Return `count` words of 32 bits, starting at position `first`."""
+    if (first + count - 1) >> 32 > first >> 32:  # the words after 2^32 have another key
         split = (1 << 32) - first % (1 << 32)
         parts = words(seed, first, split), words(seed, first + split, count - split)
         return np.concatenate(parts)
@@ -37,6 +37,6 @@ def words(seed: int, first: int, count: int) -> NDArray[np.uint32]:
     return x ^ x >> np.uint32(14)
 
 
-def shares(seed: int, first: int, count: int) -> NDArray[np.int32]:
-    """A number of 24 bits for each of so many values: the highest of its word."""
+def fractions(seed: int, first: int, count: int) -> NDArray[np.int32]:
+    """Return `count` random integers of 24 bits: the highest bits of each word."""
     return (words(seed, first, count) >> np.uint32(32 - FRACTION)).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Sums of sparse and dense vectors, as `sparcml.kernels.sums` has them."""
+"""Reductions of sparse and dense vectors, defined in NumPy."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from sparcml.kernels.reduction import Entries, Float, Indices, Values
 from sparcml.kernels.reference.coding import bitmap_encode
 
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
-NEUTRAL = {"sum": -0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
+IDENTITY = {"sum": -0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
 
 
 def combine_dense(
@@ -34,14 +34,14 @@ def merge(
     bv: Values[Float],
     block: int = 1,
 ) -> Entries[Float]:
-    """The entries of a and b together; where both have one, a's op b's."""
+    """Return the union of the entries of a and b, and a op b where both have one."""
     return merge_many(op, [(ai, av), (bi, bv)], block)
 
 
 def merge_many(op: str, parts: list[Entries[Float]], block: int = 1) -> Entries[Float]:
-    """The entries of all parts together, folded from the first part to the last."""
+    """Return the union of the entries of all parts, folded from the first to the last."""
     indices = np.unique(np.concatenate([i for i, _ in parts]))
-    total = np.full(indices.size * block, NEUTRAL[op], parts[0][1].dtype)
+    total = np.full(indices.size * block, IDENTITY[op], parts[0][1].dtype)
     for i, v in parts:
         scatter(op, total, np.searchsorted(indices, i).astype(np.uint32), v, block)
     return indices, total
@@ -54,7 +54,7 @@ def scatter(
     values: Values[Float],
     block: int = 1,
 ) -> None:
-    """dense[i] = dense[i] op value, for the blocks that have an index."""
+    """Set dense[i] = dense[i] op value for each block index i."""
     rows = dense.reshape(-1, block)
     old = rows[indices].ravel()
     rows[indices] = combine_dense(op, old, values).reshape(-1, block)
@@ -63,7 +63,7 @@ def scatter(
 def scatter_assign(
     dense: Values[Float], indices: Indices, values: Values[Float], block: int = 1
 ) -> None:
-    """dense[i] = value, for the blocks that have an index."""
+    """Set dense[i] = value for each block index i."""
     dense.reshape(-1, block)[indices] = values.reshape(-1, block)
 
 
@@ -74,7 +74,7 @@ def compact(
     bitwise: bool = False,
     limit: int | None = None,
 ) -> Entries[Float] | None:
-    """The blocks with a value other than fill; None if there are more than limit."""
+    """Return the blocks that differ from `fill`, or None if there are more than `limit`."""
     rows = dense.reshape(-1, block)
     bits = np.dtype(f"u{dense.itemsize}")
     filled = np.full_like(rows, fill)
@@ -88,14 +88,14 @@ def compact(
 def count_nonfill(
     dense: Values[Float], fill: float = 0.0, block: int = 1, bitwise: bool = False
 ) -> int:
-    """The number of blocks with a value other than fill."""
-    found = compact(dense, fill, block, bitwise)
-    assert found is not None
-    return found[0].size
+    """Return the number of blocks that differ from `fill`."""
+    entries = compact(dense, fill, block, bitwise)
+    assert entries is not None
+    return entries[0].size
 
 
 def ascending_prefix(indices: Indices, blocks: int) -> int:
-    """The first position that breaks i[0] < i[1] < ... < blocks; the size if none."""
+    """Return the length of the longest prefix that ascends strictly and is below `blocks`."""
     wrong = indices >= blocks
     wrong[1:] |= indices[1:] <= indices[:-1]
     return int(wrong.argmax()) if wrong.any() else indices.size
@@ -104,23 +104,23 @@ def ascending_prefix(indices: Indices, blocks: int) -> int:
 def bitmap_compact(
     dense: Values[Float],
     fill: float,
-    plane: NDArray[np.uint8],
+    bitmap: NDArray[np.uint8],
     values: Values[Float],
 ) -> int:
-    """A bit plane and the values that differ from fill, bit for bit; returns how many."""
-    found = compact(dense, fill, bitwise=True, limit=values.size)
-    if found is None:
+    """Write a bitmap and the values whose bits differ from `fill`; return their number."""
+    entries = compact(dense, fill, bitwise=True, limit=values.size)
+    if entries is None:
         return values.size + 1
-    indices, kept = found
-    plane[:] = bitmap_encode(indices, dense.size)
-    values[: kept.size] = kept
-    return kept.size
+    indices, stored = entries
+    bitmap[:] = bitmap_encode(indices, dense.size)
+    values[: stored.size] = stored
+    return stored.size
 
 
 def bitmap_expand(
-    plane: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
+    bitmap: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
 ) -> None:
-    """The values where the plane (taken to be a good one) has ones, fill elsewhere."""
-    ones = np.unpackbits(plane, count=out.size, bitorder="little").astype(bool)
+    """Write the values at the ones of a valid bitmap, and `fill` elsewhere."""
+    ones = np.unpackbits(bitmap, count=out.size, bitorder="little").astype(bool)
     out[:] = fill
     out[ones] = values

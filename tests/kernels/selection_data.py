@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .sums_data import Array, values
+from .reduction_data import Array, values
 
 SIZES = (0, 1, 2, 63, 64, 65, 127, 128, 500, 512, 513, 1000, 4097)
 SAMPLED = 9000  # from about here on a sample decides what is a candidate

@@ -5,7 +5,7 @@ import pytest
 
 from sparcml.kernels import _core, reduction
 
-from .sums_data import Array, Pair
+from .reduction_data import Array, Pair
 
 I = np.array([1, 4, 7], np.uint32)  # noqa: E741
 V = np.array([1, 2, 3], np.float32)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sparcml.kernels import coding, reduction
 from sparcml.kernels.reference import reduction as reference
 
-from .sums_data import (
+from .reduction_data import (
     LAST,
     entries,
     guarded,

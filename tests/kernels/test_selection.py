@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sparcml.kernels import _core, selection
 from sparcml.kernels.reference import selection as reference
 
-from .select_data import SAMPLED, SIZES, adversaries, hard
-from .sums_data import GUARD, guarded, intact, odd, same_bits, same_entries, values
+from .selection_data import SAMPLED, SIZES, adversaries, hard
+from .reduction_data import GUARD, guarded, intact, odd, same_bits, same_entries, values
 
 pytestmark = pytest.mark.usefixtures("isa")
 over_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
