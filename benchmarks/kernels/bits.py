@@ -15,7 +15,7 @@ from harness.stopwatch import copy_of
 
 from kernels.case import Case
 from sparcml import kernels
-from sparcml.kernels.reference import elias, onebit, whole
+from sparcml.kernels.reference import bitplane, coding
 from sparcml.quantize import QSGD
 from sparcml.quantize.coders import CODERS
 
@@ -63,7 +63,10 @@ def _one_bit(values: Floats, bucket: int | None) -> Iterator[Case]:
         return (kernels.from_bitplane(*zero, size, each, back),)
 
     copy = copy_of(values)
-    zero, mean = onebit.to_onebit(values, each), onebit.to_onebit(values, each, mean=True)
+    zero, mean = (
+        bitplane.to_onebit(values, each),
+        bitplane.to_onebit(values, each, mean=True),
+    )
     two, one = levels.nbytes + plane.nbytes, scales.nbytes + plane.nbytes
     yield case(
         "OneBit", lambda: kernels.to_onebit(values, each, False, levels, plane), zero, two
@@ -74,14 +77,14 @@ def _one_bit(values: Floats, bucket: int | None) -> Iterator[Case]:
         mean,
         two,
     )
-    signs = onebit.to_sign(values, each)
+    signs = bitplane.to_sign(values, each)
     yield case("Sign", lambda: kernels.to_sign(values, each, scales, plane), signs, one)
-    yield case("decode one bit", decode, (onebit.from_bitplane(*zero, size, each),), two)
+    yield case("decode one bit", decode, (bitplane.from_bitplane(*zero, size, each),), two)
 
 
 def _whole(values: Floats) -> Iterator[Case]:
     times = np.clip(np.rint(2 * values), -RANKS, RANKS).astype(np.float32)
-    want = whole.to_integer(times, 1.0, RANKS)
+    want = bitplane.to_integer(times, 1.0, RANKS)
     assert want is not None
     packed, back = np.zeros_like(want), np.zeros_like(times)
     rest = (values.nbytes, "GB/s", "memcpy", copy_of(values), None, want.size / times.size)
@@ -99,13 +102,13 @@ def _whole(values: Floats) -> Iterator[Case]:
 def _elias(levels: Levels, copy: Callable[[], object]) -> Iterator[Case]:
     few, count = levels[:CHECKED], levels.size
     forms: tuple[tuple[str, bool, Callable[[Levels], str]], ...] = (
-        ("dense", False, elias.dense),
-        ("sparse", True, elias.sparse),
+        ("dense", False, coding.elias_dense),
+        ("sparse", True, coding.elias_sparse),
     )
     plan = kernels.elias_plan(levels)
     for name, sparse, reference in forms:
         code = kernels.elias_encode(levels, sparse)
-        want = (elias.packed(reference(few)),)
+        want = (coding.pack_word(reference(few)),)
         rest = (4 * count, "GB/s", "memcpy", copy, None, code.size / count)
 
         def encode(part: Levels = levels, sparse: bool = sparse) -> Arrays:

@@ -85,7 +85,7 @@ def _gradient(what: str, rows: loops.Csr, features: int) -> Case:
         found = loops.gradient(rows, batch, SQUARED, 1.0, model)
         return found.indices[:-1], found.values[:-1]
 
-    indices, values = reference.combined(rows, batches[0], -rows.labels[batches[0]])
+    indices, values = reference.combine_rows(rows, batches[0], -rows.labels[batches[0]])
     want = indices, values.astype(np.float32)
     nnz = rows.indices.size // len(batches)
     return Case(

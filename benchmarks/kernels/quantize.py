@@ -12,7 +12,8 @@ import numpy as np
 from harness.stopwatch import copy_of
 
 from kernels.case import Case, Floor
-from sparcml.kernels.reference import coding, grid, natural, table
+from sparcml.kernels.reference import coding
+from sparcml.kernels.reference import quantization as reference
 from sparcml.quantize import NUQSGD, QSGD, Half, Natural, Quantizer, TernGrad, nuqsgd
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
     yield from _both("QSGD4 l2", length, values, _grid(length), "memcpy", copy)
     yield from _both("NUQSGD4", NUQSGD(4), values, _table(NUQSGD(4)), "memcpy", copy)
     yield from _both("TernGrad", TernGrad(), values, _ternary(TernGrad()), "memcpy", copy)
-    powers = (lambda v: natural.to_natural(v, SEED)), natural.from_natural
+    powers = (lambda v: reference.to_natural(v, SEED)), reference.from_natural
     yield from _both("Natural", Natural(), values, powers, "memcpy", copy)
     for name, ours, theirs in (
         ("float16", Half(), _half()),
@@ -103,26 +104,33 @@ def _beside_torch(
 
 
 def _grid(coder: QSGD) -> Codings:
-    bucket, norm = coder.bucket or 1, grid.MAX_NORM if coder.norm == "max" else grid.L2_NORM
+    bucket, norm = (
+        coder.bucket or 1,
+        reference.MAX_NORM if coder.norm == "max" else reference.L2_NORM,
+    )
     return (
-        lambda v: grid.to_grid(v, bucket, coder.s, coder.bits, norm, 0.0, SEED),
-        lambda c, n: grid.from_grid(c, n, bucket, coder.s, coder.bits),
+        lambda v: reference.to_grid(v, bucket, coder.s, coder.bits, norm, 0.0, SEED),
+        lambda c, n: reference.from_grid(c, n, bucket, coder.s, coder.bits),
     )
 
 
 def _table(coder: NUQSGD) -> Codings:
     bucket, levels = coder.bucket or 1, nuqsgd.levels(coder.s)
     return (
-        lambda v: table.to_table(v, bucket, levels, coder.bits, grid.L2_NORM, 0.0, SEED),
-        lambda c, n: table.from_table(c, n, bucket, levels, coder.bits),
+        lambda v: reference.to_table(
+            v, bucket, levels, coder.bits, reference.L2_NORM, 0.0, SEED
+        ),
+        lambda c, n: reference.from_table(c, n, bucket, levels, coder.bits),
     )
 
 
 def _ternary(coder: TernGrad) -> Codings:
     def encode(v: Floats) -> Bytes:
-        return grid.to_grid(v, v.size, 1, 2, grid.GIVEN_NORM, coder.scale_of(v), SEED)
+        return reference.to_grid(
+            v, v.size, 1, 2, reference.GIVEN_NORM, coder.scale_of(v), SEED
+        )
 
-    return encode, lambda c, n: grid.from_grid(c, n, n, 1, 2)
+    return encode, lambda c, n: reference.from_grid(c, n, n, 1, 2)
 
 
 def _half() -> Codings:

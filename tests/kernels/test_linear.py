@@ -39,7 +39,7 @@ def test_gradient_of_the_squared_loss(isa, dtype, most, count, features):
     np.testing.assert_array_equal(loops.margins(rows, weights), margins)
     slopes = margins[chosen] + 2.0 - rows.labels[chosen]
     found = loops.gradient(rows, chosen, 3, 1.0, plain(weights, 2.0))
-    indices, values = reference.combined(rows, chosen, slopes)
+    indices, values = reference.combine_rows(rows, chosen, slopes)
     np.testing.assert_array_equal(found.indices, [*indices, features])
     np.testing.assert_array_equal(found.values, [*values, slopes.sum()])
     assert found.loss == 0.5 * np.square(slopes).sum()

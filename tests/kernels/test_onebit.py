@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sparcml import kernels
-from sparcml.kernels.reference import onebit
+from sparcml.kernels.reference import bitplane as reference
 
 from .data import once
 
@@ -54,17 +54,17 @@ def as_defined(values, bucket):
     size = values.size
     for mean in (False, True):
         levels, bits = kernels.to_onebit(values, bucket, mean)
-        same_bits((levels, bits), once(onebit.to_onebit, values, bucket, mean))
+        same_bits((levels, bits), once(reference.to_onebit, values, bucket, mean))
         back = kernels.from_bitplane(levels, bits, size, bucket)
-        same_bits([back], [once(onebit.from_bitplane, levels, bits, size, bucket)])
-    same_bits(kernels.to_sign(values, bucket), once(onebit.to_sign, values, bucket))
+        same_bits([back], [once(reference.from_bitplane, levels, bits, size, bucket)])
+    same_bits(kernels.to_sign(values, bucket), once(reference.to_sign, values, bucket))
 
 
 def test_arrays_at_any_address():
     whole = vector("normal", 300)
     for start in range(9):
         values = whole[start : start + 257]
-        same_bits(kernels.to_onebit(values, 100), onebit.to_onebit(values.copy(), 100))
+        same_bits(kernels.to_onebit(values, 100), reference.to_onebit(values.copy(), 100))
 
 
 def test_nothing_is_written_beyond_the_end():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sparcml.kernels.reference.random import FRACTION, shares, words
+from sparcml.kernels.reference.random import FRACTION, fractions, words
 
 COUNT = 1 << 16
 SEEDS = (0, 1, 2, 3, 1 << 32, 1 << 63, 12345678901234567890)
@@ -14,14 +14,14 @@ LAGS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 64, 1024)
 
 def uniform(seed, first=0, count=COUNT):
     """Of mean 0 and variance 1."""
-    drawn = (shares(seed, first, count) + 0.5) / 2**FRACTION
+    drawn = (fractions(seed, first, count) + 0.5) / 2**FRACTION
     return (drawn - 0.5) * np.sqrt(12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_numbers_are_as_likely(seed):
     for bits in (16, 8, 4):
-        drawn = shares(seed, 0, 1 << 20) >> (FRACTION - bits)
+        drawn = fractions(seed, 0, 1 << 20) >> (FRACTION - bits)
         cells, due = np.bincount(drawn, minlength=1 << bits), (1 << 20) / (1 << bits)
         chi = ((cells - due) ** 2 / due).sum()
         freedom = (1 << bits) - 1
@@ -63,7 +63,7 @@ def test_one_place_under_many_seeds():
 
 
 def test_pairs_fill_the_square():
-    x = shares(3, 0, 1 << 20) >> FRACTION - 5
+    x = fractions(3, 0, 1 << 20) >> FRACTION - 5
     for lag in (1, 8, 16):
         cells = np.bincount(x[lag:] * 32 + x[:-lag], minlength=1024)
         due = (x.size - lag) / 1024

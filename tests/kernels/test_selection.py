@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sparcml.kernels import _core, selection
 from sparcml.kernels.reference import selection as reference
 
-from .selection_data import SAMPLED, SIZES, adversaries, hard
 from .reduction_data import GUARD, guarded, intact, odd, same_bits, same_entries, values
+from .selection_data import SAMPLED, SIZES, adversaries, hard
 
 pytestmark = pytest.mark.usefixtures("isa")
 over_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -36,7 +36,7 @@ def test_the_reference_is_the_definition():
     assert reference.top_k(v, 2)[0].tolist() == [4, 5]
     assert reference.top_k(v, 3)[0].tolist() == [1, 4, 5]
     assert reference.top_k(v, 7)[0].tolist() == [0, 1, 2, 3, 4, 5, 6]
-    rank = reference.ranks(v).astype(np.int64)
+    rank = reference.magnitude_keys(v).astype(np.int64)
     for k in range(9):
         order = np.lexsort((np.arange(v.size), -rank))
         assert reference.top_k(v, k)[0].tolist() == sorted(order[:k].tolist())

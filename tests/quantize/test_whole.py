@@ -19,7 +19,7 @@ def test_nothing_is_lost(ranks, step):
 
 def test_what_is_off_the_grid_is_an_error():
     for bad in (0.5, 3.0, 1.01):
-        with pytest.raises(ValueError, match="times a whole number from -2 to 2"):
+        with pytest.raises(ValueError, match="times an integer from -2 to 2"):
             Integer(1.0, 2).encode(np.array([1, bad], np.float32))
 
 

@@ -8,8 +8,8 @@ import pytest
 import sparcml
 from sparcml import kernels
 
-from ..kernels.selection_data import hard
 from ..kernels.reduction_data import same_bits
+from ..kernels.selection_data import hard
 from ..rosters import EXACT, SPARSIFIERS
 from .vectors import SIZES, gradient
 

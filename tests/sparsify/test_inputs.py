@@ -6,8 +6,8 @@ import pytest
 import sparcml
 from sparcml.sparsify.device import Device
 
-from ..kernels.selection_data import hard
 from ..kernels.reduction_data import same_bits
+from ..kernels.selection_data import hard
 from ..rosters import SPARSIFIERS
 from .vectors import SIZES, gradient
 

@@ -1,8 +1,6 @@
 """Inner loops: compiled kernels, each with a NumPy definition in `reference`."""
 
-from ._core import isa as isa
-from ._core import isas as isas
-from ._core import use_isa as use_isa
+from . import _core
 from .coding import bitmap_decode as bitmap_decode
 from .coding import bitmap_encode as bitmap_encode
 from .coding import crc32_spans as crc32_spans
@@ -54,3 +52,5 @@ from .svmlight import SvmlightParser as SvmlightParser
 from .svmlight import svmlight_format as svmlight_format
 from .svmlight import svmlight_parser as svmlight_parser
 from .svmlight import svmlight_row_bytes as svmlight_row_bytes
+
+isa, isas, use_isa = _core.isa, _core.isas, _core.use_isa

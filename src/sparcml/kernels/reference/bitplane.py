@@ -35,7 +35,9 @@ def to_integer(values: Floats, step: float, max_multiple: int) -> Bits | None:
     with np.errstate(over="ignore", invalid="ignore"):
         x = np.where(finite, values, np.float32(0)) / np.float32(step)
         k = np.rint(x)
-    tolerance = np.float32(min(0.25, (max_multiple * max_multiple + 2 * max_multiple) / 2**24))
+    tolerance = np.float32(
+        min(0.25, (max_multiple * max_multiple + 2 * max_multiple) / 2**24)
+    )
     if (np.abs(k) > max_multiple).any() or (np.abs(x - k) > tolerance).any():
         return None
     codes = np.where(finite, k + max_multiple, 2**width - 1).astype(np.uint32)

@@ -82,7 +82,9 @@ def table_codes(
     factor, magnitude = _rescaling(norm), np.abs(values)
     with np.errstate(all="ignore"):
         multiplier = ONE / (norm * factor) if 0 < norm < np.inf else np.float32(0)
-        r = np.where(np.isfinite(values), magnitude * factor * multiplier, np.float32(np.nan))
+        r = np.where(
+            np.isfinite(values), magnitude * factor * multiplier, np.float32(np.nan)
+        )
     if np.isinf(norm):
         r = np.where(np.isfinite(values), np.float32(0), magnitude)
     nan, r = np.isnan(r), np.clip(np.nan_to_num(r), np.float32(0), ONE)
