@@ -125,7 +125,7 @@ def test_whatever_a_rank_raises_the_others_hear_of_it():
         method = Compressed(TopK(0.1))
         x = np.arange(5) if comm.rank == 1 else np.ones(5, "f4")
         with pytest.raises(
-            (TypeError, sparcml.TransportError), match="of floats, got int64"
+            (TypeError, sparcml.TransportError), match="floating point values, got int64"
         ):
             method.aggregate(comm, x, method.init(5))
 
@@ -172,41 +172,41 @@ def test_what_is_owed_is_looked_at_too():
     comm, method = sparcml.world(), Compressed(TopK(0.1))
     state = method.init(20)
     state["residual"][3] = np.nan
-    with pytest.raises(ValueError, match="what is owed for '' has 1 values"):
+    with pytest.raises(ValueError, match="the residual has 1 values"):
         method.aggregate(comm, np.ones(20, "f4"), state)
 
 
 def test_a_state_must_fit():
     comm, method = sparcml.world(), Compressed(TopK(0.1))
-    with pytest.raises(
-        ValueError, match=r"has 10 values, the gradient 20.*init\(\(20,\)\)"
-    ):
+    with pytest.raises(ValueError, match=r"gradient \(20\), got 10; .*init\(\(20,\)\)"):
         method.aggregate(comm, np.ones(20, "f4"), method.init(10))
-    with pytest.raises(ValueError, match="would be lost"):
+    with pytest.raises(ValueError, match="residual is lost"):
         Dense().init({"a": (3, 3)}, method.init({"b": (200, 300)}))
-    with pytest.raises(ValueError, match="a parameter of 9"):
+    with pytest.raises(ValueError, match="parameter has 9 values"):
         Dense().init(9, method.init(10))
 
 
 def test_wrong_things_are_refused():
     comm, method = sparcml.world(), Compressed(TopK(0.1))
-    with pytest.raises(TypeError, match="must be of floats, got int64"):
+    with pytest.raises(TypeError, match="floating point values, got int64"):
         method.aggregate(comm, np.arange(5), method.init(5))
     with pytest.raises(TypeError, match="names of parameters"):
         method.init({3: (1, 2)})
-    with pytest.raises(TypeError, match="whole numbers"):
+    with pytest.raises(TypeError, match="an integer or a shape"):
         method.init((1.5, 2))
     with pytest.raises(ValueError, match="nonfinite must be raise or propagate"):
         Compressed(TopK(0.1), nonfinite="ignore")
-    with pytest.raises(TypeError, match=r"sparsify must be such as sparcml.TopK"):
+    with pytest.raises(
+        TypeError, match=r"sparsify must be None or an object such as sparcml.TopK"
+    ):
         Compressed(0.1)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"quantize must be such as"):
+    with pytest.raises(TypeError, match=r"quantize must be None or an object such as"):
         Compressed(quantize="4 bits")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="algorithm must be one of"):
         Compressed(algorithm="foo")
     with pytest.raises(ValueError, match="which is lossless"):
         Compressed(quantize=QSGD(), algorithm="ring")
-    with pytest.raises(ValueError, match="not in buckets"):
+    with pytest.raises(ValueError, match="must not have buckets"):
         Compressed(TopK(0.1), global_topk=TopK(k=1, bucket=10))
     with pytest.raises(TypeError, match="whole number"):
         PowerSGD(rank=2.5)  # type: ignore[arg-type]

@@ -124,5 +124,5 @@ def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="at least 1"):
         PowerSGD(rank=0)
     wide, narrow = PowerSGD(rank=3), PowerSGD(rank=2)
-    with pytest.raises(ValueError, match="init, from the old state"):
+    with pytest.raises(ValueError, match="create the state with init"):
         wide.aggregate(sparcml.world(), matrix(0), narrow.init(SHAPE))

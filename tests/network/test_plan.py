@@ -60,7 +60,7 @@ def test_factors_are_those_of_power_sgd():
 def test_small_tensors_are_those_that_compressed_sends_as_they_are():
     shapes = ((200, 100), (100, 100), (50_000,))
     method = sparcml.Compressed(sparcml.TopK(0.01))
-    large = [s for s in shapes if method.large("name", s)]
+    large = [s for s in shapes if method.compresses_shape("name", s)]
     assert Model("odd", shapes, "here").large == sum(map(math.prod, large))
 
 

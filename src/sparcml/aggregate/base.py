@@ -1,14 +1,15 @@
-"""What a method is: a frozen set of settings, a state, and one step."""
+"""Base class of aggregation methods: frozen settings, explicit state, one step."""
 
 from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ..errors import MismatchError, SparcmlError
+from ..registry import Registry
 from .gradients import describe, opened, shapes_of
 from .state import RESIDUAL, STEP, initial_state, keys_of, name_of
 
@@ -20,155 +21,199 @@ if TYPE_CHECKING:
     from .gradients import Parameter, Shape
     from .state import State
 
-CHOICES = ("raise", "propagate")
+NONFINITE = ("raise", "propagate")
+
+METHODS: Registry[type[Method]] = Registry("aggregation method")
 
 
 class Method(ABC):
-    """Averages the ranks' gradients; subclasses are frozen dataclasses.
+    """Averages the gradients of all ranks; subclasses are frozen dataclasses.
+
+    A subclass with `name` in its body is registered in `METHODS`.
 
     Attributes:
-        nonfinite: What to do with NaN and infinity in a gradient: "raise" says which
-            parameter of which rank has them, and all ranks stop; "propagate" hands them on, so
-            that they are in the mean.
-        keeps_residual: Whether it sends what an earlier method owes, now or later.
-        carried_state: What it takes over from a state of its own kind, beside what is owed.
+        name: Name on the command line and in tables.
+        number: Position in `METHODS`.
+        option: Placeholder for what follows the colon on the command line ("RATIO"); empty
+            if the method has no option.
+        carried_state: Entries of a state, besides the residual, that `init` takes over from
+            another state, such as "momentum".
+        is_exact: Whether the result is the exact mean, which any dense allreduce computes.
+        returns_mean: Whether the result is (an estimate of) the mean gradient.
+        nonfinite: Treatment of NaN and infinity in a gradient: "raise" stops all ranks with
+            an error that names the rank and the parameter, "propagate" keeps them, so that
+            they appear in the mean.
     """
 
-    nonfinite: str
+    name: ClassVar[str]
+    number: ClassVar[int]
+    option: ClassVar[str] = ""
     carried_state: ClassVar[tuple[str, ...]] = ()
+    is_exact: ClassVar[bool] = False
+    returns_mean: ClassVar[bool] = True
+    nonfinite: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" in cls.__dict__:
+            METHODS.register(cls.name, cls.number, cls)
+
+    @classmethod
+    def from_option(cls, text: str) -> Self:
+        """Return a method from the option of a command line specification.
+
+        Args:
+            text: The part after the colon of `name:option`; empty if there is none.
+
+        Raises:
+            ValueError: If the option is invalid.
+        """
+        if text:
+            raise ValueError(f"{cls.name}: option must be empty, got {text!r}")
+        return cls()
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        """Return the instances that the tests run."""
+        return (cls(),)
 
     @property
     def keeps_residual(self) -> bool:
-        """See above."""
+        """Whether a residual in the state reaches the mean, in this step or a later one."""
         return True
 
     def __post_init__(self) -> None:
-        if self.nonfinite not in CHOICES:
-            known = " or ".join(CHOICES)
-            raise ValueError(f"nonfinite must be {known}, got {self.nonfinite!r}")
+        if self.nonfinite not in NONFINITE:
+            raise ValueError(
+                f"{type(self).__name__}: nonfinite must be {' or '.join(NONFINITE)}, "
+                f"got {self.nonfinite!r}"
+            )
 
     def init(self, sizes: Any, state: State | None = None) -> State:
-        """The state before the first step.
+        """Return the state before the first step.
 
         Args:
-            sizes: A size, a shape, or shapes by name, as the gradients will have; arrays
-                stand for their shapes.
-            state: The state of another method to go on from: nothing of what it owes is
-                lost.
+            sizes: A size, a shape, or a mapping from names to shapes, as the gradients will
+                have. An array stands for its shape.
+            state: State of another method to continue from. Its step count and residual are
+                kept.
         """
         shapes = shapes_of(sizes)
-        begun = initial_state(shapes, state, self.carried_state)
-        self.check_residual(begun)
-        self._begin(shapes, begun)
-        return begun
+        new = initial_state(shapes, state, self.carried_state)
+        self.check_residual(new)
+        self._begin(shapes, new)
+        return new
 
     def aggregate(
         self, comm: Communicator, gradient: Any, state: State, *, overwrite: bool = False
     ) -> tuple[Any, State]:
-        """One step: the mean over all ranks of what they owe, and the state after it.
+        """Average the corrected gradients of all ranks. Collective.
 
-        A collective call. The old state is not changed: should the step fail, it still
-        holds, without this gradient.
+        The given state is not modified and stays valid if the step fails.
 
         Args:
-            comm: The ranks.
-            gradient: This rank's: an array or tensor, or many by name.
-            state: From `init`, or from the step before.
-            overwrite: Whether dense gradients by name may be overwritten: where that saves
-                memory, their means are then found in their place.
+            comm: The communicator.
+            gradient: Gradient of this rank: an array or tensor, or a mapping from names to
+                them.
+            state: State from `init` or from the previous step.
+            overwrite: Whether dense gradients in a mapping may be overwritten by their means,
+                which saves memory.
 
         Returns:
-            The mean, as the same kind of thing as the gradient and rounded to its dtype, and the
-            new state. What the state holds of parameters that have no gradient now stays.
+            The mean, of the same type and dtype as the gradient, and the new state. Entries
+            of the state for parameters without a gradient are unchanged.
         """
         try:
             parameters, back = opened(gradient, overwrite=overwrite)
             self.check_residual(state)
-            _same_everywhere(comm, self, parameters, state)
+            _check_equal(comm, self, parameters, state)
             means, new = self._step(comm, parameters, state)
         except SparcmlError:
             raise  # all ranks know
         except Exception as error:
             if comm.size > 1:
-                comm.abort(error)  # the others would wait for this rank
+                comm.abort(error)  # the other ranks would wait for this one
             raise
         given = {p.name for p in parameters}
-        untouched = {k: v for k, v in state.items() if name_of(k) not in given}
-        return back(means), {**untouched, **new, STEP: state[STEP] + 1}
+        unchanged = {k: v for k, v in state.items() if name_of(k) not in given}
+        return back(means), {**unchanged, **new, STEP: state[STEP] + 1}
 
     def check_residual(self, state: State) -> None:
-        """Raise if something is owed that this method would drop."""
+        """Raise a ValueError if this method would drop a residual in the state."""
         if self.keeps_residual:
             return
-        if owing := [k for k in keys_of(state, RESIDUAL) if state[k].any()]:
+        if nonzero := [k for k in keys_of(state, RESIDUAL) if state[k].any()]:
             raise ValueError(
-                f"{type(self).__name__}: without error feedback it cannot pay what an earlier "
-                f"method owes ({', '.join(owing)}): make one step with Dense() first"
+                f"{type(self).__name__}: needs error feedback to keep the residual of an "
+                f"earlier method ({', '.join(nonzero)}); run one step with Dense() first"
             )
 
     @abstractmethod
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
-        """Add what the method needs to a state that may owe something already."""
+        """Add the entries that the method needs to a state, which may have a residual."""
 
     @abstractmethod
     def _step(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
-        """The means by name, flat, and the state but for its step."""
+        """Return the flat means by name and the new state, with the old step count."""
 
     def check_finite(
         self,
         comm: Communicator,
         name: str,
         gradient: Values,
-        squares: float | None = None,
+        squared_norm: float | None = None,
         residual: Values | None = None,
     ) -> None:
-        """Raise if the caller wants to know of NaN and infinity and there are some.
+        """Raise a ValueError for NaN and infinity, unless they are to be propagated.
 
-        A finite sum of squares says that there are none, and is faster to find.
+        A finite squared norm proves that there are none and is cheaper to compute.
         """
         if self.nonfinite == "propagate":
             return
-        if np.isfinite(np.vdot(gradient, gradient) if squares is None else squares):
+        if np.isfinite(
+            np.vdot(gradient, gradient) if squared_norm is None else squared_norm
+        ):
             return
         _refuse_nonfinite(comm.rank, describe(name), gradient)
         if residual is not None:
-            _refuse_nonfinite(comm.rank, f"what is owed for {name!r}", residual)
+            _refuse_nonfinite(comm.rank, describe(name, "residual"), residual)
 
 
 def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise ValueError(
-            f"rank {rank}: {what} has {len(bad)} values that are NaN or infinite, the first at "
-            f"{bad[0]}; mend the loss or the learning rate, or set "
+            f"rank {rank}: {what} has {len(bad)} values that are NaN or infinite, the first "
+            f"at index {bad[0]}; check the loss and learning rate, or set "
             f'nonfinite="propagate"'
         )
 
 
-def _same_everywhere(
+def _check_equal(
     comm: Communicator, method: Method, parameters: Sequence[Parameter], state: State
 ) -> None:
-    """Raise unless all ranks do the same with the same.
+    """Raise unless all ranks have the same method, parameters and step.
 
-    Looked at when a communicator first sees it, and when a state is not of the next step.
+    Ranks compare them once per communicator, and again whenever a state is not that of the
+    next step.
     """
     layout = tuple((p.name, p.shape, str(p.values.dtype)) for p in parameters)
-    kind, step = ("layout", method, layout), int(state[STEP])
-    if comm.size > 1 and comm.cache.next_steps.get(kind) != step:
+    case, step = ("layout", method, layout), int(state[STEP])
+    if comm.size > 1 and comm.cache.next_steps.get(case) != step:
         _compare(comm, {"parameters": layout, "method": method, "step": step})
-    comm.cache.next_steps[kind] = step + 1
+    comm.cache.next_steps[case] = step + 1
 
 
-def _compare(comm: Communicator, said: Mapping[str, object]) -> None:
-    mine = [zlib.crc32(repr(what).encode()) for what in said.values()]
-    everyones = np.array(comm.allgather(np.array(mine, np.float64)))
-    for column, (what, here) in zip(everyones.T, said.items(), strict=True):
+def _compare(comm: Communicator, facts: Mapping[str, object]) -> None:
+    hashes = [zlib.crc32(repr(value).encode()) for value in facts.values()]
+    gathered = np.array(comm.allgather(np.array(hashes, np.float64)))
+    for column, (fact, value) in zip(gathered.T, facts.items(), strict=True):
         others = np.flatnonzero(column != column[comm.rank])
         if len(others):
             raise MismatchError(
-                f"rank {comm.rank} and rank {others[0]} differ in {what}: all ranks must "
-                f"aggregate the same names, shapes and dtypes with the same method, from "
-                f"states of the same step; here it is {here}"
+                f"aggregate: rank {comm.rank} and rank {others[0]} differ in {fact}; all ranks "
+                f"must pass the same names, shapes and dtypes with the same method, and states "
+                f"of the same step; here it is {value}"
             )

@@ -1,9 +1,9 @@
-"""Dense: the plain mean, for comparison and for what does not pay to compress."""
+"""Dense: the exact mean, as a baseline and where compression does not pay."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .base import Method
 from .state import RESIDUAL, keys_of
@@ -19,20 +19,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dense(Method):
-    """The exact mean of the gradients, packed together.
+    """The exact mean of the gradients, in one allreduce.
 
-    Gradients that are sparse already (streams, sparse tensors) stay sparse on the way. What
-    an earlier method owes is paid in the first step.
+    Sparse gradients (streams, sparse tensors) are sent as sparse. The residual of an earlier
+    method is applied in the first step.
+
+    Args:
+        nonfinite: "raise" or "propagate", see `Method`.
     """
+
+    name: ClassVar[str] = "dense"
+    number: ClassVar[int] = 0
+    is_exact: ClassVar[bool] = True
 
     nonfinite: str = "raise"
 
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
-        del shapes, state  # nothing to remember
+        del shapes, state
 
     def _step(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
         means = mean_uncompressed(self, comm, parameters, state)
-        paid = set(keys_of(state, RESIDUAL))
-        return means, {k: v for k, v in state.items() if k not in paid}
+        applied = set(keys_of(state, RESIDUAL))
+        return means, {k: v for k, v in state.items() if k not in applied}

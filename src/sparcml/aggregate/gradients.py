@@ -1,4 +1,4 @@
-"""What callers hold, opened: an array or tensor, or many by name, and the way back."""
+"""Conversion of gradients to flat arrays and streams, and back to the caller's types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..stream.stream import Values
 
-ALONE = ""  # the name of a gradient that was given without one
+UNNAMED = ""  # the name of a gradient that is not in a mapping
 
 Shape = tuple[int, ...]
 
@@ -28,12 +28,12 @@ class Parameter:
     """One gradient.
 
     Attributes:
-        name: What the caller calls it.
-        shape: As the caller holds it.
-        values: The same, flat, float32 or float64; shared with the caller where it can be.
-        stream: Instead of values, if the gradient is sparse already.
-        out: Where its mean may go, if not into new memory: the values themselves.
-        back: Makes of a flat array what the caller gave.
+        name: Name of the parameter.
+        shape: Shape of the caller's gradient.
+        values: Its values, flat, float32 or float64; a view of the caller's where possible.
+        stream: The gradient if it is sparse, else None.
+        back: Converts a flat array to the caller's type.
+        out: Array for the mean; None allocates a new one.
     """
 
     name: str
@@ -50,15 +50,17 @@ class Parameter:
 
 
 def shapes_of(sizes: Any) -> dict[str, Shape]:
-    """An int, a shape, or shapes by name, as shapes by name."""
+    """Return shapes by name for a size, a shape, or a mapping from names to them."""
     if isinstance(sizes, Mapping):
         return {_name(name): _shape(sizes[name]) for name in sorted(sizes)}
-    return {ALONE: _shape(sizes)}
+    return {UNNAMED: _shape(sizes)}
 
 
 def _name(name: Any) -> str:
     if not isinstance(name, str) or not name:
-        raise TypeError(f"names of parameters must be words, got {name!r}")
+        raise TypeError(
+            f"aggregate: names of parameters must be nonempty strings, got {name!r}"
+        )
     return name
 
 
@@ -66,24 +68,31 @@ def _shape(shape: Any) -> Shape:
     shape = getattr(shape, "shape", shape)  # an array or a tensor stands for its shape
     lengths = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
     if not all(isinstance(n, int | np.integer) and n >= 0 for n in lengths):
-        raise TypeError(f"expected a size or a shape of whole numbers, got {shape!r}")
+        raise TypeError(f"init: sizes must be an integer or a shape, got {shape!r}")
     return tuple(int(n) for n in lengths)
 
 
 def opened(
     gradient: Any, *, overwrite: bool = False
 ) -> tuple[list[Parameter], Callable[[dict[str, Any]], Any]]:
-    """The parameters in the order of their names, and how to give their means back."""
+    """Return the parameters in the order of their names, and a function that converts means.
+
+    Args:
+        gradient: An array, tensor or stream, or a mapping from names to them.
+        overwrite: Whether means of dense gradients in a mapping may replace their values.
+    """
     if isinstance(gradient, Mapping):
         names = sorted(_name(name) for name in gradient)
-        found = [_parameter(name, gradient[name]) for name in names]
+        parameters = [_parameter(name, gradient[name]) for name in names]
         if overwrite:
-            found = [p if p.stream else replace(p, out=p.values) for p in found]
-        by_name = {p.name: p for p in found}
+            parameters = [
+                p if p.stream is not None else replace(p, out=p.values) for p in parameters
+            ]
+        by_name = {p.name: p for p in parameters}
         order = list(gradient)
-        return found, lambda means: {n: by_name[n].back(means[n]) for n in order}
-    alone = _parameter(ALONE, gradient)
-    return [alone], lambda means: alone.back(means[ALONE])
+        return parameters, lambda means: {n: by_name[n].back(means[n]) for n in order}
+    single = _parameter(UNNAMED, gradient)
+    return [single], lambda means: single.back(means[UNNAMED])
 
 
 def _parameter(name: str, x: Any) -> Parameter:
@@ -94,13 +103,17 @@ def _parameter(name: str, x: Any) -> Parameter:
         return _from_tensor(name, x, torch)
     array = np.asarray(x)
     if array.dtype.kind != "f":
-        raise TypeError(f"{describe(name)} must be of floats, got {array.dtype}")
+        raise TypeError(_not_floats(name, array.dtype))
     return Parameter(name, array.shape, _flat(array), None, _array_back(array))
 
 
-def describe(name: str) -> str:
-    """How messages speak of a parameter."""
-    return f"the gradient of {name!r}" if name else "the gradient"
+def describe(name: str, what: str = "gradient") -> str:
+    """Return a phrase for the gradient of a parameter, for error messages."""
+    return f"the {what} of {name!r}" if name else f"the {what}"
+
+
+def _not_floats(name: str, dtype: Any) -> str:
+    return f"aggregate: {describe(name)} must have floating point values, got {dtype}"
 
 
 def _flat(array: Values) -> Values:
@@ -115,10 +128,10 @@ def _array_back(array: Values) -> Callable[[Any], Any]:
 
 def _from_tensor(name: str, x: Any, torch: Any) -> Parameter:
     if x.layout is torch.sparse_coo:
-        stream, as_given = to_stream(x)
-        return Parameter(name, (stream.size,), stream.raw_values, stream, as_given)
+        stream, to_tensor = to_stream(x)
+        return Parameter(name, (stream.size,), stream.raw_values, stream, to_tensor)
     if not x.dtype.is_floating_point:
-        raise TypeError(f"{describe(name)} must be of floats, got {x.dtype}")
+        raise TypeError(_not_floats(name, x.dtype))
     wide = x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()
     values = wide.cpu().contiguous().numpy().reshape(-1)
 

@@ -1,4 +1,4 @@
-"""MajorityVote: every rank votes for a direction, one bit a value, up and down."""
+"""MajorityVote: the ranks vote on the sign of each value, one bit per value each way."""
 
 from __future__ import annotations
 
@@ -23,36 +23,40 @@ if TYPE_CHECKING:
     from .state import State
 
 MOMENTUM = "momentum"
-# Its sums are coded by their sign, which is the vote. A NaN spoils no more than a bucket.
+# The sums are encoded by their sign, which is the vote. A NaN affects its bucket only.
 VOTE = Sign(bucket=8192, scale=1.0)
 
 
 @dataclass(frozen=True)
 class MajorityVote(Method):
-    """signSGD with majority vote: +1 or -1 for each value, as most ranks have it.
+    """signSGD with majority vote: +1 or -1 per value, the sign that most ranks have.
 
         m = momentum m + (1 - momentum) gradient
         result = sign(sum over ranks of sign(m))
 
-    The sign of 0 and a tie count as +1. One bit a value goes to the owner of a range and one
-    comes back. The result is a direction, no mean: choose the learning rate for it. There is
-    no error feedback: a method that needs none of the magnitudes cannot owe any, so it may
-    not converge where gradients are noisy; `Compressed(quantize=Sign())` is the form that does.
+    The sign of 0 and a tie count as +1. Each rank sends one bit per value to the owner of a
+    range and receives one bit. The result is a direction and not a mean: choose the learning
+    rate accordingly. There is no error feedback, so the method may not converge if gradients
+    are noisy; `Compressed(quantize=Sign())` has error feedback.
 
     Args:
-        momentum: Of Signum; 0 votes for the gradient's own sign.
+        momentum: Momentum of Signum; 0 votes with the sign of the gradient.
         nonfinite: "raise" or "propagate", see `Method`.
 
     Reference: Bernstein, Wang, Azizzadenesheli, Anandkumar: signSGD, ICML 2018.
     """
 
+    name: ClassVar[str] = "majority_vote"
+    number: ClassVar[int] = 4
+    carried_state: ClassVar[tuple[str, ...]] = (MOMENTUM,)
+    returns_mean: ClassVar[bool] = False
+
     momentum: float = 0.0
     nonfinite: str = "raise"
-    carried_state: ClassVar[tuple[str, ...]] = (MOMENTUM,)
 
     @property
     def keeps_residual(self) -> bool:
-        """A vote has no room for debts."""
+        """Whether a residual reaches the mean: a vote ignores magnitudes."""
         return False
 
     def __post_init__(self) -> None:
@@ -61,6 +65,11 @@ class MajorityVote(Method):
             raise ValueError(
                 f"MajorityVote: momentum must be in [0, 1), got {self.momentum}"
             )
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        """Return the instances that the tests run."""
+        return (cls(), cls(momentum=0.9))
 
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
         for name, shape in shapes.items():
@@ -76,13 +85,15 @@ class MajorityVote(Method):
             comm, votes, quantize=VOTE, fixed_nnz=True, feedback=False
         )
         results = [total.to_dense() for total, _ in pairs]
-        if comm.size == 1:  # nothing was coded
+        if comm.size == 1:  # nothing was encoded
             results = [VOTE.decode(VOTE.encode(r)).astype(r.dtype) for r in results]
         return {p.name: r for p, r in zip(parameters, results, strict=True)}, new
 
     def _vote(self, comm: Communicator, p: Parameter, state: State, new: State) -> Stream:
         if p.stream is not None:
-            raise TypeError(f"MajorityVote: {describe(p.name)} is sparse; it must be dense")
+            raise TypeError(
+                f"MajorityVote: {describe(p.name)} must be dense, got a sparse one; use Dense"
+            )
         self.check_finite(comm, p.name, p.values)
         values = p.values
         if self.momentum:
@@ -91,6 +102,6 @@ class MajorityVote(Method):
             beta = values.dtype.type(self.momentum)
             values = beta * m + (1 - beta) * values
             new[key(MOMENTUM, p.name)] = values
-        if values.dtype == np.float64:  # what is tiny has no sign as a float32
+        if values.dtype == np.float64:  # tiny values have no sign as float32
             values = np.where(values < 0, -1.0, np.where(np.isnan(values), values, 1.0))
         return Stream.unchecked(p.size, None, values)

@@ -1,16 +1,18 @@
-"""PowerSGD: matrices as products of two narrow ones, which can be summed."""
+"""PowerSGD: matrices as products of two narrow factors, which can be summed."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ..communicator.arguments import whole
+from ..stream import Stream
 from .base import Method
-from .reduce import dense_sums
+from .error_feedback import select_all, update_residual
+from .reduce import mean_arrays
 from .state import RESIDUAL, STEP, key, load, zeros
 from .uncompressed import mean_uncompressed
 
@@ -27,27 +29,31 @@ FACTOR = "factor"
 
 @dataclass(frozen=True)
 class PowerSGD(Method):
-    """One step of subspace iteration on the mean of the ranks' matrices, without forming it.
+    """One step of subspace iteration on the mean of the ranks' matrices.
 
-        M = residual + gradient          n x m; of more dimensions: the first x the rest
+        M = residual + gradient          n x m; more dimensions: the first x the others
         P = mean(M Q);  P = orthonormal(P)
         Q = mean(M^T P);  mean = P Q^T
         residual = M - mean
 
-    Q stays from step to step (warm start), so that it comes close to the best factor.
-    r (n + m) values travel in place of n m. Everything is linear in M: the result is that of
-    one rank with the mean matrix. Matrices for which this does not pay, and vectors, are not
+    Q is kept from step to step (warm start) and approaches the best factor. Ranks send
+    r (n + m) values instead of n m. All operations are linear in M: the result is that of one
+    rank with the mean matrix. Vectors, and matrices whose factors are not smaller, are not
     compressed.
 
     Args:
-        rank: Columns of the factors.
-        warm_start: Whether Q stays; otherwise a new random one every step.
-        error_feedback: Whether what the product leaves out is added to the next gradient.
-        seed: Of the first Q, the same on all ranks.
+        rank: Number of columns of the factors.
+        warm_start: Whether Q is kept; otherwise every step draws a random one.
+        error_feedback: Whether to add M - mean to the next gradient.
+        seed: Random seed of the first Q, the same on all ranks.
         nonfinite: "raise" or "propagate", see `Method`.
 
     Reference: Vogels, Karimireddy, Jaggi: PowerSGD, NeurIPS 2019.
     """
+
+    name: ClassVar[str] = "powersgd"
+    number: ClassVar[int] = 3
+    option: ClassVar[str] = "RANK"
 
     rank: int = 4
     warm_start: bool = True
@@ -60,87 +66,89 @@ class PowerSGD(Method):
         if whole("PowerSGD: rank", self.rank) < 1:
             raise ValueError(f"PowerSGD: rank must be at least 1, got {self.rank}")
 
+    @classmethod
+    def from_option(cls, text: str) -> Self:
+        """Return the method with this rank."""
+        return cls(rank=int(text)) if text else cls()
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        """Return the instances that the tests run."""
+        return (cls(rank=2), cls(rank=1, warm_start=False))
+
     @property
     def keeps_residual(self) -> bool:
-        """With feedback."""
+        """Whether there is error feedback."""
         return self.error_feedback
 
     def compresses(self, shape: Shape) -> bool:
-        """Whether the factors are smaller than the matrix."""
-        n, m = _sides(shape)
+        """Return whether the factors are smaller than the matrix."""
+        n, m = _matrix_shape(shape)
         return len(shape) > 1 and self.rank * (n + m) < n * m
 
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
-        for place, (name, shape) in enumerate(shapes.items()):
+        for index, (name, shape) in enumerate(shapes.items()):
             if self.compresses(shape):
                 if self.error_feedback:
                     zeros(state, RESIDUAL, name, math.prod(shape))
                 if self.warm_start:
-                    state[key(FACTOR, name)] = self._random(place, 0, shape)
+                    state[key(FACTOR, name)] = self._random_factor(index, 0, shape)
 
-    def _random(self, place: int, step: int, shape: Shape) -> Values:
-        rng = np.random.default_rng([self.seed, place, step])
-        return rng.standard_normal((_sides(shape)[1], self.rank)).astype(np.float32)
+    def _random_factor(self, index: int, step: int, shape: Shape) -> Values:
+        rng = np.random.default_rng([self.seed, index, step])
+        return rng.standard_normal((_matrix_shape(shape)[1], self.rank)).astype(np.float32)
 
     def _step(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
         matrices = [p for p in parameters if p.stream is None and self.compresses(p.shape)]
-        chosen = {p.name for p in matrices}
-        rest = [p for p in parameters if p.name not in chosen]
-        means = mean_uncompressed(self, comm, rest, state)
+        names = {p.name for p in matrices}
+        others = [p for p in parameters if p.name not in names]
+        means = mean_uncompressed(self, comm, others, state)
         new: State = {STEP: state[STEP]}
-        owed = [self._owed(comm, p, state) for p in matrices]
-        right = [self._right(i, p, state) for i, p in enumerate(matrices)]
+        corrected = [self._corrected(comm, p, state) for p in matrices]
+        right = [self._first_factor(i, p, state) for i, p in enumerate(matrices)]
 
-        left = _means(comm, [M @ Q for M, Q in zip(owed, right, strict=True)])
+        left = mean_arrays(comm, [M @ Q for M, Q in zip(corrected, right, strict=True)])
         left = [np.linalg.qr(P)[0] for P in left]
-        right = _means(comm, [M.T @ P for M, P in zip(owed, left, strict=True)])
+        right = mean_arrays(comm, [M.T @ P for M, P in zip(corrected, left, strict=True)])
 
-        for p, M, P, Q in zip(matrices, owed, left, right, strict=True):
-            product = P @ Q.T
-            means[p.name] = product.reshape(-1)
+        for p, M, P, Q in zip(matrices, corrected, left, right, strict=True):
+            means[p.name] = mean = (P @ Q.T).reshape(-1)
             if self.error_feedback:
-                new[key(RESIDUAL, p.name)] = (M - product).reshape(-1)
+                seen = Stream.unchecked(p.size, None, mean)
+                residual = update_residual(select_all(M.reshape(-1)), seen)
+                new[key(RESIDUAL, p.name)] = residual
             if self.warm_start:
                 new[key(FACTOR, p.name)] = Q
         return means, new
 
-    def _owed(self, comm: Communicator, p: Parameter, state: State) -> Values:
+    def _corrected(self, comm: Communicator, p: Parameter, state: State) -> Values:
+        """Return residual + gradient as a matrix that may be overwritten."""
         residual = load(state, RESIDUAL, p)
         self.check_finite(comm, p.name, p.values)
-        owed = p.values if residual is None else p.values + residual
-        return owed.reshape(_sides(p.shape))
+        corrected = p.values.copy() if residual is None else p.values + residual
+        return corrected.reshape(_matrix_shape(p.shape))
 
-    def _right(self, place: int, p: Parameter, state: State) -> Values:
-        """The factor to begin with."""
-        found = state.get(key(FACTOR, p.name)) if self.warm_start else None
-        if found is None:
-            found = self._random(place, int(state[STEP]), p.shape)
-        elif found.shape != (due := (_sides(p.shape)[1], self.rank)):
+    def _first_factor(self, index: int, p: Parameter, state: State) -> Values:
+        """Return the factor Q that the step begins with."""
+        factor = state.get(key(FACTOR, p.name)) if self.warm_start else None
+        if factor is None:
+            factor = self._random_factor(index, int(state[STEP]), p.shape)
+        elif factor.shape != (expected := (_matrix_shape(p.shape)[1], self.rank)):
             raise ValueError(
-                f"PowerSGD: the state's {key(FACTOR, p.name)!r} is {found.shape}, not {due}: "
-                f"make the state with init, from the old state if there is one"
+                f"PowerSGD: {key(FACTOR, p.name)!r} of the state must have the shape "
+                f"{expected}, got {factor.shape}; create the state with init"
             )
-        # Of a zero matrix comes a zero factor, from which there is no way back.
-        if (blank := ~found.any(axis=0)).any():
-            found = np.where(blank, self._random(place, int(state[STEP]), p.shape), found)
-        # Only its directions count, and the product with M must neither vanish nor overflow.
-        directions: Values = found / np.abs(found).max(axis=0)
+        # A zero matrix gives a zero factor, and all later ones would stay zero.
+        if (empty := ~factor.any(axis=0)).any():
+            random = self._random_factor(index, int(state[STEP]), p.shape)
+            factor = np.where(empty, random, factor)
+        # Only its directions matter, and the product with M must not under- or overflow.
+        directions: Values = factor / np.abs(factor).max(axis=0)
         return directions.astype(p.values.dtype, copy=False)
 
 
-def _sides(shape: Shape) -> tuple[int, int]:
+def _matrix_shape(shape: Shape) -> tuple[int, int]:
     n = shape[0] if shape else 1
     return n, math.prod(shape[1:])
-
-
-def _means(comm: Communicator, factors: Sequence[Values]) -> list[Values]:
-    """The mean of each over all ranks, in one call."""
-    if not factors:
-        return []
-    sums = dense_sums(comm, [f.reshape(-1) for f in factors])
-    return [
-        (total / total.dtype.type(comm.size)).reshape(f.shape)
-        for total, f in zip(sums, factors, strict=True)
-    ]

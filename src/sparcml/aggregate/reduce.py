@@ -1,4 +1,4 @@
-"""Many streams summed over all ranks in one call, and means made of the sums."""
+"""Fused allreduce of several streams, and means of the results."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ import numpy as np
 from .. import buffer_pool, kernels
 from ..collectives import ALLREDUCES
 from ..stream import Stream, join, split
-from ..stream.reduction import difference
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
     from ..stream.stream import Values
 
-SHORT = 1 << 18  # bytes that take about as long as a message without any
+SHORT = 1 << 18  # bytes that cost about as much as the latency of a message
 
-Pair = tuple[Stream, Stream]  # the sum over all ranks, and this rank's part of it
+Pair = tuple[Stream, Stream]  # the result of an allreduce, and this rank's `seen`
 
 
 def allreduce_streams(
@@ -35,31 +34,35 @@ def allreduce_streams(
     feedback: bool = True,
     seed: int | None = None,
 ) -> list[Pair]:
-    """The sum of each stream, and this rank's part of it as the others saw it.
+    """Sum each stream over all ranks. Collective.
 
-    Streams of the same dtype and block travel together. Where nothing is lost on the way,
-    the part is the very stream that was given.
+    Streams of equal dtype and block are fused into one allreduce.
 
     Args:
-        comm: The ranks.
-        streams: This rank's.
-        quantize: How values are coded on the way.
-        algorithm: As for `allreduce`.
-        fixed_nnz: Whether streams always have as many entries: then what `auto` chooses
-            once holds for good.
-        feedback: Whether the parts are wanted where something may be lost.
-        seed: Decides what is random in the quantizer.
+        comm: The communicator.
+        streams: The streams of this rank.
+        quantize: Quantizer of the values in flight.
+        algorithm: Allreduce algorithm, as for `comm.allreduce`.
+        fixed_nnz: Whether the streams have the same nnz in every step: the choice of "auto"
+            is then made once.
+        feedback: Whether `seen` is needed if the allreduce is lossy.
+        seed: Random seed of the quantizer.
+
+    Returns:
+        For each stream the result and `seen`. If nothing is lost, `seen` is the very stream
+        that was passed.
     """
-    found: dict[int, Pair] = {}
+    pairs: dict[int, Pair] = {}
     groups: dict[Any, list[int]] = {}
     for i, stream in enumerate(streams):
         groups.setdefault((stream.block, stream.dtype.char), []).append(i)
-    for places in groups.values():
-        mine = [streams[i] for i in places]
-        call = partial(_allreduce_fused, comm, mine, quantize, algorithm, seed)
-        pairs = call(fixed_nnz=fixed_nnz, feedback=feedback)
-        found.update(zip(places, pairs, strict=True))
-    return [found[i] for i in range(len(streams))]
+    for members in groups.values():
+        group = [streams[i] for i in members]
+        reduced = _allreduce_fused(
+            comm, group, quantize, algorithm, seed, fixed_nnz=fixed_nnz, feedback=feedback
+        )
+        pairs.update(zip(members, reduced, strict=True))
+    return [pairs[i] for i in range(len(streams))]
 
 
 def _allreduce_fused(
@@ -72,85 +75,81 @@ def _allreduce_fused(
     fixed_nnz: bool,
     feedback: bool,
 ) -> list[Pair]:
-    edges = [0, *accumulate(s.blocks for s in streams)]
-    whole = streams[0] if len(streams) == 1 else join(streams, edges)
+    """Sum streams of equal dtype and block in one allreduce."""
+    offsets = [0, *accumulate(s.blocks for s in streams)]
+    fused = streams[0] if len(streams) == 1 else join(streams, offsets)
     if fixed_nnz and algorithm == "auto" and comm.size > 1:
-        algorithm = _settled(comm, whole, quantize)
-    chooses = algorithm != "auto" and ALLREDUCES[algorithm].lossy
-    lossy = comm.size > 1 and (quantize is not None or chooses)
-    sum_up = partial(
-        comm.allreduce, whole, algorithm=algorithm, quantize=quantize, seed=seed
+        algorithm = _fixed_choice(comm, fused, quantize)
+    drops_entries = algorithm != "auto" and ALLREDUCES[algorithm].lossy
+    lossy = comm.size > 1 and (quantize is not None or drops_entries)
+    allreduce = partial(
+        comm.allreduce, fused, algorithm=algorithm, quantize=quantize, seed=seed
     )
     if not (feedback and lossy):
-        return list(zip(_cut(sum_up(), edges), streams, strict=True))
-    total, seen = sum_up(return_seen=True)
-    return list(zip(_cut(total, edges), _cut(seen, edges), strict=True))
+        return list(zip(_unfuse(allreduce(), offsets), streams, strict=True))
+    result, seen = allreduce(return_seen=True)
+    return list(zip(_unfuse(result, offsets), _unfuse(seen, offsets), strict=True))
 
 
-def _cut(x: Stream, edges: list[int]) -> list[Stream]:
-    return [x] if len(edges) == 2 else split(x, edges)
+def _unfuse(x: Stream, offsets: list[int]) -> list[Stream]:
+    return [x] if len(offsets) == 2 else split(x, offsets)
 
 
-def _settled(comm: Communicator, x: Stream, quantize: Quantizer | None) -> str:
-    """What auto takes for vectors like x, asked once.
+def _fixed_choice(comm: Communicator, x: Stream, quantize: Quantizer | None) -> str:
+    """Return the algorithm that "auto" chooses for streams of this size and nnz.
 
-    Before an engine's own sum ranks agree each time, and gloo's passes through threads that
-    take longer than short messages do.
+    The choice is made once per communicator: native allreduces are preceded by an agreement
+    of all ranks, and gloo's runs in threads that cost more than short messages.
     """
-    kind = ("settled", x.size, x.nnz, x.block, x.dtype.char, quantize)
-    if kind not in comm.cache.algorithms:
+    case = ("settled", x.size, x.nnz, x.block, x.dtype.char, quantize)
+    if case not in comm.cache.algorithms:
         choice = comm.explain(x, quantize=quantize).choice
         short = choice == "native" and comm.engine == "torch" and x.nbytes <= SHORT
-        comm.cache.algorithms[kind] = "recursive_double" if short else choice
-    return str(comm.cache.algorithms[kind])
+        comm.cache.algorithms[case] = "recursive_double" if short else choice
+    return str(comm.cache.algorithms[case])
 
 
-def dense_sums(comm: Communicator, arrays: Sequence[Values]) -> list[Values]:
-    """The sums of dense arrays, packed together, as views of one result."""
-    streams = [Stream.unchecked(a.size, None, a) for a in arrays]
-    pairs = allreduce_streams(comm, streams)
-    return [total.raw_values if total.is_dense else total.to_dense() for total, _ in pairs]
+def allreduce_values(
+    streams: Sequence[Stream], allreduce: Callable[[Sequence[Stream]], list[Pair]]
+) -> list[Pair]:
+    """Sum streams that have the same indices on all ranks: only values are sent."""
+
+    def with_indices(x: Stream, like: Stream) -> Stream:
+        values = x.raw_values if x.is_dense else x.to_dense()
+        return Stream.unchecked(like.size, like.raw_indices, values, like.block)
+
+    values = [Stream.unchecked(len(s.raw_values), None, s.raw_values) for s in streams]
+    return [
+        (with_indices(result, s), with_indices(seen, s))
+        for s, (result, seen) in zip(streams, allreduce(values), strict=True)
+    ]
 
 
-def mean(total: Stream, ranks: int, out: Values | None = None) -> Values:
-    """A sum over ranks, divided and dense: in `out`, or a new array."""
-    if total.raw_indices is None:
-        values = buffer_pool.empty(total.size, total.dtype) if out is None else out
-        np.divide(total.raw_values, total.dtype.type(ranks), out=values)
-        return values
-    values = buffer_pool.empty(len(total.raw_values), total.dtype)
+def mean_stream(total: Stream, ranks: int, out: Values | None = None) -> Stream:
+    """Return a sum over ranks divided by their number; sparse if the sum is."""
+    values = buffer_pool.empty(len(total.raw_values), total.dtype) if out is None else out
     np.divide(total.raw_values, total.dtype.type(ranks), out=values)
+    return Stream.unchecked(
+        total.size, total.raw_indices, values, total.block, scratch=True
+    )
+
+
+def mean_dense(total: Stream, ranks: int, out: Values | None = None) -> Values:
+    """Return a sum over ranks divided by their number as a dense array, `out` if given."""
+    if total.raw_indices is None:
+        return mean_stream(total, ranks, out).raw_values
+    mean = mean_stream(total, ranks)
     dense = buffer_pool.empty(total.size, total.dtype) if out is None else out
     dense.fill(0)
-    kernels.scatter_assign(dense, total.raw_indices, values, total.block)
+    kernels.scatter_assign(dense, total.raw_indices, mean.raw_values, total.block)
     return dense
 
 
-def put_back(rest: Values, sent: Stream, seen: Stream) -> None:
-    """Add to the rest what was sent but not seen."""
-    if seen is sent:
-        return
-    missing = difference(sent, seen)
-    if missing.raw_indices is None:
-        np.add(rest, missing.raw_values, out=rest)
-    else:
-        kernels.scatter("sum", rest, missing.raw_indices, missing.raw_values, missing.block)
-
-
-def all_but_seen(sent: Stream, seen: Stream) -> Values:
-    """What is owed after everything was sent: what was not seen, in the memory of the sent."""
-    rest = sent.raw_values
-    if seen is sent:
-        rest.fill(0)
-    elif seen.raw_indices is None:
-        np.subtract(rest, seen.raw_values, out=rest)
-    else:
-        kernels.scatter("sum", rest, seen.raw_indices, -seen.raw_values, seen.block)
-    return rest
-
-
-def squares_of(values: Values) -> float:
-    """The sum of squares, in double: of float32 it cannot overflow."""
-    return (
-        float(kernels.block_squared_norms(values, values.size)[0]) if values.size else 0.0
-    )
+def mean_arrays(comm: Communicator, arrays: Sequence[Values]) -> list[Values]:
+    """Average arrays over all ranks in one allreduce. Collective."""
+    streams = [Stream.unchecked(a.size, None, a.reshape(-1)) for a in arrays]
+    pairs = allreduce_streams(comm, streams)
+    return [
+        mean_dense(total, comm.size).reshape(a.shape)
+        for (total, _), a in zip(pairs, arrays, strict=True)
+    ]

@@ -1,13 +1,13 @@
-"""One scale a parameter for all ranks, so that coded values of any size can be summed.
+"""Scales that all ranks share, so that quantized values of any magnitude can be summed.
 
-Values of several parameters travel together, and a bucket of a quantizer may hold some of
-two: coded with the scale of large ones, small ones would be lost. So each parameter is
-divided by about its own size first, a power of two, on which the ranks agree. That also
-keeps what is tiny or huge within the range of float16 and of float32.
+Several parameters are fused into one message, and one bucket of a quantizer may hold values of
+two of them: quantized with the scale of large values, small ones would be lost. Each parameter
+is therefore divided by a power of two near its root mean square, on which the ranks agree.
+This also keeps tiny and huge values within the range of float16 and float32.
 
-TernGrad goes further: ranks agree on the largest magnitude s of each parameter, after
-clipping. Each sends -1, 0 or 1 for every value / s; sums of these are whole numbers between
--P and P, which travel back without loss.
+Some quantizers need more: TernGrad's ranks agree on the largest magnitude s of each parameter
+after clipping. Each rank then sends -1, 0 or 1 for every value / s, and sums of these are
+integers between -P and P, which are sent back without loss.
 
 Reference: Wen et al.: TernGrad, NeurIPS 2017.
 """
@@ -20,22 +20,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..quantize import OneBit, Quantizer, Sign, TernGrad
+from ..quantize import OneBit, Sign, TernGrad
 from ..stream import Stream
-from .reduce import squares_of
+from .error_feedback import squared_norm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..communicator.communicator import Communicator
+    from ..quantize import Quantizer
     from ..stream.stream import Values
     from .reduce import Pair
 
-BUCKET = 1024  # of quantizers that have none: a message is no vector of the caller's
+BUCKET = 1024  # for quantizers without buckets: a message is not a vector of the caller's
 
 
 def wire_quantizer(quantize: Quantizer | None) -> Quantizer | None:
-    """How values are coded, once they are scaled."""
+    """Return the quantizer of fused and scaled values."""
     if isinstance(quantize, TernGrad):
         return replace(quantize, clip=None, scale=1.0)
     if isinstance(quantize, OneBit | Sign) and quantize.bucket is None:
@@ -45,72 +46,75 @@ def wire_quantizer(quantize: Quantizer | None) -> Quantizer | None:
 
 @dataclass(frozen=True)
 class SharedScale:
-    """The agreed scale of each stream; none where the quantizer does not want any."""
+    """One scale per stream, equal on all ranks; None if the quantizer needs none."""
 
     scales: tuple[float, ...] | None
     clip: float | None = None
 
     @classmethod
-    def agreed(
+    def agree(
         cls, comm: Communicator, streams: Sequence[Stream], quantize: Quantizer | None
     ) -> SharedScale:
-        """A collective call, if the quantizer wants scales."""
-        if comm.size == 1 or quantize is None or not _wants_scales(quantize, streams):
+        """Agree on the scales. Collective if the quantizer needs any."""
+        if comm.size == 1 or quantize is None or not _needs_scales(quantize, streams):
             return cls(None)
         if isinstance(quantize, TernGrad):
             if quantize.scale is not None:
                 return cls((quantize.scale,) * len(streams), quantize.clip)
-            mine = [_largest(s, quantize.clip) for s in streams]
-            return cls(tuple(s or 1.0 for s in _most(comm, mine)), quantize.clip)
-        mine = [squares_of(s.raw_values) / max(1, s.nnz * s.block) for s in streams]
-        return cls(tuple(_power_of_two(s) for s in _most(comm, mine)))
+            magnitudes = [_largest(s, quantize.clip) for s in streams]
+            return cls(tuple(s or 1.0 for s in _maximum(comm, magnitudes)), quantize.clip)
+        squares = [squared_norm(s.raw_values) / max(1, s.nnz * s.block) for s in streams]
+        return cls(tuple(_power_of_two(s) for s in _maximum(comm, squares)))
 
-    def down(self, streams: Sequence[Stream]) -> Sequence[Stream]:
-        """Clipped, and divided by the scale."""
+    def divide(self, streams: Sequence[Stream]) -> Sequence[Stream]:
+        """Return the streams, clipped and divided by their scales."""
         if self.scales is None:
             return streams
         pairs = zip(streams, self.scales, strict=True)
-        return [_each(_clipped(x, self.clip), np.divide, s) for x, s in pairs]
+        return [_apply(np.divide, _clip(x, self.clip), scale) for x, scale in pairs]
 
-    def up(self, pairs: list[Pair]) -> list[Pair]:
-        """Multiplied by it again."""
+    def multiply(self, pairs: list[Pair]) -> list[Pair]:
+        """Return the results and their `seen`, multiplied by the scales."""
         if self.scales is None:
             return pairs
         return [
-            (_each(total, np.multiply, s), _each(seen, np.multiply, s))
-            for (total, seen), s in zip(pairs, self.scales, strict=True)
+            (_apply(np.multiply, total, scale), _apply(np.multiply, seen, scale))
+            for (total, seen), scale in zip(pairs, self.scales, strict=True)
         ]
 
 
-def _wants_scales(quantize: Quantizer, streams: Sequence[Stream]) -> bool:
-    """Not if one parameter of float32 is coded in buckets that have scales of their own."""
-    own = getattr(quantize, "bucket", 0) != 0
-    return not own or len(streams) > 1 or streams[0].dtype != np.float32
+def _needs_scales(quantize: Quantizer, streams: Sequence[Stream]) -> bool:
+    """Return False for a single float32 stream whose buckets have scales of their own."""
+    has_scales = hasattr(quantize, "bucket")
+    return not has_scales or len(streams) > 1 or streams[0].dtype != np.float32
 
 
-def _most(comm: Communicator, mine: Sequence[float]) -> list[float]:
-    """The largest over all ranks, of each; NaN wins. Short, so no algorithm need be chosen."""
-    array = np.array(mine, np.float64)
-    found = comm.allreduce(array, op="max", algorithm="recursive_double")
-    return [float(x) for x in found]
+def _maximum(comm: Communicator, values: Sequence[float]) -> list[float]:
+    """Return the elementwise maximum over all ranks; NaN wins."""
+    # The vector is short: recursive doubling is the best algorithm, and "auto" need not look.
+    array = np.array(values, np.float64)
+    largest = comm.allreduce(array, op="max", algorithm="recursive_double")
+    return [float(x) for x in largest]
 
 
 def _power_of_two(mean_square: float) -> float:
-    """Near the root of it; 1 of what has no size."""
+    """Return a power of two near the root; 1 if the root is zero or not finite."""
     if not 0 < mean_square < math.inf:
         return 1.0
     _, exponent = math.frexp(math.sqrt(mean_square))
     return math.ldexp(1.0, exponent)
 
 
-def _each(x: Stream, apply: Callable[[Values, Values], Values], scale: float) -> Stream:
-    with np.errstate(all="ignore"):  # NaN and infinities pass if they came so far
-        values = apply(x.raw_values, x.dtype.type(scale))
+def _apply(
+    operation: Callable[[Values, Values], Values], x: Stream, scale: float
+) -> Stream:
+    with np.errstate(all="ignore"):  # NaN and infinity are propagated here
+        values = operation(x.raw_values, x.dtype.type(scale))
     return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill, scratch=True)
 
 
-def _bound(x: Stream, clip: float | None) -> float:
-    """Where values are cut off: nowhere, if they do not vary."""
+def _clip_bound(x: Stream, clip: float | None) -> float:
+    """Return the magnitude at which values are clipped; infinite if they do not vary."""
     sigma = 0.0
     if clip is not None and x.nnz:
         with np.errstate(all="ignore"):
@@ -119,12 +123,13 @@ def _bound(x: Stream, clip: float | None) -> float:
 
 
 def _largest(x: Stream, clip: float | None) -> float:
-    most = float(np.max(np.abs(x.raw_values), initial=0.0))
-    return most if math.isnan(most) else min(most, _bound(x, clip))
+    """Return the largest magnitude after clipping; NaN if there is one."""
+    largest = float(np.max(np.abs(x.raw_values), initial=0.0))
+    return largest if math.isnan(largest) else min(largest, _clip_bound(x, clip))
 
 
-def _clipped(x: Stream, clip: float | None) -> Stream:
-    bound = _bound(x, clip)
+def _clip(x: Stream, clip: float | None) -> Stream:
+    bound = _clip_bound(x, clip)
     if bound == math.inf:
         return x
     values = np.clip(x.raw_values, -bound, bound)

@@ -1,4 +1,4 @@
-"""Another sparsifier in later steps, such as fewer entries after a warm-up."""
+"""Schedule: a sparsifier that changes with the step, such as a warm-up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..sparsify import Sparsifier, TopK
 
 @dataclass(frozen=True)
 class Schedule:
-    """Sparsifiers by the step they begin at, the first at 0.
+    """Sparsifiers by the step at which each begins, the first at step 0.
 
     Example:
         >>> Schedule(((0, TopK(0.25)), (100, TopK(0.01)))).at(99)
@@ -27,21 +27,24 @@ class Schedule:
             raise ValueError(f"Schedule: stages must begin at 0 and ascend, got {starts}")
         for _, sparsifier in self.stages:
             if not isinstance(sparsifier, Sparsifier):
-                raise TypeError(f"Schedule: expected sparsifiers, got {sparsifier!r}")
+                raise TypeError(f"Schedule: stages must be sparsifiers, got {sparsifier!r}")
 
     def at(self, step: int) -> Sparsifier:
-        """What holds in this step."""
+        """Return the sparsifier of a step."""
         return next(s for start, s in reversed(self.stages) if start <= step)
 
     @classmethod
     def warm_up(cls, ratio: float, steps: int, stages: int = 4) -> Schedule:
-        """Deep Gradient Compression's: 1/4, 1/16, 1/64 ... but never below `ratio`.
+        """Return Deep Gradient Compression's warm-up: 1/4, 1/16, 1/64 and so on.
 
-        Each stage takes an equal part of `steps`; then `ratio` holds.
+        Args:
+            ratio: Ratio after the warm-up, and the minimum during it.
+            steps: Number of warm-up steps.
+            stages: Number of stages of equal length.
         """
         if steps < 1 or stages < 1:
             raise ValueError(
-                f"warm_up: steps and stages must be 1 or more, got {steps}, {stages}"
+                f"warm_up: steps and stages must be at least 1, got {steps} and {stages}"
             )
         stages = min(stages, steps)
         early = [
@@ -51,5 +54,5 @@ class Schedule:
 
 
 def at(sparsify: Sparsifier | Schedule | None, step: int) -> Sparsifier | None:
-    """The sparsifier of a step."""
+    """Return the sparsifier of a step."""
     return sparsify.at(step) if isinstance(sparsify, Schedule) else sparsify

@@ -1,18 +1,18 @@
-"""What a method remembers between steps: plain arrays by name, to be kept as they are.
+"""State of a method between steps: arrays by name.
 
-A state is a dict that `np.savez(file, **state)` writes and `dict(np.load(file))` reads:
+A state is a dictionary that `np.savez(file, **state)` writes and `dict(np.load(file))` reads:
 
-- `step`: how many steps were made;
-- `residual/<parameter>`: what this rank owes, the rest of its gradients so far;
-- whatever else a method needs, such as `momentum/<parameter>`.
+- `step`: number of completed steps;
+- `residual/<parameter>`: the part of this rank's gradients that has not been applied yet;
+- further entries of a method, such as `momentum/<parameter>`.
 
-A gradient without a name has keys without one: `residual`.
+The keys of a gradient without a name have no `/<parameter>`: `residual`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ..communicator.communicator import Communicator
     from ..stream.stream import Values
     from .gradients import Parameter, Shape
 
@@ -28,104 +29,146 @@ State: TypeAlias = dict[str, NDArray[Any]]
 STEP, RESIDUAL = "step", "residual"
 
 
-def key(kind: str, name: str) -> str:
-    """Where a state has something of a parameter."""
-    return f"{kind}/{name}" if name else kind
+def key(entry: str, name: str) -> str:
+    """Return the key of an entry such as "residual" for a parameter."""
+    return f"{entry}/{name}" if name else entry
 
 
-def name_of(where: str) -> str | None:
-    """Which parameter a key of a state is about; None for the step."""
-    return None if where == STEP else where.partition("/")[2]
+def name_of(state_key: str) -> str | None:
+    """Return the parameter's name in a key; None for the step."""
+    return None if state_key == STEP else state_key.partition("/")[2]
 
 
-def keys_of(state: Mapping[str, Any], kind: str) -> Iterator[str]:
-    """The keys of a kind."""
-    return (k for k in state if k == kind or k.startswith(f"{kind}/"))
+def keys_of(state: Mapping[str, Any], entry: str) -> Iterator[str]:
+    """Iterate over the keys of an entry such as "residual"."""
+    return (k for k in state if k == entry or k.startswith(f"{entry}/"))
 
 
 def initial_state(
-    shapes: Mapping[str, Shape], previous: State | None, keeps: Sequence[str] = ()
+    shapes: Mapping[str, Shape], previous: State | None, carried: Sequence[str] = ()
 ) -> State:
-    """A state at the first step, or what another method leaves to this one.
+    """Return the state before the first step.
 
-    Of the other method's, its step and what it owes are kept, and what is of the kinds in
-    `keeps`.
+    From the state of a previous method, take over the step, the residual, and the entries in
+    `carried`.
     """
     previous = previous or {}
     state: State = {STEP: np.array(previous.get(STEP, 0), np.int64)}
-    for kind in (RESIDUAL, *keeps):
-        for where in keys_of(previous, kind):
-            _check_fits(where, previous[where], shapes, owed=kind == RESIDUAL)
-            state[where] = previous[where]
+    for entry in (RESIDUAL, *carried):
+        for k in keys_of(previous, entry):
+            _check_size(k, previous[k], shapes, required=entry == RESIDUAL)
+            state[k] = previous[k]
     return state
 
 
-def _check_fits(
-    where: str, found: NDArray[Any], shapes: Mapping[str, Shape], *, owed: bool
+def _check_size(
+    k: str, array: NDArray[Any], shapes: Mapping[str, Shape], *, required: bool
 ) -> None:
-    name = name_of(where) or ""
+    name = name_of(k) or ""
     size = math.prod(shapes[name]) if name in shapes else None
-    if size != found.size and (owed or size is not None):
-        there = "no parameter of that name" if size is None else f"a parameter of {size}"
+    if size != array.size and (required or size is not None):
+        actual = "is missing" if size is None else f"has {size} values"
         raise ValueError(
-            f"init: the state to go on from has {where!r} with {found.size} values, but there "
-            f"is {there}: what is owed would be lost"
+            f"init: {k!r} of the previous state has {array.size} values, but the parameter "
+            f"{actual}; pass all parameters of the previous state, or the residual is lost"
         )
 
 
-def zeros(state: State, kind: str, name: str, size: int) -> None:
-    """Begin with nothing, unless there is something already."""
-    state.setdefault(key(kind, name), np.zeros(size, np.float32))
+def zeros(state: State, entry: str, name: str, size: int) -> None:
+    """Add an entry of zeros for a parameter, unless the state has one."""
+    state.setdefault(key(entry, name), np.zeros(size, np.float32))
 
 
-def load(state: State, kind: str, parameter: Parameter) -> Values | None:
-    """What the state has of a parameter, in the gradient's precision, flat."""
-    found = state.get(key(kind, parameter.name))
-    if found is None:
+def load(state: State, entry: str, parameter: Parameter) -> Values | None:
+    """Return an entry of a parameter, flat and in the gradient's dtype; None if missing."""
+    array = state.get(key(entry, parameter.name))
+    if array is None:
         return None
-    if found.size != parameter.size:
+    if array.size != parameter.size:
         raise ValueError(
-            f"the state's {key(kind, parameter.name)!r} has {found.size} values, the gradient "
-            f"{parameter.size}: make the state with init({parameter.shape})"
+            f"aggregate: {key(entry, parameter.name)!r} of the state must have as many values "
+            f"as the gradient ({parameter.size}), got {array.size}; create the state with "
+            f"init({parameter.shape})"
         )
-    flat = np.ascontiguousarray(found).reshape(-1)
+    flat = np.ascontiguousarray(array).reshape(-1)
     return flat.astype(parameter.values.dtype, copy=False)
 
 
-def reshard(states: Sequence[State], ranks: int) -> list[State]:
-    """The states of all ranks, for another number of ranks.
+def reshard(
+    states: Sequence[State], ranks: int, *, reduction: Literal["mean", "sum"] = "mean"
+) -> list[State]:
+    """Redistribute the states of all ranks over another number of ranks.
 
-    Whoever is gone leaves what it owed to rank (its own) modulo `ranks`; new ranks owe
-    nothing. A mean over another number of ranks weighs each rank's share differently, so
-    what is owed is scaled to count as much as before: sum of residuals / ranks stays. Of
-    everything else, such as momentum, a rank gets the mean of those it stands for, and a
-    new one a copy.
+    See `reshard_rank` for the rules.
+
+    Args:
+        states: One state per rank, in rank order.
+        ranks: New world size.
+        reduction: Whether gradients are averaged over ranks or summed.
     """
     if not states or ranks < 1:
         raise ValueError(
-            f"reshard: from {len(states)} states to {ranks} ranks is no change"
+            f"reshard: states and ranks must be at least one, got {len(states)} states and "
+            f"{ranks} ranks"
         )
     first = states[0]
     for other in states:
         if other.keys() != first.keys() or other[STEP] != first[STEP]:
             raise ValueError(
-                "reshard: the states differ in their step or in what they hold"
+                "reshard: states must have equal steps and keys; pass those of one step"
             )
-    return [
-        {where: _share(where, [s[where] for s in states], rank, ranks) for where in first}
-        for rank in range(ranks)
-    ]
+    return [reshard_rank(states, rank, ranks, reduction=reduction) for rank in range(ranks)]
 
 
-def _share(
-    where: str, found: Sequence[NDArray[Any]], rank: int, ranks: int
+def reshard_rank(
+    states: Sequence[Mapping[str, NDArray[Any]]],
+    rank: int,
+    ranks: int,
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> State:
+    """Return the state of one rank after a change of the world size.
+
+    Rank r inherits the states of the old ranks r, r + ranks, r + 2 ranks and so on; only these
+    are read. A new rank without any starts with a zero residual. Residuals are added. If
+    gradients are averaged, the sum of all residuals is also multiplied by new / old world
+    size, so that it contributes as much to the next mean as before. Of all other entries,
+    such as momentum, a rank gets the mean of those it inherits, and a new rank a copy.
+    """
+    inherited = [states[k] for k in range(rank, len(states), ranks)]
+    like = inherited[0] if inherited else states[rank % len(states)]
+    scale = ranks / len(states) if reduction == "mean" else None
+    return {k: _combine(k, [s[k] for s in inherited], like[k], scale) for k in like}
+
+
+def _combine(
+    k: str, arrays: list[NDArray[Any]], like: NDArray[Any], scale: float | None
 ) -> NDArray[Any]:
-    mine = found[rank::ranks] or [found[rank % len(found)]]
-    if where == STEP:
-        return mine[0].copy()
-    if where not in keys_of({where: 0}, RESIDUAL):
-        return np.mean(mine, axis=0, dtype=np.float64).astype(mine[0].dtype)
-    if rank >= len(found):
-        return np.zeros_like(mine[0])
-    total = np.sum(mine, axis=0)
-    return np.asarray(total * total.dtype.type(ranks / len(found)))
+    if k in keys_of({k: 0}, RESIDUAL):
+        if not arrays:
+            return np.zeros_like(like)
+        total = np.sum(arrays, axis=0)
+        return total if scale is None else np.asarray(total * total.dtype.type(scale))
+    if k == STEP or not arrays:
+        return like.copy()
+    return np.mean(arrays, axis=0, dtype=np.float64).astype(like.dtype)
+
+
+def consolidate(comm: Communicator, state: State) -> State:
+    """Return one state for any world size: the mean of every entry. Collective.
+
+    If all of P ranks start with the mean residual, the residuals add up to P times the mean
+    and are divided by P in the next mean: nothing is lost.
+    """
+    keys = sorted(k for k in state if k != STEP)
+    text = np.frombuffer("\n".join(keys).encode(), np.uint8).astype(np.float32)
+    if any(not np.array_equal(other, text) for other in comm.allgather(text)):
+        raise ValueError(
+            f"rank {comm.rank}: ranks have residuals of different parameters; consolidate "
+            f"between steps, on all ranks"
+        )
+    means = {STEP: state[STEP]}
+    for k in keys:
+        flat = np.ascontiguousarray(state[k]).reshape(-1)
+        means[k] = np.array(comm.allreduce(flat, op="mean")).reshape(state[k].shape)
+    return means

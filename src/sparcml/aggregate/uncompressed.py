@@ -1,14 +1,11 @@
-"""Gradients that are not compressed: the small ones, packed together, and sparse ones."""
+"""Exact means of gradients that are not compressed: small ones and sparse ones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .. import buffer_pool
 from ..stream import Stream, add
-from .reduce import allreduce_streams, mean
+from .reduce import allreduce_streams, mean_dense, mean_stream
 from .state import RESIDUAL, load
 
 if TYPE_CHECKING:
@@ -23,35 +20,33 @@ if TYPE_CHECKING:
 def mean_uncompressed(
     method: Method, comm: Communicator, parameters: Sequence[Parameter], state: State
 ) -> dict[str, Any]:
-    """The exact means of gradients plus what is owed for them, which is paid by it."""
+    """Return the exact means of the corrected gradients by name. Collective.
+
+    All of a residual is sent, so the caller drops it from the state.
+    """
     if not parameters:
         return {}
-    owed = [_owed(method, comm, parameter, state) for parameter in parameters]
-    means: dict[str, Any] = {}
+    streams = [_corrected(method, comm, parameter, state) for parameter in parameters]
     fixed_nnz = all(parameter.stream is None for parameter in parameters)
-    sums = allreduce_streams(comm, owed, fixed_nnz=fixed_nnz)
-    for parameter, (total, _) in zip(parameters, sums, strict=True):
+    pairs = allreduce_streams(comm, streams, fixed_nnz=fixed_nnz)
+    means: dict[str, Any] = {}
+    for parameter, (total, _) in zip(parameters, pairs, strict=True):
         if parameter.stream is None:
-            means[parameter.name] = mean(total, comm.size, parameter.out)
+            means[parameter.name] = mean_dense(total, comm.size, parameter.out)
         else:
-            means[parameter.name] = _sparse(total, comm.size)
+            means[parameter.name] = mean_stream(total, comm.size)
     return means
 
 
-def _owed(method: Method, comm: Communicator, parameter: Parameter, state: State) -> Stream:
+def _corrected(
+    method: Method, comm: Communicator, parameter: Parameter, state: State
+) -> Stream:
+    """Return residual + gradient; a sparse gradient stays sparse if its residual is zero."""
     gradient = parameter.stream
     if gradient is None:
         gradient = Stream.unchecked(parameter.size, None, parameter.values)
     residual = load(state, RESIDUAL, parameter)
     method.check_finite(comm, parameter.name, parameter.values)
-    if residual is None or not residual.any():  # a sparse gradient stays sparse
+    if residual is None or not residual.any():
         return gradient
     return add(Stream.unchecked(parameter.size, None, residual, gradient.block), gradient)
-
-
-def _sparse(total: Stream, ranks: int) -> Stream:
-    values = buffer_pool.empty(len(total.raw_values), total.dtype)
-    np.divide(total.raw_values, total.dtype.type(ranks), out=values)
-    return Stream.unchecked(
-        total.size, total.raw_indices, values, total.block, scratch=True
-    )

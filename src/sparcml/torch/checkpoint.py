@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..aggregate.state import STEP, keys_of, name_of
+from ..aggregate.state import STEP, consolidate, keys_of, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,27 +55,9 @@ def saved(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[str, An
 
 def consolidated(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[str, Any]:
     """The same for any number of ranks: a collective call."""
-    comm, state = reducer.comm, reducer.state
-    keys = sorted(k for k in state if k != STEP)
-    _check_alike(comm, keys)
-    means = {k: _tensor(_mean(comm, state[k])).reshape(state[k].shape) for k in keys}
-    return {**saved(reducer, layout, shapes), "rank": None, "state": means}
-
-
-def _check_alike(comm: Communicator, keys: list[str]) -> None:
-    """All ranks have the same keys, or one has lost its state."""
-    text = np.frombuffer("\n".join(keys).encode(), np.uint8).astype(np.float32)
-    others = comm.allgather(text)
-    if any(not np.array_equal(other, text) for other in others):
-        raise ValueError(
-            f"rank {comm.rank}: ranks owe for different parameters; consolidate between "
-            f"steps, on all ranks"
-        )
-
-
-def _mean(comm: Communicator, array: NDArray[Any]) -> NDArray[Any]:
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return np.array(comm.allreduce(flat, op="mean"))
+    means = consolidate(reducer.comm, reducer.state)
+    tensors = {k: _tensor(v) for k, v in means.items() if k != STEP}
+    return {**saved(reducer, layout, shapes), "rank": None, "state": tensors}
 
 
 def _tensor(array: NDArray[Any]) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from ..aggregate.reduce import squares_of
+from ..aggregate.error_feedback import squared_norm
 from ..aggregate.state import RESIDUAL, keys_of
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def counted(
         phases=dict(sent.seconds),
         squares_sent=sent.squares_sent,
         squares_owed=sent.squares_owed,
-        residual_norm=sqrt(sum(squares_of(a) for a in owed)),
+        residual_norm=sqrt(sum(squared_norm(a) for a in owed)),
         buckets=buckets,
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..aggregate.reduce import squares_of
+from ..aggregate.error_feedback import squared_norm
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,7 +49,7 @@ def squares(tensor: Tensor) -> float:
         return float(torch.linalg.vector_norm(values, dtype=torch.float64)) ** 2
     if values.dtype not in FLOATS:
         values = values.float()
-    return squares_of(values.cpu().contiguous().numpy().reshape(-1))
+    return squared_norm(values.cpu().contiguous().numpy().reshape(-1))
 
 
 def is_finite(tensor: Tensor) -> bool:

@@ -1,0 +1,120 @@
+"""Error feedback: where the residual is updated.
+
+    corrected gradient = residual + gradient
+    sent = sparsify(corrected gradient)
+    residual = corrected gradient - seen
+
+`seen` is this rank's contribution to the result, as the other ranks received it. Entries that
+the sparsifier left out, quantization errors, and entries that Ok-Topk or gTop-k dropped after
+sending are therefore all in the residual: what was applied plus the residuals of all ranks
+equals the sum of the gradients. Every method that keeps a residual uses `update_residual`.
+
+Reference: Stich, Cordonnier, Jaggi: Sparsified SGD with Memory, NeurIPS 2018.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import buffer_pool, kernels
+from ..sparsify import Selection
+from ..sparsify.vector import Host
+from ..stream import Stream
+from ..stream.reduction import difference
+from .state import RESIDUAL, key
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..sparsify import Sparsifier
+    from ..stream.stream import Values
+    from .state import State
+
+
+def select(
+    sparsifier: Sparsifier | None,
+    residual: Values | None,
+    gradient: Values,
+    *,
+    seed: int = 0,
+    carried: NDArray[np.float64] | None = None,
+) -> Selection:
+    """Select what to send from the corrected gradient.
+
+    Args:
+        sparsifier: Selects the entries; None selects all of them.
+        residual: None without error feedback; the residual of the selection is then not used.
+        gradient: The new gradient.
+        seed: Random seed.
+        carried: State of the sparsifier, updated in place.
+
+    Returns:
+        The selection. If all entries are selected, its residual is the array of the values
+        to send.
+    """
+    if residual is None:
+        norm = squared_norm(gradient)
+        if sparsifier is None:
+            return Selection(_dense(gradient), gradient, norm)
+        carried = sparsifier.initial_state() if carried is None else carried
+        return Selection(
+            sparsifier.select_from(Host(gradient), seed, carried), gradient, norm
+        )
+    if sparsifier is not None:
+        return sparsifier.select_with_residual(residual, gradient, seed=seed, state=carried)
+    corrected = buffer_pool.empty(gradient.size, gradient.dtype)
+    norm = kernels.add_residual(residual, gradient, corrected)
+    return select_all(corrected, norm)
+
+
+def select_all(corrected: Values, norm: float = 0.0) -> Selection:
+    """Return a selection of every entry of the corrected gradient, which it then owns."""
+    return Selection(_dense(corrected), corrected, norm)
+
+
+def update_residual(selection: Selection, seen: Stream) -> Values:
+    """Return the corrected gradient minus `seen`.
+
+    The array is that of the selection's residual, so nothing is allocated.
+
+    Args:
+        selection: What was selected from the corrected gradient, and what was not.
+        seen: This rank's contribution to the result as the other ranks received it; the
+            very stream that was sent if nothing was lost.
+    """
+    sent, residual = selection.sent, selection.residual
+    if residual is sent.raw_values:  # all was sent: this is the corrected gradient
+        if seen is sent:
+            residual.fill(0)
+        elif seen.raw_indices is None:
+            np.subtract(residual, seen.raw_values, out=residual)
+        else:
+            kernels.scatter("sum", residual, seen.raw_indices, -seen.raw_values, seen.block)
+        return residual
+    if seen is not sent:
+        lost = difference(sent, seen)
+        if lost.raw_indices is None:
+            np.add(residual, lost.raw_values, out=residual)
+        else:
+            kernels.scatter("sum", residual, lost.raw_indices, lost.raw_values, lost.block)
+    return residual
+
+
+def return_to_residual(state: State, name: str, mean: Values) -> None:
+    """Add a mean that was not applied back to the residual of this rank, if it has one."""
+    entry = key(RESIDUAL, name)
+    if entry in state:
+        state[entry] = state[entry] + mean
+
+
+def squared_norm(values: Values) -> float:
+    """Return the sum of squares in double precision; of float32 values it cannot overflow."""
+    return (
+        float(kernels.block_squared_norms(values, values.size)[0]) if values.size else 0.0
+    )
+
+
+def _dense(values: Values) -> Stream:
+    return Stream.unchecked(values.size, None, values)
