@@ -13,7 +13,7 @@ import numpy as np
 from tables import markdown
 
 import sparcml
-from sparcml.network import Exponential, Gaussian, Network
+from sparcml.network import ExponentialDelay, Gaussian, Network
 
 from .base import Answer, Claim, Row
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from sparcml.network.stragglers import Stragglers
 
 FREE = Network(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-KINDS: dict[str, Stragglers] = {"Gaussian": Gaussian(1.0), "exponential": Exponential(1.0)}
+KINDS: dict[str, Stragglers] = {
+    "Gaussian": Gaussian(1.0),
+    "exponential": ExponentialDelay(1.0),
+}
 RANKS = tuple(2**i for i in range(11))
 COMPUTE = 100.0  # in units of the deviation: no delay is as much below zero
 SIGMAS = 5

@@ -48,9 +48,9 @@ def test_open_mpi_has_no_emulated_network(launcher, monkeypatch):
     """Its ranks look for it on a loopback that is not theirs."""
     monkeypatch.setattr(sys, "executable", str(Path(launcher.path).with_name("python")))
     with pytest.raises(
-        OSError, match=r"run: ranks of Open MPI .* --engine torch, or MPICH"
+        OSError, match=r"run: Open MPI does not .* --engine torch, or MPICH"
     ):
-        start("run", 2, ["script.py"], rate=10**9)
+        start("run", 2, ["script.py"], bandwidth=10**9)
 
 
 def test_first_failure_is_named_and_the_rest_ended(launcher, tmp_path, capfd):
@@ -60,6 +60,6 @@ def test_first_failure_is_named_and_the_rest_ended(launcher, tmp_path, capfd):
     with Job(launcher, 3, ["script.py"]) as job:
         code = job.wait()
     assert_gone(wait_for_ranks(tmp_path, 3))
-    assert (code, job.verdict) == (3, "rank 1 exited with code 3")
+    assert (code, job.failure) == (3, "rank 1 exited with code 3")
     assert time.monotonic() - begun < 10
     assert capfd.readouterr().out == "here\n" * 3

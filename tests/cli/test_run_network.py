@@ -149,7 +149,7 @@ LACKS = {
     ),
     "network namespaces": (
         "echo 0 >/proc/sys/user/max_net_namespaces",
-        "may not make network namespaces (No space left on device); run it as root",
+        "not permitted to create network namespaces (No space left on device); run as root",
     ),
 }
 
@@ -184,5 +184,8 @@ def test_a_user_without_namespaces_is_told(tmp_path):
         env=os.environ | {"LC_ALL": "C"},
     )
     assert done.returncode == 1
-    assert "may not make network namespaces (No space left on device)" in done.stderr
+    assert (
+        "not permitted to create network namespaces (No space left on device)"
+        in done.stderr
+    )
     assert done.stderr.count("\n") == 1

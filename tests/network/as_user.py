@@ -3,11 +3,11 @@
 import os
 import subprocess
 
-from sparcml.network.emulate import Cluster
+from sparcml.network.emulate import EmulatedCluster
 
 LINE = "id -u; sed -n 's/^CapEff:.//p' /proc/self/status"
 
-with Cluster(2, 10**9) as cluster:
+with EmulatedCluster(2, 10**9) as cluster:
     for rank in ("0", "1"):
         command = [*cluster.prefix(["R"]), "/bin/sh", "-c", LINE]
         subprocess.run(command, env=os.environ | {"R": rank}, check=True)

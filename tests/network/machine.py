@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparcml.network.emulate import Cluster
+from sparcml.network.emulate import EmulatedCluster
 
 # An ordinary user as the kernel sees it: a number, and no rights.
 AS_USER = ("unshare", "--map-user=1000", "--map-group=1000")
@@ -20,7 +20,7 @@ MARK = "SPARCML_TEST_MARK"
 @functools.cache
 def _obstacle() -> str:
     try:
-        with Cluster(1, 10**9):
+        with EmulatedCluster(1, 10**9):
             return ""
     except OSError as error:
         return str(error)

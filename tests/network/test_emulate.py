@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparcml.network import wiring
-from sparcml.network.emulate import MOST_RANKS, Cluster
+from sparcml.network.emulate import MAX_RANKS, EmulatedCluster, address, burst
 
 from .machine import AS_USER, needs_emulation, needs_user, our_links
 
@@ -32,7 +31,7 @@ import os, socket
 name = socket.gethostname()
 print(name, socket.gethostbyname(name), *sorted(os.listdir("/sys/class/net")))
 """
-    with Cluster(3, 10**9) as cluster:
+    with EmulatedCluster(3, 10**9) as cluster:
         for rank in range(3):
             seen = ask(cluster, rank, code).split()
             assert seen == [f"node{rank}-1gbit", f"10.79.0.{rank + 1}", "eth0", "lo"]
@@ -42,7 +41,7 @@ print(name, socket.gethostbyname(name), *sorted(os.listdir("/sys/class/net")))
 @needs_emulation
 def test_two_clusters_do_not_meet():
     code = "import os; print(os.readlink('/proc/self/ns/net'))"
-    with Cluster(2, 10**9) as one, Cluster(2, 10**9) as other:
+    with EmulatedCluster(2, 10**9) as one, EmulatedCluster(2, 10**9) as other:
         places = {ask(cluster, rank, code) for cluster in (one, other) for rank in (0, 1)}
     places.add(str(Path("/proc/self/ns/net").readlink()))
     assert len(places) == 5
@@ -51,7 +50,7 @@ def test_two_clusters_do_not_meet():
 @needs_emulation
 def test_the_user_stays_the_same():
     code = "import os; print(os.getuid(), os.getgid(), os.getcwd())"
-    with Cluster(1, 10**9) as cluster:
+    with EmulatedCluster(1, 10**9) as cluster:
         assert ask(cluster, 0, code) == f"{os.getuid()} {os.getgid()} {Path.cwd()}"
 
 
@@ -71,11 +70,11 @@ def test_a_user_without_rights_can_have_one():
 def test_no_link_is_faster_than_its_rate(senders):
     """Two ranks that send to one share its link. A slow machine may take longer."""
     amount = 2_000_000
-    with Cluster(1 + senders, RATE) as cluster:
+    with EmulatedCluster(1 + senders, RATE) as cluster:
         command = [*cluster.prefix(["R"]), sys.executable, str(HERE / "pour.py")]
         ranks = [
             subprocess.Popen(
-                [*command, wiring.address(0), str(senders), str(amount)],
+                [*command, address(0), str(senders), str(amount)],
                 env=os.environ | {"R": str(rank)},
                 stdout=subprocess.PIPE,
                 text=True,
@@ -86,10 +85,10 @@ def test_no_link_is_faster_than_its_rate(senders):
     arrived, seconds = said.split()
     assert int(arrived) == senders * amount
     # Each queue on the way lets its burst pass at once.
-    least = (int(arrived) - 2 * senders * wiring.burst(RATE)) * 8 / RATE
+    least = (int(arrived) - 2 * senders * burst(RATE)) * 8 / RATE
     assert float(seconds) > least > 0.1
 
 
 def test_too_many_ranks_are_refused():
-    with pytest.raises(OSError, match=f"at most {MOST_RANKS} ranks, not 1000"):
-        Cluster(1000, 10**9)
+    with pytest.raises(OSError, match=f"at most {MAX_RANKS} ranks, got 1000"):
+        EmulatedCluster(1000, 10**9)

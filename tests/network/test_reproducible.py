@@ -12,7 +12,7 @@ import pytest
 import sparcml
 from sparcml import Stream
 from sparcml.collectives import ALLREDUCES
-from sparcml.network import Exponential, Gaussian
+from sparcml.network import ExponentialDelay, Gaussian
 
 from .. import laws, rosters
 from ..traces import check, total
@@ -37,7 +37,7 @@ def train(comm):
 
 def run():
     return sparcml.simulate(
-        train, 6, "10gbit", ranks_per_node=2, stragglers=Exponential(1e-3), seed=3
+        train, 6, "10gbit", ranks_per_node=2, stragglers=ExponentialDelay(1e-3), seed=3
     )
 
 
@@ -161,4 +161,4 @@ def test_impossible_delays_are_refused(bad):
     with pytest.raises(ValueError, match="must be finite and >= 0"):
         Gaussian(bad)
     with pytest.raises(ValueError, match="must be finite and >= 0"):
-        Exponential(bad)
+        ExponentialDelay(bad)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.network import Exponential, Gaussian, Network
+from sparcml.network import ExponentialDelay, Gaussian, Network
 
 AT_ONCE = Network(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 STEPS = 30
@@ -69,13 +69,15 @@ def test_gaussian_delays_cost_the_largest_of_them(K):
 def test_exponential_delays_cost_a_harmonic_number(K):
     mean = sum(1 / i for i in range(1, K + 1))
     deviation = sqrt(sum(1 / i**2 for i in range(1, K + 1)))
-    assert close(waits(K, Exponential(1.0)), mean, deviation)
+    assert close(waits(K, ExponentialDelay(1.0)), mean, deviation)
     assert log(K) < mean <= log(K) + 1
 
 
 def test_a_sum_waits_like_a_barrier():
     """The same delays: who meets how makes no difference where messages are free."""
-    first, second = (waits(24, Exponential(1.0), meet) for meet in (by_barrier, by_sum))
+    first, second = (
+        waits(24, ExponentialDelay(1.0), meet) for meet in (by_barrier, by_sum)
+    )
     np.testing.assert_allclose(first, second, rtol=1e-9)
 
 
@@ -85,5 +87,5 @@ def test_it_still_grows_at_hundreds_of_ranks():
     mean, deviation = largest_of_gaussians(K)
     assert close(waits(K, Gaussian(1.0), steps=steps), mean, deviation)
     harmonic = sum(1 / i for i in range(1, K + 1))
-    assert close(waits(K, Exponential(1.0), steps=steps), harmonic, pi / sqrt(6))
+    assert close(waits(K, ExponentialDelay(1.0), steps=steps), harmonic, pi / sqrt(6))
     assert harmonic > 2 * mean

@@ -14,7 +14,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from sparcml.cli.launch.meeting import meeting
+from sparcml.cli.launch.start import rendezvous
 
 HERE = Path(__file__).parent
 TORCHRUN = Path(sys.executable).with_name("torchrun")
@@ -43,7 +43,7 @@ def outcomes(
     Who is still silent when time is up is killed; and so is the bad rank, which may be
     stopped, soon after the others have ended.
     """
-    with meeting(ranks) as place:
+    with rendezvous(ranks) as place:
         return _outcomes(ranks, body, arguments, bad, patience, place | environment)
 
 

@@ -13,8 +13,7 @@ import typer
 
 from sparcml import Communicator
 from sparcml.cli.fit_report import show
-from sparcml.cli.launch.start import Engine, start_self, under_launcher
-from sparcml.cli.launch.together import on_ranks
+from sparcml.cli.launch.start import Engine, run_on_ranks, start_self, under_launcher
 from sparcml.cli.plot import check_plot, draw
 from sparcml.communicator.collective_errors import gather, together
 from sparcml.errors import DataError
@@ -99,16 +98,18 @@ def fit(
             raise typer.BadParameter(
                 "network must be left out under a launcher, which has chosen the network"
             )
-        raise typer.Exit(on_ranks(COMMAND, _work(config, plot, ranks, progress)))
+        raise typer.Exit(run_on_ranks(COMMAND, _work(config, plot, ranks, progress)))
     ranks = 1 if ranks is None else ranks
     if ranks < 1:
         raise typer.BadParameter(f"ranks must be at least 1, got {ranks}")
     if ranks == 1:
         if network is not None:
             raise typer.BadParameter("network needs several ranks; add -n")
-        raise typer.Exit(on_ranks(COMMAND, _work(config, plot, ranks, progress)))
+        raise typer.Exit(run_on_ranks(COMMAND, _work(config, plot, ranks, progress)))
     arguments = [*sys.argv[2:], "--started", *_terminal_options(progress)]
-    raise typer.Exit(start_self(COMMAND, ranks, arguments, engine=engine, rate=bandwidth))
+    raise typer.Exit(
+        start_self(COMMAND, ranks, arguments, engine=engine, bandwidth=bandwidth)
+    )
 
 
 def _check(config: TrainingConfig, plot: Path | None, network: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""`sparcml run`: start ranks, pass their output on, and name the one that died."""
+"""`sparcml run`: start ranks, forward their output, and name the rank that failed."""
 
 import importlib.machinery
 import sys
@@ -14,33 +14,33 @@ from sparcml.network.rates import parse_rate
 def run(
     command: Annotated[
         list[str],
-        typer.Argument(metavar="SCRIPT", help="The script, then its arguments."),
+        typer.Argument(metavar="SCRIPT", help="Script, followed by its arguments."),
     ],
-    ranks: Annotated[
-        int, typer.Option("--ranks", "-n", help="How many ranks to start.")
-    ] = 1,
+    ranks: Annotated[int, typer.Option("--ranks", "-n", help="Number of ranks.")] = 1,
     module: Annotated[
-        bool, typer.Option("--module", "-m", help="SCRIPT is the name of a module.")
+        bool, typer.Option("--module", "-m", help="Run SCRIPT as a module.")
     ] = False,
     engine: Annotated[
-        Engine, typer.Option(help="Who brings the ranks together: mpiexec or gloo.")
+        Engine, typer.Option(help="Engine: MPI, or torch with gloo.")
     ] = Engine.MPI,
     network: Annotated[
         str | None,
-        typer.Option(help="Emulate a link of this rate for each rank: 1gbit, 100mbit."),
+        typer.Option(help="Bandwidth of an emulated link per rank, such as 1gbit."),
     ] = None,
 ) -> None:
     """Run a Python script on several ranks of this machine.
 
-    All ranks end when one fails; the first to fail is named, and its code passed on.
+    When a rank fails, all ranks end; the first rank to fail is named and its exit code
+    returned.
     """
     _check(command[0], ranks, module)
-    rate = None if network is None else _rate(network)
+    bandwidth = None if network is None else _bandwidth(network)
     target = ["-m", *command] if module else command
-    raise typer.Exit(start("sparcml run", ranks, target, engine=engine, rate=rate))
+    code = start("sparcml run", ranks, target, engine=engine, bandwidth=bandwidth)
+    raise typer.Exit(code)
 
 
-def _rate(network: str) -> int:
+def _bandwidth(network: str) -> int:
     try:
         return parse_rate(network)
     except ValueError as error:

@@ -4,5 +4,5 @@ from ..collectives import Network as Network
 from .presets import network as network
 from .simulation import Simulation as Simulation
 from .simulator import simulate as simulate
-from .stragglers import Exponential as Exponential
+from .stragglers import ExponentialDelay as ExponentialDelay
 from .stragglers import Gaussian as Gaussian

@@ -1,4 +1,8 @@
-"""A cluster on one machine: ranks apart from each other, behind links of a given rate."""
+"""An emulated cluster on one machine: each rank in a network namespace behind its own link.
+
+A virtual Ethernet pair connects each rank's namespace to a bridge, the switch. A token bucket
+filter (tbf) limits each direction of each link to the bandwidth.
+"""
 
 from __future__ import annotations
 
@@ -8,76 +12,87 @@ import shutil
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from sparcml.network import namespaces, wiring
+from sparcml.network import namespaces
+from sparcml.network.rates import format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-MOST_RANKS = 250  # files in one message of the kernel, and addresses in one network
-SECONDS = 60.0  # for the commands that lay the links, on a busy machine too
+MAX_RANKS = 250  # limited by files per kernel message and by addresses per network
+SETUP_SECONDS = 60.0  # timeout of the commands that create the links
 
-# Engines would find out that all ranks share a machine, and talk past the links.
-_SETTINGS = {
-    "MPIR_CVAR_NOLOCAL": "1",
-    "UCX_TLS": "tcp,self",
-    "UCX_NET_DEVICES": wiring.LINK,
-    "GLOO_SOCKET_IFNAME": wiring.LINK,
-    "MASTER_ADDR": wiring.address(0),
-    "MASTER_PORT": str(wiring.PORT),
-    "LOCAL_WORLD_SIZE": "1",
-}
+LINK = "eth0"  # name of every rank's own link
+PORT = 29500  # rendezvous port of torch; free, since each namespace has its own ports
+_QUEUE = "100ms"  # longer waiting packets are dropped, as by a switch
 
 
-class Cluster:
-    """Links between namespaces that live as long as a process uses them.
+def address(rank: int) -> str:
+    """Return the address of a rank."""
+    return f"10.79.0.{rank + 1}"
 
-    This process holds them by open files and the ranks by being inside: whoever dies,
-    however, the kernel tidies up. There are no names, so clusters do not meet.
+
+def burst(bandwidth: int) -> int:
+    """Return the bytes that an idle link lets pass at once.
+
+    They are two of the kernel's largest packets; at low bandwidths at most 10 ms of traffic,
+    but no less than two packets of the wire; at high bandwidths the traffic of 0.25 ms, by
+    which the kernel's timer may be late.
+    """
+    bytes_per_second = bandwidth / 8
+    low = min(128 * 1024, 0.01 * bytes_per_second)
+    return round(max(3000, low, 0.00025 * bytes_per_second))
+
+
+class EmulatedCluster:
+    """Links between network namespaces, which exist while a process uses them.
+
+    This process holds the namespaces by open files and the ranks by running inside, so that
+    the kernel removes them when all have ended, however they end. They have no names, so
+    that several clusters do not interfere.
 
     Args:
-        ranks: How many; each is a machine of its own.
-        rate: Bits per second of each link, either way.
+        ranks: Number of ranks; each appears as a machine of its own.
+        bandwidth: Bits per second of each link, in each direction.
     """
 
-    def __init__(self, ranks: int, rate: int) -> None:
-        if ranks > MOST_RANKS:
-            raise OSError(
-                f"an emulated network has at most {MOST_RANKS} ranks, not {ranks}"
-            )
+    def __init__(self, ranks: int, bandwidth: int) -> None:
+        if ranks > MAX_RANKS:
+            raise OSError(f"an emulated network has at most {MAX_RANKS} ranks, got {ranks}")
         self._ranks = ranks
-        self._rate = rate
+        self._bandwidth = bandwidth
         self._files: list[int] = []
 
     def __enter__(self) -> Self:
-        steps = json.dumps(self._steps())
+        commands = json.dumps(self._commands())
         here, there = socket.socketpair()
         with here, there:
-            maker = subprocess.Popen(
+            creator = subprocess.Popen(
                 [*_program("make"), str(there.fileno())],
                 stdin=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
                 pass_fds=[there.fileno()],
-                process_group=0,  # a terminal's Ctrl-C comes to us alone
+                process_group=0,  # a terminal's Ctrl-C reaches this process only
             )
             try:
-                _, said = maker.communicate(steps, SECONDS)
+                _, errors = creator.communicate(commands, SETUP_SECONDS)
             except subprocess.TimeoutExpired:
-                raise OSError(f"no emulated network after {SECONDS:g} s") from None
+                raise OSError(f"no emulated network after {SETUP_SECONDS:g} s") from None
             finally:
-                maker.kill()
-                maker.wait()
-            if maker.returncode:
-                raise OSError(_word(said))
-            _, self._files, _, _ = socket.recv_fds(here, 1, MOST_RANKS + 2)
+                creator.kill()
+                creator.wait()
+            if creator.returncode:
+                raise OSError(_explain(errors))
+            _, self._files, _, _ = socket.recv_fds(here, 1, MAX_RANKS + 2)
         return self
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -86,42 +101,94 @@ class Cluster:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Environment variables that make the engines use the links."""
-        return dict(_SETTINGS)
+        """Environment variables that make MPI and gloo use the links.
+
+        Both would otherwise notice that all ranks share a machine and bypass the links.
+        """
+        return {
+            "MPIR_CVAR_NOLOCAL": "1",
+            "UCX_TLS": "tcp,self",
+            "UCX_NET_DEVICES": LINK,
+            "GLOO_SOCKET_IFNAME": LINK,
+            "MASTER_ADDR": address(0),
+            "MASTER_PORT": str(PORT),
+            "LOCAL_WORLD_SIZE": "1",
+        }
 
     def prefix(self, variables: Sequence[str]) -> list[str]:
-        """What to put before a rank's command: it then starts in the rank's namespace.
+        """Return the prefix of a command that starts it in the namespace of its rank.
 
-        This process has to be there still: the files are looked up with it.
+        This process must still run then, since the files are opened through it.
 
         Args:
             variables: Names of environment variables; the first that is set has the rank.
         """
         _, *files = [f"/proc/{os.getpid()}/fd/{file}" for file in self._files]
-        names = [wiring.name(rank, self._rate) for rank in range(self._ranks)]
+        # Host names differ between bandwidths, because measured networks are stored by them.
+        suffix = format_rate(self._bandwidth)
+        names = [f"node{rank}-{suffix}" for rank in range(self._ranks)]
         places = {
             "variables": variables,
             "networks": files[: self._ranks],
             "owner": "".join(files[self._ranks :]),
             "names": names,
-            "hosts": wiring.hosts(names),
+            "hosts": _hosts(names),
         }
         return [*_program("enter"), json.dumps(places)]
 
-    def _steps(self) -> list[list[tuple[list[str], str]]]:
+    def _commands(self) -> list[list[tuple[list[str], str]]]:
+        """Return the commands and their input for the switch and for each rank."""
         ip = [_tool("ip"), "-batch", "-"]
         tc = [_tool("tc"), "-batch", "-"]
         first = namespaces.FIRST_FILE + 1
         files = [f"/proc/self/fd/{first + rank}" for rank in range(self._ranks)]
-        switch = [
-            (ip, wiring.switch_links(files)),
-            (tc, wiring.switch_queues(self._ranks, self._rate)),
-        ]
-        ranks = [
-            [(ip, wiring.rank_links(rank)), (tc, wiring.rank_queue(self._rate))]
-            for rank in range(self._ranks)
-        ]
+        ports = [f"port{rank}" for rank in range(self._ranks)]
+        limits = _batch([_limit(port, self._bandwidth) for port in ports])
+        switch = [(ip, _switch_links(ports, files)), (tc, limits)]
+        limit = _batch([_limit(LINK, self._bandwidth)])
+        ranks = [[(ip, _rank_link(rank)), (tc, limit)] for rank in range(self._ranks)]
         return [switch, *ranks]
+
+
+def _hosts(names: list[str]) -> str:
+    """Return the text of /etc/hosts, so that no name server is asked.
+
+    IPv6 sockets, which torch opens, use the same addresses in their mapped form.
+    """
+    lines = ["127.0.0.1 localhost"]
+    for prefix in ("", "::ffff:"):
+        lines += [f"{prefix}{address(rank)} {name}" for rank, name in enumerate(names)]
+    return _batch(lines)
+
+
+def _switch_links(ports: list[str], files: list[str]) -> str:
+    """Return input of `ip` for a bridge with a link into the namespace of each file."""
+    lines = ["link add bridge type bridge", _up("bridge")]
+    for port, file in zip(ports, files, strict=True):
+        lines.append(f"link add {port} type veth peer name {LINK} netns {file}")
+        lines += [f"link set {port} master bridge", _up(port)]
+    return _batch(lines)
+
+
+def _rank_link(rank: int) -> str:
+    """Return input of `ip` for the address of a rank."""
+    lines = ["link set lo up", f"address add {address(rank)}/24 dev {LINK}", _up(LINK)]
+    return _batch(lines)
+
+
+def _up(link: str) -> str:
+    """Return the line that activates a link without IPv6 addresses, which take a second."""
+    quiet = " addrgenmode none" if Path("/proc/net/if_inet6").exists() else ""
+    return f"link set {link} up{quiet}"
+
+
+def _limit(link: str, bandwidth: int) -> str:
+    shape = f"rate {bandwidth}bit burst {burst(bandwidth)} latency {_QUEUE}"
+    return f"qdisc add dev {link} root tbf {shape}"
+
+
+def _batch(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n"
 
 
 def _program(name: str) -> list[str]:
@@ -129,7 +196,7 @@ def _program(name: str) -> list[str]:
 
 
 def _tool(name: str) -> str:
-    """Where a command is; ordinary users often do not have it on their PATH."""
+    """Return the path of a system command, which may not be on an ordinary user's PATH."""
     places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     if path := shutil.which(name, path=places):
         return path
@@ -139,7 +206,7 @@ def _tool(name: str) -> str:
     )
 
 
-# What ip and tc say about kernels without the pieces, and what helps.
+# Messages of ip and tc on kernels without a module, and the remedy.
 _REMEDIES = {
     "qdisc kind is unknown": "; this kernel has no tbf queue, try: modprobe sch_tbf",
     "Unknown device type": "; this kernel has no veth or bridge, try: modprobe veth bridge",
@@ -147,7 +214,7 @@ _REMEDIES = {
 }
 
 
-def _word(said: str) -> str:
-    line = (said.splitlines() or ["no reason given"])[-1]
+def _explain(errors: str) -> str:
+    line = (errors.splitlines() or ["no reason given"])[-1]
     remedy = next((text for words, text in _REMEDIES.items() if words in line), "")
     return f"cannot emulate a network: {line}{remedy}"

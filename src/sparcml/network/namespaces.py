@@ -1,8 +1,8 @@
-"""Namespaces of the kernel: made by one process, entered by others.
+"""Network namespaces of the kernel: created by one process, entered by others.
 
-Started by its path, so that it imports neither sparcml nor NumPy: a process with several
-threads may not enter a user namespace. Nothing here has a name. The kernel removes a
-namespace, and the links in it, with the last process and the last open file of it.
+It is started by its path and imports neither sparcml nor NumPy, because a process with
+several threads may not enter a user namespace. The namespaces have no names: the kernel
+removes a namespace and its links with its last process and its last open file.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FIRST_FILE = 100  # while they are made, namespace i is open as the file FIRST_FILE + i
+FIRST_FILE = 100  # during creation, namespace i is open as file FIRST_FILE + i
 
 _NEW_MOUNTS = 0x00020000
 _NEW_NAME = 0x04000000
@@ -25,45 +25,45 @@ _SLAVE_OF_ALL = 0x80000 | 0x4000  # MS_SLAVE, MS_REC
 _DETACH = 2
 _SAME_FLAGS = 0b1111  # MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC
 
-_NO_RIGHT = (
-    "may not make network namespaces ({error}); run it as root (of a container: with "
-    "--privileged), or let users make them: sysctl user.max_user_namespaces and "
+_NOT_PERMITTED = (
+    "not permitted to create network namespaces ({error}); run as root (in a container: "
+    "with --privileged), or permit users: set sysctl user.max_user_namespaces and "
     "user.max_net_namespaces above 0, on Ubuntu "
     "kernel.apparmor_restrict_unprivileged_userns=0"
 )
 
 
-def make(steps: list[list[tuple[list[str], str]]], channel: socket.socket) -> None:
-    """Make a namespace for each list of commands, and run these inside.
+def make(commands: list[list[tuple[list[str], str]]], connection: socket.socket) -> None:
+    """Create one namespace per list of commands, and run the commands in it.
 
     Args:
-        steps: For each namespace, commands and what they read from their input.
-        channel: Where to send the files that keep the namespaces: these in their order,
-            then the user namespace that they belong to, if there is one.
+        commands: For each namespace, commands and their standard input.
+        connection: Receives the open files of the namespaces, in order, and that of the
+            user namespace that owns them, if there is one.
     """
     try:
-        owner = _get_right()
-        for number, _ in enumerate(steps, FIRST_FILE):
+        owner = _become_permitted()
+        for number, _ in enumerate(commands, FIRST_FILE):
             _call("unshare", _NEW_NETWORK)
             file = os.open("/proc/self/ns/net", os.O_RDONLY)
             os.dup2(file, number)
             os.close(file)
     except OSError as error:
-        sys.exit(_NO_RIGHT.format(error=error.strerror))
-    files = range(FIRST_FILE, FIRST_FILE + len(steps))
-    for file, commands in zip(files, steps, strict=True):
+        sys.exit(_NOT_PERMITTED.format(error=error.strerror))
+    files = range(FIRST_FILE, FIRST_FILE + len(commands))
+    for file, of_namespace in zip(files, commands, strict=True):
         _call("setns", file, _NEW_NETWORK)
-        for command, text in commands:
+        for command, text in of_namespace:
             _run(command, text, files)
-    socket.send_fds(channel, [b"\0"], [*files, *owner])
+    socket.send_fds(connection, [b"\0"], [*files, *owner])
 
 
-def _get_right() -> list[int]:
-    """Be allowed to make namespaces: as we are, else in a user namespace of our own."""
+def _become_permitted() -> list[int]:
+    """Enter a user namespace if this user may not create network namespaces."""
     try:
         _call("unshare", _NEW_NETWORK)
     except PermissionError:
-        _be_user(0, 0)
+        _enter_user_namespace(0, 0)
         return [os.open("/proc/self/ns/user", os.O_RDONLY)]
     return []
 
@@ -73,41 +73,41 @@ def _run(command: list[str], text: str, files: range) -> None:
         command, input=text, text=True, capture_output=True, pass_fds=files, check=False
     )
     if done.returncode:
-        said = (done.stderr.splitlines() or [f"code {done.returncode}"])[0]
-        sys.exit(f"{Path(command[0]).name} failed: {said}")
+        error = (done.stderr.splitlines() or [f"code {done.returncode}"])[0]
+        sys.exit(f"{Path(command[0]).name} failed: {error}")
 
 
 def enter(network: str, owner: str, hosts: str, name: str, command: list[str]) -> None:
-    """Become a command on a machine of its own, as far as it can see.
+    """Replace this process by a command that appears to run on a machine of its own.
 
     Args:
-        network: A file of the network namespace.
-        owner: A file of the user namespace that it belongs to, or nothing.
-        hosts: What /etc/hosts shall say.
-        name: What the machine is called.
-        command: What to run there, as the user we are here.
+        network: File of the network namespace.
+        owner: File of the user namespace that owns it, or empty.
+        hosts: Text of /etc/hosts.
+        name: Host name.
+        command: Command, run as the current user.
     """
     user, group = os.geteuid(), os.getegid()
     files = [(os.open(network, os.O_RDONLY), _NEW_NETWORK)]
-    if owner:  # the right to enter the other
+    if owner:  # entered first, for the permission to enter the other
         files.insert(0, (os.open(owner, os.O_RDONLY), _NEW_USER))
-    for file, kind in files:
-        _call("setns", file, kind)
+    for file, flag in files:
+        _call("setns", file, flag)
         os.close(file)
-    with contextlib.suppress(OSError):  # in some containers this is out of reach
-        _look_alone(hosts, name)
+    with contextlib.suppress(OSError):  # not permitted in some containers
+        _isolate(hosts, name)
     if owner:
-        _be_user(user, group)
+        _enter_user_namespace(user, group)
     os.execv(command[0], command)
 
 
-def _look_alone(hosts: str, name: str) -> None:
-    """Have a name, names of the others, and /sys list our own links: UCX looks there."""
+def _isolate(hosts: str, name: str) -> None:
+    """Set host name, /etc/hosts, and a /sys with the own links only, which UCX reads."""
     _call("unshare", _NEW_NAME | _NEW_MOUNTS)
     socket.sethostname(name)
-    _mount("none", "/", "", _SLAVE_OF_ALL)  # nothing of what follows is seen outside
+    _mount("none", "/", "", _SLAVE_OF_ALL)  # the mounts below are not seen outside
     flags = os.statvfs("/sys").f_flag & _SAME_FLAGS
-    # A file in nobody's folder: nobody has to remove it.
+    # The file lives in a temporary file system, so that it disappears with the mount.
     _mount("none", "/sys", "tmpfs", 0)
     try:
         Path("/sys/hosts").write_text(hosts)
@@ -117,13 +117,13 @@ def _look_alone(hosts: str, name: str) -> None:
         _mount("sysfs", "/sys", "sysfs", flags)
 
 
-def _mount(source: str, place: str, kind: str, flags: int) -> None:
-    names = [text.encode() for text in (source, place, kind)]
+def _mount(source: str, target: str, file_system: str, flags: int) -> None:
+    names = [text.encode() for text in (source, target, file_system)]
     _call("mount", *names, ctypes.c_ulong(flags), None)
 
 
-def _be_user(user: int, group: int) -> None:
-    """Enter a new user namespace, in which we bear these numbers."""
+def _enter_user_namespace(user: int, group: int) -> None:
+    """Enter a new user namespace, in which this process has these ids."""
     maps = {
         "setgroups": "deny",
         "uid_map": f"{user} {os.geteuid()} 1",
@@ -142,16 +142,16 @@ def _call(name: str, *arguments: int | bytes | ctypes.c_ulong | None) -> None:
 
 
 def main() -> None:
-    """`make SOCKET` with the steps as JSON on stdin, or `enter PLACES COMMAND...`.
+    """Run `make SOCKET` with commands as JSON on stdin, or `enter PLACES COMMAND...`.
 
-    Among the places the rank chooses its own: the value of the first variable that is set.
+    The first environment variable of the places that is set has the rank.
     """
     if sys.argv[1] == "make":
         make(json.load(sys.stdin), socket.socket(fileno=int(sys.argv[2])))
         return
     places = json.loads(sys.argv[2])
-    told = [os.environ[name] for name in places["variables"] if name in os.environ]
-    rank = int(told[0])
+    set_variables = [name for name in places["variables"] if name in os.environ]
+    rank = int(os.environ[set_variables[0]])
     network, name = places["networks"][rank], places["names"][rank]
     enter(network, places["owner"], places["hosts"], name, sys.argv[3:])
 

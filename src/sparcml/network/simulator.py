@@ -67,7 +67,7 @@ def simulate(
         slow: How many times slower than the others a rank's link is, by rank, or the way
             from one rank to another, by (source, target).
         speed: How many times faster than usual ranks compute: for all, or by rank.
-        stragglers: A delay for each `comm.advance`: `Gaussian` or `Exponential`.
+        stragglers: A delay for each `comm.advance`: `Gaussian` or `ExponentialDelay`.
         seed: For these delays.
         timeout: Simulated seconds after which a wait is given up; as in `launch`.
         trace: How many events are kept for `trace`; 0 for none.

@@ -1,8 +1,8 @@
-"""Ranks that are late by chance: what is added to each computation of a rank.
+"""Random delays of ranks, added to each of a rank's computations.
 
-All who wait for the slowest of K ranks wait for the largest of K delays. Of Gaussian ones
-that is about sqrt(2 ln K) standard deviations above the mean, of exponential ones
-1 + 1/2 + ... + 1/K means, which is about ln K.
+A collective waits for the slowest of P ranks, so for the largest of P delays. The expected
+maximum of Gaussian delays is about sqrt(2 ln P) standard deviations above the mean. That of
+exponential delays is (1 + 1/2 + ... + 1/P) means, about ln P.
 """
 
 from __future__ import annotations
@@ -22,46 +22,53 @@ class Stragglers(ABC):
 
     @abstractmethod
     def draw(self, random: np.random.Generator) -> float:
-        """One of them."""
+        """Draw one delay."""
 
     def delays(self, seed: int) -> Callable[[int], float]:
-        """The next delay of a rank: each rank has a sequence of its own."""
-        randoms: dict[int, np.random.Generator] = {}
+        """Return a function that draws the next delay of a rank.
+
+        Each rank has a random sequence of its own.
+        """
+        generators: dict[int, np.random.Generator] = {}
 
         def delay(rank: int) -> float:
-            if rank not in randoms:
-                randoms[rank] = np.random.default_rng([seed, rank])
-            return self.draw(randoms[rank])
+            if rank not in generators:
+                generators[rank] = np.random.default_rng([seed, rank])
+            return self.draw(generators[rank])
 
         return delay
 
 
 @dataclass(frozen=True)
 class Gaussian(Stragglers):
-    """Delays around a mean; a computation never takes less than no time."""
+    """Gaussian delays; negative ones shorten a computation, at most to 0 seconds."""
 
     deviation: float
     mean: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.deviation < float("inf"):
-            raise ValueError(f"deviation must be finite and >= 0, got {self.deviation!r}")
+            raise ValueError(
+                f"Gaussian: deviation must be finite and >= 0, got {self.deviation!r}"
+            )
 
     def draw(self, random: np.random.Generator) -> float:
-        """One delay; it may be negative."""
+        """Draw one delay, which may be negative."""
         return float(random.normal(self.mean, self.deviation))
 
 
 @dataclass(frozen=True)
-class Exponential(Stragglers):
-    """Mostly short delays, and some long ones."""
+class ExponentialDelay(Stragglers):
+    """Exponentially distributed delays: mostly short, some long."""
 
     mean: float
 
     def __post_init__(self) -> None:
         if not 0 <= self.mean < float("inf"):
-            raise ValueError(f"mean must be finite and >= 0, got {self.mean!r}")
+            raise ValueError(
+                f"ExponentialDelay: mean must be finite and >= 0, got {self.mean!r}"
+            )
 
     def draw(self, random: np.random.Generator) -> float:
-        """One delay."""
+        """Draw one delay."""
         return float(random.exponential(self.mean))

@@ -16,8 +16,13 @@ from sparcml import Communicator
 from sparcml.cli.console import StatusLine
 from sparcml.cli.demo.race import CLOSE, Run, difference, race
 from sparcml.cli.demo.race_report import draw, show
-from sparcml.cli.launch.start import Engine, start_self, under_launcher, why_not_emulated
-from sparcml.cli.launch.together import on_ranks
+from sparcml.cli.launch.start import (
+    Engine,
+    emulation_obstacle,
+    run_on_ranks,
+    start_self,
+    under_launcher,
+)
 from sparcml.cli.plot import can_draw, check_plot, picture
 from sparcml.communicator.collective_errors import together
 from sparcml.errors import SparcmlError
@@ -75,16 +80,16 @@ def demo(
                 return
             compare(comm, spam(comm), solver, passes, place, out, doing)
 
-        raise typer.Exit(on_ranks(COMMAND, work))
+        raise typer.Exit(run_on_ranks(COMMAND, work))
     if sys.stdout.isatty():
         os.environ.setdefault("FORCE_COLOR", "1")  # the ranks write to a pipe
-    if rate is not None and (reason := why_not_emulated(COMMAND, RANKS, rate)):
+    if rate is not None and (reason := emulation_obstacle(COMMAND, RANKS, rate)):
         typer.echo(f"No emulated network here, but plain MPI: {reason}\n")
         network, rate = NONE, None
     arguments = ["--network", network, "--sparse", str(sparse), "--dense", str(dense)]
     arguments += ["--batch", str(batch), "--out", str(out)]
     arguments += ["--progress"] * sys.stderr.isatty()
-    code = start_self(COMMAND, RANKS, arguments, rate=rate)
+    code = start_self(COMMAND, RANKS, arguments, bandwidth=rate)
     if code == 0 and find_spec("torch") is not None:
         code = _second_scene(rate, out)
     if code == 0:
@@ -99,7 +104,7 @@ def _second_scene(rate: int | None, out: Path) -> int:
     arguments = ["--lstm", "--network", network, "--out", str(beside)]
     arguments += ["--progress"] * sys.stderr.isatty()
     links = None if rate is None else parse_rate(network)
-    return start_self(COMMAND, RANKS, arguments, engine=Engine.TORCH, rate=links)
+    return start_self(COMMAND, RANKS, arguments, engine=Engine.TORCH, bandwidth=links)
 
 
 def _check(network: str, counts: dict[str, int], out: Path) -> int | None:

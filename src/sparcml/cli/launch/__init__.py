@@ -1,1 +1,1 @@
-"""Start ranks, watch them, and report how they ended."""
+"""Launched jobs: starting ranks, filtering their output, and reporting how they end."""

@@ -1,4 +1,4 @@
-"""A running job: its output, its reports, and its certain end."""
+"""A running job: its output, the exit reports of its ranks, and its end."""
 
 import contextlib
 import os
@@ -12,54 +12,64 @@ from types import FrameType, TracebackType
 from typing import Self
 
 from sparcml.cli.launch import rank_process
-from sparcml.cli.launch.exit_reports import GONE, Reports
+from sparcml.cli.launch.exit_reports import EXIT_SECONDS, ExitReports
 from sparcml.cli.launch.launcher import Launcher
-from sparcml.cli.launch.launcher_output import Pump
+from sparcml.cli.launch.launcher_output import OutputFilter
 
-QUIET = 0.2  # seconds without output after which nothing more is on its way
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SIGNALS = (signal.SIGKILL, signal.SIGTERM)  # what hydra exits with if a rank is killed
-_KILLED = tuple(128 + number for number in _SIGNALS)
+QUIET_SECONDS = 0.2  # without output, after which the output is complete
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM)  # hydra's exit codes if a rank is killed
+_KILLED = tuple(128 + number for number in _KILL_SIGNALS)
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the ranks run: what precedes their command, and their environment."""
+class Placement:
+    """The prefix of the ranks' command and additions to their environment."""
 
     prefix: list[str] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
 
 
 class Job:
-    """Ranks under a launcher, from start to the last one's end."""
+    """Ranks under a launcher, from their start to the end of the last one.
+
+    Args:
+        launcher: Program that starts the ranks.
+        ranks: Number of ranks.
+        target: Script or `-m module`, with its arguments.
+        placement: Prefix and environment of the ranks.
+
+    Attributes:
+        failure: One line that names the rank that failed and how; empty on success.
+    """
 
     def __init__(
         self,
         launcher: Launcher,
         ranks: int,
         target: list[str],
-        place: Place | None = None,
+        placement: Placement | None = None,
     ) -> None:
-        self.verdict = ""
+        self.failure = ""
         self._launcher = launcher
         self._ranks = ranks
         self._target = target
-        self._place = place or Place()
-        self._stops: list[tuple[int, float]] = []  # signals to us, and when
+        self._placement = placement or Placement()
+        self._stops: list[tuple[int, float]] = []  # signals received, and when
 
     def __enter__(self) -> Self:
-        self._reports = Reports(self._ranks)
+        self._reports = ExitReports(self._ranks)
         program = [sys.executable, rank_process.__file__, self._reports.path]
-        program = self._place.prefix + program + self._target
+        program = self._placement.prefix + program + self._target
         try:
             self._process = subprocess.Popen(
                 self._launcher.command(self._ranks, program),
-                env=os.environ | self._place.settings,
+                env=os.environ | self._placement.settings,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                process_group=0,  # a terminal's Ctrl-C comes to us alone
+                process_group=0,  # a terminal's Ctrl-C reaches this process only
                 preexec_fn=rank_process.die_with_parent,  # noqa: PLW1509 - no threads here
             )
         except BaseException:
@@ -67,44 +77,44 @@ class Job:
             raise
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._pumps = [
-            Pump(self._process.stdout, 1),
-            Pump(self._process.stderr, 2),
+        self._outputs = [
+            OutputFilter(self._process.stdout, 1),
+            OutputFilter(self._process.stderr, 2),
         ]
-        self._handlers = [(s, signal.signal(s, self._on_stop)) for s in _STOPS]
+        self._handlers = [(s, signal.signal(s, self._on_stop)) for s in _STOP_SIGNALS]
         return self
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         for number, _ in self._handlers:
             signal.signal(number, signal.SIG_IGN)
-        # Asking is over. Hydra kills every process group when its head is gone.
+        # Hydra kills every process group when it is killed itself.
         self._process.kill()
         self._process.wait()
         self._reports.close()
-        for pump in self._pumps:
-            pump.close()
+        for output in self._outputs:
+            output.close()
         for number, handler in self._handlers:
             signal.signal(number, handler)
 
     def wait(self) -> int:
-        """Pass output on until the job is over; give the code to exit with."""
+        """Forward output until the job has ended, and return the exit code."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._reports, selectors.EVENT_READ, self._reports.receive)
-            for pump in self._pumps:
-                selector.register(pump.source, selectors.EVENT_READ, pump.move)
+            for output in self._outputs:
+                selector.register(output.source, selectors.EVENT_READ, output.forward)
             self._watch(selector)
-        for pump in self._pumps:
-            pump.flush()
+        for output in self._outputs:
+            output.flush()
         if self._stops:
             number = signal.Signals(self._stops[0][0])
-            self.verdict = f"stopped by {number.name}"
+            self.failure = f"stopped by {number.name}"
             return 128 + number
-        return self._judge()
+        return self._exit_code()
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
         del frame
@@ -114,57 +124,62 @@ class Job:
                 self._process.send_signal(number)
 
     def _watch(self, selector: selectors.BaseSelector) -> None:
-        heard = time.monotonic()
-        while time.monotonic() < self._deadline(heard):
-            ready = selector.select(QUIET / 2)
+        last_event = time.monotonic()
+        while time.monotonic() < self._deadline(last_event):
+            ready = selector.select(QUIET_SECONDS / 2)
             for key, _ in ready:
                 if not key.data():
                     selector.unregister(key.fd)
             if ready:
-                heard = time.monotonic()
+                last_event = time.monotonic()
             elif self._process.poll() is not None:
                 return
             else:
-                for pump in self._pumps:
-                    pump.flush()
-            if not any(pump.open for pump in self._pumps):
+                for output in self._outputs:
+                    output.flush()
+            if not any(output.open for output in self._outputs):
                 return
 
-    def _deadline(self, heard: float) -> float:
-        """When to end the job: a rank failed, or someone wants it stopped."""
+    def _deadline(self, last_event: float) -> float:
+        """Return when to end the job: soon after a rank fails or a stop signal."""
+        grace = rank_process.GRACE_SECONDS
         if self._stops:
-            return self._stops[0][1] + rank_process.GRACE if len(self._stops) == 1 else 0.0
+            return self._stops[0][1] + grace if len(self._stops) == 1 else 0.0
         failure = self._reports.first_failure()
         if failure is None:
             return float("inf")
         if self._reports.all_ended:
-            return heard + QUIET
-        ago = (time.time_ns() - int(failure["time"])) / 1e9
-        return time.monotonic() + rank_process.GRACE - ago
+            return last_event + QUIET_SECONDS
+        elapsed = (time.time_ns() - int(failure["time"])) / 1e9
+        return time.monotonic() + grace - elapsed
 
-    def _judge(self) -> int:
+    def _exit_code(self) -> int:
         self._reports.receive()
-        failure = self._reports.first_failure()
-        if failure and int(failure["code"]) in _KILLED and self._aborted():
-            failure = None  # killed by the launcher, after what it reports itself
-        code = 0 if failure else self._process.wait(GONE)
-        for pump in self._pumps:
-            if pump.aborted and code:
-                self.verdict = f"rank {pump.aborted} called MPI_Abort with code {code}"
+        report = self._reports.first_failure()
+        if report and int(report["code"]) in _KILLED and self._aborted():
+            report = (
+                None  # the launcher killed it, after the failure that it reports itself
+            )
+        code = 0 if report else self._process.wait(EXIT_SECONDS)
+        for output in self._outputs:
+            if output.aborted_rank and code:
+                self.failure = (
+                    f"rank {output.aborted_rank} called MPI_Abort with code {code}"
+                )
                 return code
         if not self._aborted():
-            failure = failure or (self._reports.vanished() if code else None)
-        if failure:
-            self.verdict = f"rank {failure['rank']} {failure['how']}"
-            return int(failure["code"])
+            report = report or (self._reports.first_killed() if code else None)
+        if report:
+            self.failure = f"rank {report['rank']} {report['how']}"
+            return int(report["code"])
         if code:
             how = f"{self._launcher.name} {rank_process.describe(code)}"
-            self.verdict = f"{how}, and no rank said why: did one call MPI_Abort?"
+            self.failure = f"{how}, and no rank reported why; did one call MPI_Abort?"
         return code if code >= 0 else 128 - code
 
     def _aborted(self) -> bool:
-        """Whether the launcher has ended with a code that no killed rank gives it."""
+        """Return whether the launcher exited with a code that no killed rank causes."""
         code = self._process.poll()
-        return any(pump.aborted for pump in self._pumps) or (
-            code is not None and code > 0 and code not in (*_KILLED, *_SIGNALS)
+        return any(output.aborted_rank for output in self._outputs) or (
+            code is not None and code > 0 and code not in (*_KILLED, *_KILL_SIGNALS)
         )

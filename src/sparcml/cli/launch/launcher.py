@@ -1,4 +1,4 @@
-"""Which launcher starts the ranks, and how it wants to be called."""
+"""The program that starts the ranks: mpiexec, or the torch launcher."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ _OPEN_MPI = ("open mpi", "openrte", "open-mpi", "prrte")
 
 @dataclass(frozen=True)
 class Launcher:
-    """An `mpiexec`, or what takes its place, and the options it needs."""
+    """An `mpiexec` or its replacement, with the options that it needs."""
 
     path: str
     options: tuple[str, ...] = ()
@@ -27,36 +27,39 @@ class Launcher:
         return _OVERSUBSCRIBE in self.options
 
     def command(self, ranks: int, program: list[str]) -> list[str]:
-        """The command line that starts a program on so many ranks."""
+        """Return the command line that starts a program on `ranks` ranks."""
         return [self.path, *self.options, "-n", str(ranks), *program]
 
 
 def find_launcher() -> Launcher | None:
-    """The launcher beside this Python (the mpich wheel puts it there), else on PATH."""
+    """Return the launcher of MPI, or None if there is none."""
     path = find_mpiexec()
     return None if path is None else Launcher(path, _options(path))
 
 
-def torch_starter() -> Launcher:
-    """Our own, for ranks that meet through torch.distributed."""
-    return Launcher(sys.executable, ("-S", torch_launcher.__file__), "the starter of ranks")
+def find_torch_launcher() -> Launcher:
+    """Return the launcher of ranks that connect through torch.distributed."""
+    return Launcher(sys.executable, ("-S", torch_launcher.__file__), "the torch launcher")
 
 
 def find_mpiexec() -> str | None:
-    """Where the launcher is."""
-    beside = str(Path(sys.executable).parent)
-    found = [shutil.which(name, path=beside) for name in _NAMES]
-    found += [shutil.which(name) for name in _NAMES]
-    return next((path for path in found if path), None)
+    """Return the path of mpiexec in the folder of this Python, or else on PATH.
+
+    The mpich wheel installs it in the folder of Python.
+    """
+    folder = str(Path(sys.executable).parent)
+    paths = [shutil.which(name, path=folder) for name in _NAMES]
+    paths += [shutil.which(name) for name in _NAMES]
+    return next((path for path in paths if path), None)
 
 
 def _options(path: str) -> tuple[str, ...]:
     try:
-        told = subprocess.run(
+        version = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    # Open MPI refuses more ranks than cores; its other dialects ignore that.
-    is_open_mpi = any(name in told.stdout.lower() for name in _OPEN_MPI)
+    # Open MPI refuses more ranks than cores unless this option is given.
+    is_open_mpi = any(name in version.stdout.lower() for name in _OPEN_MPI)
     return (_OVERSUBSCRIBE,) if is_open_mpi else ()

@@ -1,6 +1,6 @@
-"""One rank of `sparcml run`: plays the script in a child and reports how it ends.
+"""One rank of `sparcml run`: runs the script in a child process and reports how it ends.
 
-Started by its path, so that the supervising half imports neither sparcml nor NumPy.
+It is started by its path, so that the supervising half imports neither sparcml nor NumPy.
 """
 
 import contextlib
@@ -15,26 +15,26 @@ import time
 from types import TracebackType
 from typing import NoReturn
 
-GRACE = 3.0  # seconds the other ranks have to say what they saw
+GRACE_SECONDS = 3.0  # for the other ranks to report their own errors
 RANK_VARIABLES = (
     "PMI_RANK",
     "PMIX_RANK",
     "OMPI_COMM_WORLD_RANK",
     "SLURM_PROCID",
-    "RANK",  # torch's; last, for a shell may have any RANK
+    "RANK",  # torch's; last, because a shell may have set RANK
 )
 
 _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(number: int = signal.SIGKILL) -> None:
-    """Have the kernel send this signal when the parent of this process is gone."""
-    with contextlib.suppress(OSError, AttributeError):  # Linux alone can
+    """Have the kernel send this signal when the parent process ends."""
+    with contextlib.suppress(OSError, AttributeError):  # Linux only
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def describe(code: int) -> str:
-    """Say how a process with this `waitstatus_to_exitcode` ended."""
+    """Describe the end of a process by its `waitstatus_to_exitcode`."""
     if code >= 0:
         return f"exited with code {code}"
     with contextlib.suppress(ValueError):
@@ -42,23 +42,25 @@ def describe(code: int) -> str:
     return f"was killed by signal {-code}"
 
 
-class Channel:
-    """The way to `sparcml run`, one JSON line a report; silent if it is elsewhere."""
+class ReportPipe:
+    """Named pipe to `sparcml run`; every report is one line of JSON.
+
+    On another machine the pipe does not exist, and reports are dropped.
+    """
 
     def __init__(self, path: str) -> None:
-        """Open the named pipe; on another machine there is none."""
         self.rank = next((os.environ[v] for v in RANK_VARIABLES if v in os.environ), "0")
         try:
             self.fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             self.fd = -1
 
-    def report(self, how: str, code: int, ended: bool) -> None:
-        """Say how this rank ended; short enough to be one atomic write."""
+    def report_exit(self, how: str, code: int, ended: bool) -> None:
+        """Report how this rank ended, in one atomic write."""
         self._send(time=time.time_ns(), code=code, how=how[:400], ended=ended)
 
-    def greet(self) -> None:
-        """Let `sparcml run` watch this process, should it die without a word."""
+    def report_start(self) -> None:
+        """Report the process id, so that `sparcml run` notices if it is killed."""
         self._send(pid=os.getpid())
 
     def _send(self, **row: int | str) -> None:
@@ -67,9 +69,9 @@ class Channel:
             os.write(self.fd, line.encode())
 
 
-def play(channel: Channel, target: list[str]) -> int:
+def run_target(pipe: ReportPipe, target: list[str]) -> int:
     """Run the script or module as `python` would, and report its failure at once."""
-    for stream in (sys.stdout, sys.stderr):  # whole lines, so that ranks do not mix
+    for stream in (sys.stdout, sys.stderr):  # full lines, so that ranks do not interleave
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)
     module = target[0] == "-m"
@@ -85,24 +87,24 @@ def play(channel: Channel, target: list[str]) -> int:
     except SystemExit as stop:
         if stop.code not in (None, 0):
             code = stop.code if isinstance(stop.code, int) else 1
-            _announce(channel, describe(code & 0xFF), code & 0xFF)
+            _report_failure(pipe, describe(code & 0xFF), code & 0xFF)
         raise
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except BaseException as error:
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        _announce(channel, f"raised {text}", 1)
+        _report_failure(pipe, f"raised {text}", 1)
         error = error.with_traceback(_script_frames(error.__traceback__))
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
 
 
-def _announce(channel: Channel, how: str, code: int) -> None:
-    channel.report(how, code, ended=False)
-    # MPI's own exit handler waits for ranks that wait for this one.
+def _report_failure(pipe: ReportPipe, how: str, code: int) -> None:
+    pipe.report_exit(how, code, ended=False)
+    # MPI's exit handler waits for ranks that wait for this one.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, GRACE + 1)
+    signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS + 1)
 
 
 def _script_frames(trace: TracebackType | None) -> TracebackType | None:
@@ -112,38 +114,38 @@ def _script_frames(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def supervise(channel: Channel, child: int) -> int:
-    """Wait for the child, report its end, and give the code to exit with."""
-    # The launcher signals the whole process group: the child has its own copy.
+def supervise(pipe: ReportPipe, child: int) -> int:
+    """Wait for the child, report its end, and return the exit code."""
+    # The launcher signals the process group, so that the child gets the signal as well.
     stops: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: stops.append(number))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     status = code if code >= 0 else 128 - code
-    channel.report(describe(code), status, ended=True)
-    # Our exit makes the launcher kill the others, who may have something to say.
-    deadline = time.monotonic() + GRACE
+    pipe.report_exit(describe(code), status, ended=True)
+    # When this process exits, the launcher kills the other ranks; let them report first.
+    deadline = time.monotonic() + GRACE_SECONDS
     while status and not stops and time.monotonic() < deadline:
         time.sleep(0.02)
     return status
 
 
 def main() -> NoReturn:
-    """Split into supervisor and script: `rank.py PIPE [-m] TARGET ARGUMENTS...`."""
-    # What the script started shares our process group, and must go too.
+    """Fork into supervisor and script: `rank_process.py PIPE [-m] TARGET ARGUMENTS...`."""
+    # Processes that the script started share this process group and must end with it.
     signal.signal(signal.SIGUSR2, lambda *_: os.killpg(0, signal.SIGKILL))
     die_with_parent(signal.SIGUSR2)
-    channel = Channel(sys.argv[1])
-    channel.greet()
+    pipe = ReportPipe(sys.argv[1])
+    pipe.report_start()
     supervisor = os.getpid()
     child = os.fork()
     if child:
-        os._exit(supervise(channel, child))
+        os._exit(supervise(pipe, child))
     die_with_parent()
     signal.signal(signal.SIGUSR2, signal.SIG_DFL)
-    if os.getppid() != supervisor:  # it died before the kernel knew
+    if os.getppid() != supervisor:  # it ended before the prctl call
         os._exit(1)
-    sys.exit(play(channel, sys.argv[2:]))
+    sys.exit(run_target(pipe, sys.argv[2:]))
 
 
 if __name__ == "__main__":

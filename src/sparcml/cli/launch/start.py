@@ -1,35 +1,65 @@
-"""Start ranks of this machine for a command, and word what stands in the way."""
+"""Start the ranks of a command on this machine, or run it on the ranks that exist."""
 
 import os
-from contextlib import ExitStack
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from importlib.util import find_spec
 
 import typer
 
-from sparcml.cli.launch.job import Job, Place
-from sparcml.cli.launch.launcher import Launcher, find_launcher, torch_starter
-from sparcml.cli.launch.meeting import meeting
+import sparcml
+from sparcml import Communicator
+from sparcml.cli.launch.job import Job, Placement
+from sparcml.cli.launch.launcher import Launcher, find_launcher, find_torch_launcher
 from sparcml.cli.launch.rank_process import RANK_VARIABLES
-from sparcml.network.emulate import Cluster
+from sparcml.errors import SparcmlError
+from sparcml.network.emulate import EmulatedCluster
 from sparcml.startup import MPI_SIZES, TORCH_NAMES
 
 
 class Engine(StrEnum):
-    """Who brings the ranks together."""
+    """Engine that connects the ranks."""
 
     MPI = "mpi"
     TORCH = "torch"
 
 
-TOLD = 65  # of ranks of ours that have said themselves why they end
+EXIT_REPORTED = 65  # exit code of a rank whose command has reported the error itself
+# Errors that the user can fix; any other error shows its traceback.
+USER_ERRORS = (SparcmlError, OSError, FloatingPointError, MemoryError)
 
 
 def under_launcher() -> bool:
-    """Whether a launcher has started this process as one of several."""
+    """Return whether a launcher started this process as one of several ranks."""
     if all(name in os.environ for name in TORCH_NAMES):
         return int(os.environ["WORLD_SIZE"]) > 1
     return any(int(os.environ.get(name) or 1) > 1 for name in MPI_SIZES)
+
+
+def run_on_ranks(command: str, work: Callable[[Communicator], None]) -> int:
+    """Run a function on the ranks that exist, and return the exit code. Collective.
+
+    A user's error is printed once, as one line.
+
+    Args:
+        command: Name of the command, for messages.
+        work: The function.
+    """
+    try:
+        comm = sparcml.world()
+    except ValueError as error:  # an environment variable
+        raise typer.BadParameter(str(error)) from None
+    with comm:
+        try:
+            work(comm)
+        except USER_ERRORS as error:
+            if comm.rank == 0:
+                text = " ".join(str(error).split()) or type(error).__name__
+                typer.echo(f"{command}: {text}", err=True)
+            return EXIT_REPORTED if comm.size > 1 else 1
+    return 0
 
 
 def start(
@@ -38,45 +68,64 @@ def start(
     target: list[str],
     *,
     engine: Engine = Engine.MPI,
-    rate: int | None = None,
-    told: int | None = None,
+    bandwidth: int | None = None,
 ) -> int:
-    """Run a script or `-m module` on so many ranks; give the code to exit with.
+    """Run a script or `-m module` on `ranks` ranks, and return the exit code.
 
     Args:
-        command: Who speaks to the user.
-        ranks: How many.
-        target: What to run.
-        engine: Who brings the ranks together.
-        rate: Bits per second of each rank's link to an emulated network; None: no such.
-        told: A code of ranks that have said why they end: nothing is added, and it is 1.
+        command: Name of the command, for messages.
+        ranks: Number of ranks.
+        target: Script or `-m module`, with its arguments.
+        engine: Engine that connects the ranks.
+        bandwidth: Bits per second of each emulated link; None: no emulated network.
 
     Raises:
-        OSError: If something is missing here.
+        OSError: If a program or a right is missing.
     """
     try:
-        launcher = _launcher(engine, rate)
+        launcher = _launcher(engine, bandwidth)
         with ExitStack() as stack:
-            if rate is None:
-                place = Place()
-                if engine is Engine.TORCH:
-                    place = Place(settings=stack.enter_context(meeting(ranks)))
-            else:
-                cluster = stack.enter_context(Cluster(ranks, rate))
-                place = Place(cluster.prefix(RANK_VARIABLES), cluster.settings)
-            job = stack.enter_context(Job(launcher, ranks, target, place))
+            placement = Placement()
+            if bandwidth is not None:
+                cluster = stack.enter_context(EmulatedCluster(ranks, bandwidth))
+                placement = Placement(cluster.prefix(RANK_VARIABLES), cluster.settings)
+            elif engine is Engine.TORCH:
+                placement = Placement(settings=stack.enter_context(rendezvous(ranks)))
+            job = stack.enter_context(Job(launcher, ranks, target, placement))
             code = job.wait()
     except OSError as error:
         raise OSError(f"{command}: {error}") from error
-    if code == told:
+    if code == EXIT_REPORTED and target[:2] == ["-m", "sparcml"]:
         return 1
-    if job.verdict:
-        typer.echo(f"{command}: {job.verdict}", err=True)
+    if job.failure:
+        typer.echo(f"{command}: {job.failure}", err=True)
     return code
 
 
-def why_not_emulated(command: str, ranks: int, rate: int) -> str:
-    """What stands in the way of links of this rate; empty if nothing does.
+def start_self(
+    command: str,
+    ranks: int,
+    arguments: list[str],
+    *,
+    engine: Engine = Engine.MPI,
+    bandwidth: int | None = None,
+) -> int:
+    """Run this command again as the ranks of a job; see `start`."""
+    package, extra = {
+        Engine.MPI: ("mpi4py", "mpich"),
+        Engine.TORCH: ("torch", "torch"),
+    }[engine]
+    if find_spec(package) is None:
+        raise OSError(
+            f"{command}: {package} is not installed; install it with: "
+            f"pip install sparcml[{extra}]"
+        )
+    target = ["-m", "sparcml", *command.split()[1:], *arguments]
+    return start(command, ranks, target, engine=engine, bandwidth=bandwidth)
+
+
+def emulation_obstacle(command: str, ranks: int, bandwidth: int) -> str:
+    """Return why links of this bandwidth cannot be emulated here; empty if they can.
 
     Raises:
         OSError: If ranks cannot be started at all.
@@ -86,46 +135,42 @@ def why_not_emulated(command: str, ranks: int, rate: int) -> str:
     except OSError as error:
         raise OSError(f"{command}: {error}") from error
     try:
-        _launcher(Engine.MPI, rate)
-        with Cluster(ranks, rate):
+        _launcher(Engine.MPI, bandwidth)
+        with EmulatedCluster(ranks, bandwidth):
             return ""
     except OSError as error:
         return str(error)
 
 
-def _launcher(engine: Engine, rate: int | None) -> Launcher:
+def _launcher(engine: Engine, bandwidth: int | None) -> Launcher:
     if engine is Engine.TORCH:
-        return torch_starter()
+        return find_torch_launcher()
     launcher = find_launcher()
     if launcher is None:
         raise OSError(
-            "no mpiexec beside this Python or on PATH; "
+            "no mpiexec in the folder of this Python or on PATH; "
             "install one with: pip install sparcml[mpich]"
         )
-    if launcher.is_open_mpi and rate is not None:
+    if launcher.is_open_mpi and bandwidth is not None:
         raise OSError(
-            "ranks of Open MPI do not find it from namespaces of their own; use "
-            "--engine torch, or MPICH: pip install sparcml[mpich]"
+            "Open MPI does not support ranks in network namespaces; use --engine torch, "
+            "or MPICH: pip install sparcml[mpich]"
         )
     return launcher
 
 
-def start_self(
-    command: str,
-    ranks: int,
-    arguments: list[str],
-    *,
-    engine: Engine = Engine.MPI,
-    rate: int | None = None,
-) -> int:
-    """Run this same command again, as ranks of a job; see `start`."""
-    needed, extra = {
-        Engine.MPI: ("mpi4py", "mpich"),
-        Engine.TORCH: ("torch", "torch"),
-    }[engine]
-    if find_spec(needed) is None:
-        raise OSError(
-            f"{command}: {needed} is missing; install it with: pip install sparcml[{extra}]"
-        )
-    target = ["-m", "sparcml", *command.split()[1:], *arguments]
-    return start(command, ranks, target, engine=engine, rate=rate, told=TOLD)
+@contextmanager
+def rendezvous(ranks: int) -> Iterator[dict[str, str]]:
+    """Reserve a port where ranks of torch on this machine connect.
+
+    The port stays bound without a listener while they run: no other process gets it, and
+    rank 0 can listen there, because both sides allow the address to be reused.
+    """
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(held.getsockname()[1]),
+            "LOCAL_WORLD_SIZE": str(ranks),
+        }
