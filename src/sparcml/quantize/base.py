@@ -1,81 +1,186 @@
-"""What a quantizer is: a frozen set of settings that codes values and decodes them."""
+"""Base class, code and registry of the quantizers.
+
+A quantizer is a frozen dataclass of settings that encodes float32 values in fewer bits. It is
+one file in this folder: the class declares a name and its value formats, which registers it.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from .. import buffer_pool
-from .source import as_array, as_float32, check_out
+from ..registry import Registry
+from ..stream.tensors import check_tensor, is_tensor, on_host
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SEEDS = 2**64  # any whole number is taken modulo this
+SEEDS = 2**64  # seeds are taken modulo this
+RESERVED_FORMATS = (0, 255)  # raw values, and no values
 
 
 @dataclass(frozen=True)
 class Code:
-    """Coded values: how many, their bytes, and the shape of the array they were."""
+    """Encoded values.
+
+    Attributes:
+        count: Number of values.
+        data: Bytes of the code.
+        shape: Shape of the array that was encoded; None means one dimension.
+    """
 
     count: int
     data: NDArray[np.uint8]
-    shape: tuple[int, ...] | None = None  # one dimension unless said
+    shape: tuple[int, ...] | None = None
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the code."""
+        """Number of bytes of the code."""
         return self.data.nbytes
 
     def __bytes__(self) -> bytes:
         return self.data.tobytes()
 
 
+@dataclass(frozen=True)
+class ScaleRule:
+    """Rule by which ranks agree on one scale per parameter before they quantize.
+
+    Attributes:
+        clip: Standard deviations at which values are clipped first, or None.
+        scale: Fixed scale, or None for the largest magnitude on any rank.
+    """
+
+    clip: float | None
+    scale: float | None
+
+
+QUANTIZERS: Registry[type[Quantizer]] = Registry("quantizer")
+
+
 class Quantizer(ABC):
-    """Codes float32 values in fewer bits; subclasses are frozen dataclasses."""
+    """Encoder of float32 values in fewer bits; subclasses are frozen dataclasses.
+
+    Attributes:
+        name: Name on the command line and in tables. A class that defines it is registered.
+        wire_formats: Value formats of message headers that the class reads, ascending.
+        number: Lowest of `wire_formats`; orders the registry.
+        settings_size: Number of bytes of `settings`.
+        option: Placeholder of the command line argument after the name, such as "BITS".
+        selectable: Whether the command line and tables offer the class.
+        preserves_zero: Whether zero decodes to zero. If not, absent entries of a stream are
+            never encoded with the others, even where that would be shorter.
+        has_scales: Whether the code holds scales of its own, one per bucket.
+        published_without_feedback: Whether the method is used without error feedback although
+            it may be biased.
+        planning_cost: Nanoseconds per value that the planner adds for encoding and decoding.
+    """
+
+    name: ClassVar[str]
+    wire_formats: ClassVar[tuple[int, ...]]
+    number: ClassVar[int]
+    settings_size: ClassVar[int] = 0
+    option: ClassVar[str] = ""
+    selectable: ClassVar[bool] = True
+    preserves_zero: ClassVar[bool] = True
+    has_scales: ClassVar[bool] = False
+    published_without_feedback: ClassVar[bool] = False
+    planning_cost: ClassVar[float] = 0.0
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" not in cls.__dict__:
+            return
+        taken = {f for q in QUANTIZERS.values() for f in q.wire_formats}
+        for wire_format in cls.wire_formats:
+            if wire_format in taken or wire_format in RESERVED_FORMATS:
+                raise ValueError(
+                    f"register: value format {wire_format} of quantizer {cls.name!r} is taken; "
+                    f"choose another from 1 to 254"
+                )
+        cls.number = min(cls.wire_formats)
+        QUANTIZERS.register(cls.name, cls.number, cls)
+
+    @classmethod
+    def from_option(cls, text: str) -> Self:
+        """Build an instance from the part after the colon of a specification such as qsgd:4.
+
+        Raises:
+            ValueError: If the text is not a valid argument.
+        """
+        if text:
+            raise ValueError(f"{cls.name}: argument must be empty, got {text!r}")
+        return cls()
+
+    @classmethod
+    def examples(cls) -> tuple[Quantizer, ...]:
+        """Return instances that the test rosters run."""
+        return (cls(),)
+
+    @classmethod
+    def planned(cls) -> tuple[Quantizer, ...]:
+        """Return instances that get rows in the planner."""
+        return ()
 
     @property
     @abstractmethod
     def biased(self) -> bool:
-        """Whether decoded values are off on average; then training needs error feedback."""
+        """Whether decoded values differ from the input on average."""
 
     @property
-    def preserves_zero(self) -> bool:
-        """Whether a zero is decoded as a zero.
+    def scale_rule(self) -> ScaleRule | None:
+        """Rule for a scale that all ranks share, or None if the quantizer needs none."""
+        return None
 
-        If not, what a stream does not store is never coded with the rest, even where that
-        would be shorter.
+    @property
+    def quantizes_own(self) -> bool:
+        """Whether the owner of a range quantizes its own part before it adds.
+
+        This costs precision. It is needed if sums must consist of quantized values only:
+        votes, or multiples of a step.
         """
-        return True
+        return False
+
+    def for_fused(self) -> Quantizer:
+        """Return the quantizer for messages that hold several scaled parameters."""
+        return self
+
+    def for_reduced(self, ranks: int) -> Quantizer:
+        """Return the quantizer for the sum of the values of `ranks` ranks."""
+        del ranks
+        return self
 
     def encode(
         self, values: Any, seed: int = 0, out: NDArray[np.uint8] | None = None
     ) -> Code:
-        """The code of these values.
+        """Encode values.
 
         Args:
-            values: Floats of any shape and type, or a dense torch tensor of them; they are
-                coded as float32.
-            seed: Decides what is random, if anything is.
-            out: Where the bytes go, of `nbytes`; the code may be shorter.
+            values: Real numbers of any shape, or a dense torch tensor. They are converted to
+                float32.
+            seed: Random seed; quantizers without randomness ignore it.
+            out: Array of `nbytes(count)` bytes that receives the code. The code may be
+                shorter.
 
         Raises:
-            TypeError: If the values are no real numbers.
+            TypeError: If the values are not real numbers.
         """
         array = as_array(values)
-        flat = as_float32(array)
-        due = self.nbytes(flat.size)
+        flat = _as_float32(array)
+        expected = self.nbytes(flat.size)
         if out is None:
-            out = buffer_pool.empty(due, np.uint8)
-        check_out("encode", out, np.uint8)
-        if out.shape != (due,):
+            out = buffer_pool.empty(expected, np.uint8)
+        _check_out("encode", out, np.uint8)
+        if out.shape != (expected,):
             raise ValueError(
-                f"encode: out has {out.size} bytes in {out.ndim} dimensions where {flat.size} "
-                f"values take {due} in one"
+                f"encode: out must have {expected} bytes in one dimension for {flat.size} "
+                f"values, got {out.size} bytes in {out.ndim} dimensions"
             )
         used = self._write(flat, seed % SEEDS, out)
         return Code(flat.size, out[:used], array.shape)
@@ -83,75 +188,135 @@ class Quantizer(ABC):
     def decode(
         self, code: Code, out: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32]:
-        """The values that a code stands for, in the shape they had.
+        """Decode values, in the shape they had.
 
         Args:
-            code: What `encode` gave.
-            out: Where the values go: contiguous float32, as many as were coded.
+            code: Result of `encode`.
+            out: Contiguous float32 array of `code.count` values that receives the result.
 
         Raises:
-            ValueError: If the bytes are no code of so many values.
+            ValueError: If the bytes are not a code of `code.count` values.
         """
-        due = self.length(code.count, code.data)
-        if code.nbytes != due:
-            raise ValueError(f"{code.nbytes} bytes where {code.count} values take {due}")
+        expected = self.encoded_nbytes(code.count, code.data)
+        if code.nbytes != expected:
+            raise ValueError(
+                f"decode: code of {code.count} values must have {expected} bytes, got "
+                f"{code.nbytes}"
+            )
         shape = (code.count,) if code.shape is None else code.shape
         if math.prod(shape) != code.count:
-            raise ValueError(f"{code.count} values have no shape {shape}")
+            raise ValueError(f"decode: shape must have {code.count} values, got {shape}")
         if out is None:
             out = buffer_pool.empty(code.count, np.float32).reshape(shape)
-        check_out("decode", out, np.float32)
+        _check_out("decode", out, np.float32)
         if out.size != code.count:
-            raise ValueError(f"room for {out.size} values where {code.count} were coded")
+            raise ValueError(f"decode: out must have {code.count} values, got {out.size}")
         self._read(code.data, out.reshape(-1))
         return out
 
     @abstractmethod
     def nbytes(self, count: int) -> int:
-        """Bytes of the code of so many values; at most so many if lengths vary."""
+        """Return the number of bytes of a code of `count` values, or the maximum."""
 
-    def length(self, count: int, opening: NDArray[np.uint8]) -> int:
-        """Bytes of the code of so many values that begins with these.
+    def encoded_nbytes(self, count: int, head: NDArray[np.uint8]) -> int:
+        """Return the number of bytes of the code of `count` values that begins with `head`.
 
         Raises:
-            ValueError: If no code does.
+            ValueError: If no code begins with these bytes.
         """
-        del opening
+        del head
         return self.nbytes(count)
-
-    def for_reduced(self, ranks: int) -> Quantizer:
-        """What the owner of a range codes the sum of so many ranks' values with."""
-        del ranks
-        return self
-
-    @property
-    def quantizes_own(self) -> bool:
-        """Whether the owner of a range codes even its own part before it adds.
-
-        That loses precision for nothing, unless sums are meant to be of coded values only:
-        votes, or multiples of a step.
-        """
-        return False
 
     @abstractmethod
     def _write(
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
     ) -> int | None:
-        """Fill `out`, of `nbytes`, with the code of these values; seed < 2^64.
-
-        Returns how many bytes it took, if not all.
-        """
+        """Write the code to `out`, of `nbytes`, and return the bytes used; None means all."""
 
     @abstractmethod
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        """Fill `out` with the values of a code of the right length."""
+        """Decode a code of the right length into `out`."""
 
     @property
-    @abstractmethod
     def wire_format(self) -> int:
-        """Its number in a message's header."""
+        """Value format of this instance in message headers."""
+        return self.wire_formats[0]
 
     @property
-    @abstractmethod
     def settings(self) -> bytes:
-        """What a reader must know beyond the number: opens the value section."""
+        """Settings that a reader needs; they open the value section of a message."""
+        return b""
+
+    @classmethod
+    def from_wire(cls, wire_format: int, settings: bytes) -> Quantizer:
+        """Return the quantizer of a value format and `settings_size` bytes of settings.
+
+        Raises:
+            ValueError: If the settings are invalid.
+        """
+        del wire_format, settings
+        return cls()
+
+
+def from_wire(wire_format: int, section: bytes) -> Quantizer:
+    """Return the quantizer of a value section that begins with these bytes.
+
+    Raises:
+        ValueError: If the value format is unknown or the settings are invalid.
+    """
+    for quantizer in QUANTIZERS.values():
+        if wire_format in quantizer.wire_formats:
+            break
+    else:
+        raise ValueError(f"value format at offset 10 is unknown: {wire_format}")
+    size = quantizer.settings_size
+    if len(section) < size:
+        raise ValueError(f"value section ends within its {size} bytes of settings")
+    return _from_settings(quantizer, wire_format, section[:size])
+
+
+@lru_cache(maxsize=64)  # all messages of a call have the same settings
+def _from_settings(
+    quantizer: type[Quantizer], wire_format: int, settings: bytes
+) -> Quantizer:
+    return quantizer.from_wire(wire_format, settings)
+
+
+def bucket_size(bucket: int | None, count: int) -> int:
+    """Return the number of values per bucket; None is all of `count` values."""
+    return max(1, count) if bucket is None else bucket
+
+
+def parse_bits(name: str, text: str) -> int:
+    """Return the integer of a specification such as qsgd:4."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{name}: BITS must be an integer, got {text!r}") from None
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Return real numbers of any shape as an array; torch tensors are copied to the host."""
+    if is_tensor(values):
+        check_tensor("encode", values)
+        return on_host(values)
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"encode: values must be real numbers, got {array.dtype}")
+    return array
+
+
+def _as_float32(array: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a flat, contiguous float32 array; values too large become infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.ascontiguousarray(array, np.float32).reshape(-1)
+
+
+def _check_out(function: str, out: Any, dtype: Any) -> None:
+    if not isinstance(out, np.ndarray) or out.dtype != dtype:
+        got = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise ValueError(
+            f"{function}: out must be an array of {np.dtype(dtype)}, got {got}"
+        )
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError(f"{function}: out must be contiguous and writable")

@@ -1,4 +1,4 @@
-"""What the codes of one bit a value have in common: numbers a bucket, then a plane of bits."""
+"""Layout of the codes of one bit per value: float32 numbers per bucket, then a bit plane."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SETTINGS = struct.Struct("<Q")  # the bucket; 0 is all values
+SETTINGS = struct.Struct("<Q")  # bucket; 0 is the full vector
+FUSED_BUCKET = 1024  # bucket in messages of several parameters, which are no full vector
 
 
-def parts(
+def sections(
     data: NDArray[np.uint8], count: int
 ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """The numbers and the plane in the bytes of a code."""
+    """Return the numbers and the bit plane as views of the bytes of a code."""
     at = data.size - -(-count // 8)
     return data[:at].view(np.float32), data[at:]
 
 
-def checked_parts(
+def checked_sections(
     data: NDArray[np.uint8], count: int
 ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """The same of bytes that came from elsewhere.
+    """Return the sections of received bytes.
 
     Raises:
-        ValueError: If there are bits beyond the last value.
+        ValueError: If bits beyond the last value are set.
     """
-    numbers, plane = parts(data, count)
+    numbers, plane = sections(data, count)
     if count % 8 and plane[-1] >> count % 8:
-        raise ValueError(f"bits beyond the last of {count} values")
+        raise ValueError(f"bits beyond the last of {count} values must be 0")
     return numbers, plane
 
 
-def settings(bucket: int | None) -> bytes:
-    """As they open a value section."""
+def pack_settings(bucket: int | None) -> bytes:
+    """Return the bucket as it opens a value section."""
     return SETTINGS.pack(bucket or 0)
 
 
-def bucket_of(opening: bytes) -> int | None:
-    """The bucket in such settings."""
-    (bucket,) = SETTINGS.unpack(opening)
+def unpack_settings(settings: bytes) -> int | None:
+    """Return the bucket of a value section."""
+    (bucket,) = SETTINGS.unpack(settings)
     return int(bucket) or None

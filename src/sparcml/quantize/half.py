@@ -1,4 +1,4 @@
-"""Half: 16-bit floats. Two bytes a value instead of four."""
+"""Half: 16-bit floating point numbers, two bytes per value."""
 
 from __future__ import annotations
 
@@ -18,36 +18,59 @@ FORMATS = {"float16": 1, "bfloat16": 2}
 
 @dataclass(frozen=True)
 class Half(Quantizer):
-    """Rounded to float16 (11 bits of precision) or bfloat16 (8 bits, float32's range)."""
+    """Round values to float16 (11 bits of precision) or bfloat16 (8 bits).
+
+        Q(v) = v rounded to the nearest 16-bit number, ties to even
+        |Q(v) - v| <= 2^-11 |v| for float16, 2^-8 |v| for bfloat16, within the normal range
+        float16: values of 65520 and above become infinite; bfloat16 has the range of float32
+
+    Attributes:
+        dtype: "float16" or "bfloat16".
+    """
 
     dtype: str = "float16"
-    biased: ClassVar[bool] = True  # to nearest: an error that does not average out
+
+    name = "half"
+    wire_formats = tuple(FORMATS.values())
+    option = "DTYPE"
+    biased: ClassVar[bool] = True  # rounding errors do not average out
 
     def __post_init__(self) -> None:
         if self.dtype not in FORMATS:
-            raise ValueError(f"Half: dtype must be float16 or bfloat16, got {self.dtype!r}")
+            raise ValueError(
+                f"Half: dtype must be 'float16' or 'bfloat16', got {self.dtype!r}"
+            )
+
+    @classmethod
+    def from_option(cls, text: str) -> Half:
+        """Build an instance from half:DTYPE; the default is float16."""
+        return cls(text) if text else cls()
+
+    @classmethod
+    def examples(cls) -> tuple[Quantizer, ...]:
+        """Return both formats."""
+        return tuple(cls(dtype) for dtype in FORMATS)
+
+    def nbytes(self, count: int) -> int:
+        """Return two bytes per value."""
+        return 2 * count
 
     def _write(
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
     ) -> None:
-        """To nearest, ties to even; too large becomes infinite."""
         del seed
         kernels.to_half(values, self.dtype == "bfloat16", out.view(np.uint16))
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        """Exactly the 16-bit values."""
         kernels.from_half(data.view(np.uint16), self.dtype == "bfloat16", out)
-
-    def nbytes(self, count: int) -> int:
-        """Two a value."""
-        return 2 * count
 
     @property
     def wire_format(self) -> int:
-        """1 or 2."""
+        """Value format of the dtype."""
         return FORMATS[self.dtype]
 
-    @property
-    def settings(self) -> bytes:
-        """None: the number says it all."""
-        return b""
+    @classmethod
+    def from_wire(cls, wire_format: int, settings: bytes) -> Half:
+        """Return the quantizer of a value format."""
+        del settings
+        return cls(next(dtype for dtype, f in FORMATS.items() if f == wire_format))

@@ -1,4 +1,4 @@
-"""Integer: small multiples of one step, exactly. What sums of ternary values are coded with."""
+"""Integer: small multiples of one step, packed without loss; encodes sums of ternary values."""
 
 from __future__ import annotations
 
@@ -15,21 +15,33 @@ from .base import Quantizer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SETTINGS = struct.Struct("<fI")
-MOST = 2**15 - 1
+SETTINGS = struct.Struct("<fI")  # step, max
+MAX = 2**15 - 1
 
 
 @dataclass(frozen=True)
 class Integer(Quantizer):
-    """Multiples of `step` from -max to max, in the fewest bits that tell them apart.
+    """Pack integer multiples of `step` in the fewest bits.
 
-    Nothing is lost, but what is not on that grid cannot be coded and raises ValueError.
-    Sums of steps that were rounded on the way count as the multiple they stand for. What is
-    not finite comes back as NaN.
+        n = round(v / step), an integer with -max <= n <= max
+        Q(v) = n step, in ceil(log2(2 max + 1)) bits
+        Q(v) = v for every multiple of the step; other values raise ValueError
+
+    A value that is a sum of steps up to rounding counts as that multiple. Values that are not
+    finite are decoded as NaN.
+
+    Attributes:
+        step: Distance of the values, positive.
+        max: Largest multiple, 1 to 32767.
     """
 
     step: float
     max: int
+
+    name = "integer"
+    wire_formats = (10,)
+    settings_size = SETTINGS.size
+    selectable = False  # gradients are not multiples of a step
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -37,11 +49,16 @@ class Integer(Quantizer):
         check_integer(self, "max")
         if not 0 < np.float32(self.step) < np.inf:
             raise ValueError(f"Integer: step must be positive, got {self.step}")
-        if not 1 <= self.max <= MOST:
-            raise ValueError(f"Integer: max must be from 1 to {MOST}, got {self.max}")
+        if not 1 <= self.max <= MAX:
+            raise ValueError(f"Integer: max must be from 1 to {MAX}, got {self.max}")
+
+    @classmethod
+    def examples(cls) -> tuple[Quantizer, ...]:
+        """Return none: it cannot encode arbitrary values."""
+        return ()
 
     def nbytes(self, count: int) -> int:
-        """log2(2 max + 1) bits a value, rounded up."""
+        """Return log2(2 max + 1) bits per value, rounded up."""
         return -(-count * (2 * self.max).bit_length() // 8)
 
     def _write(
@@ -54,11 +71,12 @@ class Integer(Quantizer):
         kernels.from_integer(data, out.size, self.step, self.max, out)
 
     @property
-    def wire_format(self) -> int:
-        """10."""
-        return 10
-
-    @property
     def settings(self) -> bytes:
-        """The step, as float32, and the largest multiple, as u32."""
+        """Step as float32 and largest multiple as u32."""
         return SETTINGS.pack(self.step, self.max)
+
+    @classmethod
+    def from_wire(cls, wire_format: int, settings: bytes) -> Integer:
+        """Return the quantizer of these settings."""
+        del wire_format
+        return cls(*SETTINGS.unpack(settings))

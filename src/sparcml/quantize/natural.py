@@ -1,4 +1,8 @@
-"""Natural compression (Horvath et al., 2019): sign and exponent, the fraction at random."""
+"""Natural compression: the sign and a randomly rounded exponent.
+
+Reference: Horvath, Ho, Horvath, Sahu, Canini, Richtarik: Natural Compression for Distributed
+Deep Learning, 2019.
+"""
 
 from __future__ import annotations
 
@@ -15,39 +19,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Natural(Quantizer):
-    """At random to one of the two powers of two around a value, which is the mean.
+    """Round each value at random to one of the two powers of two around it.
 
-    There are no norms and no buckets: 9 bits a value, whatever its neighbours are. Below
-    2^-126 the neighbours are that and zero; from 2^127 on the upper one is infinite.
+        Q(v) = sign(v) 2^(e + b), e = floor(log2 |v|), b in {0, 1}
+        P(b = 1) = |v| / 2^e - 1
+        E Q(v) = v, E ||Q(v) - v||^2 <= 1/8 ||v||^2, in 9 bits per value
+
+    There are no norms and no buckets. Below 2^-126 the two neighbours are 2^-126 and zero; from
+    2^127 on the upper one is infinite.
     """
 
+    name = "natural"
+    wire_formats = (7,)
     biased: ClassVar[bool] = False
 
     def nbytes(self, count: int) -> int:
-        """Nine bits a value: a byte, and a bit in a plane of signs."""
+        """Return one byte per value and one sign bit per value."""
         return count + -(-count // 8)
 
     def omega(self, size: int) -> float:
-        """E||Q(v) - v||^2 <= omega ||v||^2, for values of at least 2^-126 and zeros."""
+        """Return omega in E||Q(v) - v||^2 <= omega ||v||^2, for zeros and |v| >= 2^-126."""
         del size
         return 1 / 8
 
     def _write(
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
     ) -> None:
-        """Exponents, then signs."""
         kernels.to_natural(values, seed=seed, out=out)
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        """Powers of two."""
         kernels.from_natural(data, out.size, out)
-
-    @property
-    def wire_format(self) -> int:
-        """7."""
-        return 7
-
-    @property
-    def settings(self) -> bytes:
-        """None: the number says it all."""
-        return b""

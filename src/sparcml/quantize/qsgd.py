@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from .. import buffer_pool, kernels
-from ..validation import check_integer
-from .base import SEEDS, Quantizer
-from .buckets import bucket_of, check_bits, check_bucket
+from ..validation import check_bits, check_bucket, check_integer
+from .base import SEEDS, Quantizer, bucket_size, parse_bits
 from .coders import CODERS, frame, name_of, number_of
 
 if TYPE_CHECKING:
@@ -52,6 +51,12 @@ class QSGD(Quantizer):
     norm: str = "max"
     levels: int | None = None
     coder: str | None = None
+
+    name = "qsgd"
+    wire_formats = (4,)
+    settings_size = SETTINGS.size
+    option = "BITS"
+    has_scales = True
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -63,6 +68,11 @@ class QSGD(Quantizer):
         if self.norm not in NORMS:
             raise ValueError(f"QSGD: norm must be 'max' or 'l2', got {self.norm!r}")
         number_of(self.coder)
+
+    @classmethod
+    def from_option(cls, text: str) -> QSGD:
+        """Build an instance from qsgd:BITS."""
+        return cls(parse_bits(cls.name, text)) if text else cls()
 
     def _settle(self, levels: int) -> None:
         """Take the width from the levels; `QSGD(levels=7)` is `QSGD(bits=4)`."""
@@ -84,19 +94,19 @@ class QSGD(Quantizer):
 
     def nbytes(self, count: int) -> int:
         """Four a bucket, and `bits` a value; at most so many, and 8, with a coder."""
-        packed = kernels.grid_nbytes(count, bucket_of(self.bucket, count), self.bits)
+        packed = kernels.grid_nbytes(count, bucket_size(self.bucket, count), self.bits)
         return packed if self.coder is None else packed + frame.SIZE
 
-    def length(self, count: int, opening: NDArray[np.uint8]) -> int:
+    def encoded_nbytes(self, count: int, head: NDArray[np.uint8]) -> int:
         """With a coder, the code tells."""
         most = self.nbytes(count)
         if self.coder is None:
             return most
-        return frame.length(opening, self._norm_bytes(count), most)
+        return frame.length(head, self._norm_bytes(count), most)
 
     def omega(self, size: int) -> float:
         """E||Q(v) - v||^2 <= omega ||v||^2 for vectors of so many values."""
-        d = min(size, bucket_of(self.bucket, size))
+        d = min(size, bucket_size(self.bucket, size))
         if self.norm == "l2":
             return min(d / self.s**2, math.sqrt(d) / self.s)
         return omega_of_max(d, self.s)
@@ -106,7 +116,7 @@ class QSGD(Quantizer):
 
         These are what `encode` packs, for those who store them in another way.
         """
-        bucket = bucket_of(self.bucket, values.size)
+        bucket = bucket_size(self.bucket, values.size)
         kind = NORMS[self.norm]
         code = kernels.to_grid(values, bucket, self.s, 8, kind, seed=seed % SEEDS)
         at = code.size - values.size
@@ -120,11 +130,11 @@ class QSGD(Quantizer):
     ) -> NDArray[np.float32]:
         """The values of these levels."""
         code = buffer_pool.concatenate((norms.view(np.uint8), levels.view(np.uint8)))
-        bucket = bucket_of(self.bucket, levels.size)
+        bucket = bucket_size(self.bucket, levels.size)
         return kernels.from_grid(code, levels.size, bucket, self.s, 8, out)
 
     def _norm_bytes(self, count: int) -> int:
-        return 4 * -(-count // bucket_of(self.bucket, count))
+        return 4 * -(-count // bucket_size(self.bucket, count))
 
     def _write(
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
@@ -136,7 +146,7 @@ class QSGD(Quantizer):
             if used is not None:
                 return used
             out = out[frame.SIZE :]
-        bucket, kind = bucket_of(self.bucket, values.size), NORMS[self.norm]
+        bucket, kind = bucket_size(self.bucket, values.size), NORMS[self.norm]
         kernels.to_grid(values, bucket, self.s, self.bits, kind, seed=seed, out=out)
         return None
 
@@ -147,7 +157,7 @@ class QSGD(Quantizer):
                 self._read_coded(data, out)
                 return
             data = data[frame.SIZE :]
-        bucket = bucket_of(self.bucket, out.size)
+        bucket = bucket_size(self.bucket, out.size)
         kernels.from_grid(data, out.size, bucket, self.s, self.bits, out)
 
     def _read_coded(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
@@ -160,23 +170,15 @@ class QSGD(Quantizer):
         self.dequantize(norms, levels, out)
 
     @property
-    def wire_format(self) -> int:
-        """4."""
-        return 4
-
-    @property
     def settings(self) -> bytes:
         """Bits, levels, norm, coder and bucket."""
         norm, coder = NORMS[self.norm], number_of(self.coder)
         return SETTINGS.pack(self.bits, self.s, norm, coder, self.bucket or 0)
 
     @classmethod
-    def from_settings(cls, settings: bytes) -> QSGD:
-        """What these bytes stand for.
-
-        Raises:
-            ValueError: If they are no settings.
-        """
+    def from_wire(cls, wire_format: int, settings: bytes) -> QSGD:
+        """Return the quantizer of these settings."""
+        del wire_format
         bits, levels, norm, coder, bucket = SETTINGS.unpack(settings)
         if norm not in NAMES:
             raise ValueError(f"QSGD: norm {norm} is unknown")

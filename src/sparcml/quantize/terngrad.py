@@ -1,52 +1,61 @@
-"""TernGrad (Wen et al., 2017): the sign of a value, or zero, times one scale. Two bits."""
+"""TernGrad: the sign of a value, or zero, times one scale; two bits per value.
+
+Reference: Wen, Xu, Yan, Wu, Wang, Chen, Li: TernGrad, NeurIPS 2017.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import kernels
 from ..validation import check_real
-from .base import Quantizer
-from .buckets import bucket_of
-from .integer import MOST, Integer
+from .base import Quantizer, ScaleRule, bucket_size
+from .integer import MAX, Integer
 from .qsgd import omega_of_max
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST = float(np.finfo(np.float32).max)
-FLAT = 1e-9  # a variance below this share of the mean square is rounding
+FLAT = 1e-9  # a variance below this fraction of the mean square is rounding
 
 
 @dataclass(frozen=True)
 class TernGrad(Quantizer):
-    """scale * sign(v) with probability |v| / scale, else 0: the value, on average.
+    """Send -1, 0 or 1 per value and one scale.
 
-    The scale is the largest magnitude, after values beyond `clip` standard deviations have
-    been cut off there: a few large values would make all others rare. NaN stays NaN; an
-    infinity spoils the vector (infinities and NaN come out).
+        c = v clipped to +- clip standard deviations, scale = max |c_i|
+        Q(v)_i = scale sign(c_i) with probability |c_i| / scale, else 0
+        E Q(v) = c, E ||Q(v) - c||^2 <= omega ||c||^2
+
+    Clipping keeps a few large values from making all others rare. NaN stays NaN; an infinity
+    makes the vector infinite or NaN.
 
     Attributes:
         clip: Standard deviations of the vector; None for no clipping. A vector of equal
-            values, which has no deviation, is not clipped.
-        scale: Used instead of the vector's own, and values beyond it are cut off there.
-            With the same one on all ranks (the largest of their `scale_of`), the sum of P
-            vectors is scale times whole numbers from -P to P.
+            values is not clipped.
+        scale: Scale instead of the vector's own; larger values are clipped to it. With the
+            same scale on all ranks (the maximum of their `scale_of`), the sum over P ranks is
+            an integer multiple of it, from -P to P.
     """
 
     clip: float | None = 2.5
     scale: float | None = None
+
+    name = "terngrad"
+    wire_formats = (6,)
+    published_without_feedback = True
 
     def __post_init__(self) -> None:
         check_real(self, "clip", optional=True)
         check_real(self, "scale", optional=True)
         if self.clip is not None and not 0 < self.clip < math.inf:
             raise ValueError(
-                f"TernGrad: clip must be positive, or None for no clipping; got {self.clip}"
+                f"TernGrad: clip must be positive, or None for no clipping, got {self.clip}"
             )
         if self.scale is not None and not 0 < self.scale <= LARGEST:
             raise ValueError(
@@ -55,11 +64,31 @@ class TernGrad(Quantizer):
 
     @property
     def biased(self) -> bool:
-        """Only clipping is; of the clipped vector, the mean is kept."""
+        """Whether values are clipped; without clipping the code is unbiased."""
         return self.clip is not None or self.scale is not None
 
+    @property
+    def scale_rule(self) -> ScaleRule:
+        """Rule for the scale that all ranks share."""
+        return ScaleRule(self.clip, self.scale)
+
+    @property
+    def quantizes_own(self) -> bool:
+        """Whether the scale is shared: then sums must be multiples of it."""
+        return self.scale is not None
+
+    def for_fused(self) -> TernGrad:
+        """Return the quantizer for values that were clipped and divided by their scale."""
+        return replace(self, clip=None, scale=1.0)
+
+    def for_reduced(self, ranks: int) -> Quantizer:
+        """Return `Integer` if the scale is shared: sums are exact multiples of it."""
+        if self.scale is None or ranks > MAX:
+            return self
+        return Integer(self.scale, ranks)
+
     def scale_of(self, values: NDArray[np.float32]) -> float:
-        """What these values are divided by; infinite if one of them is."""
+        """Return the scale of these values; infinite if one of them is."""
         if self.scale is not None:
             return self.scale
         largest, total, squares, count = kernels.moments(values)
@@ -72,46 +101,22 @@ class TernGrad(Quantizer):
         return float(np.float32(min(largest, self.clip * math.sqrt(variance))))
 
     def nbytes(self, count: int) -> int:
-        """Two bits a value, and four bytes."""
-        return kernels.grid_nbytes(count, bucket_of(None, count), 2)
-
-    def for_reduced(self, ranks: int) -> Quantizer:
-        """With a shared scale sums are whole multiples of it, and stay exact."""
-        if self.scale is None or ranks > MOST:
-            return self
-        return Integer(self.scale, ranks)
-
-    @property
-    def quantizes_own(self) -> bool:
-        """With a shared scale, or sums would not be multiples of it."""
-        return self.scale is not None
+        """Return two bits per value and four bytes."""
+        return kernels.grid_nbytes(count, bucket_size(None, count), 2)
 
     def omega(self, size: int) -> float:
-        """E||Q(v) - v||^2 <= omega ||v||^2, for the clipped vector; no bound with `scale`."""
+        """Return omega in E||Q(v) - v||^2 <= omega ||v||^2 for clipped v; inf with `scale`."""
         return math.inf if self.scale is not None else omega_of_max(size, 1)
 
     def _write(
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
     ) -> None:
-        """The scale, then -1, 0 or 1 for each."""
-        whole = bucket_of(None, values.size)
+        bucket = bucket_size(None, values.size)
         if self.clip is None and self.scale is None:
-            kernels.to_grid(values, whole, 1, 2, kernels.MAX_NORM, seed=seed, out=out)
+            kernels.to_grid(values, bucket, 1, 2, kernels.LARGEST, seed=seed, out=out)
             return
-        scale = self.scale_of(values)
-        given = kernels.GIVEN_NORM
-        kernels.to_grid(values, whole, 1, 2, given, scale=scale, seed=seed, out=out)
+        scale, given = self.scale_of(values), kernels.GIVEN
+        kernels.to_grid(values, bucket, 1, 2, given, scale=scale, seed=seed, out=out)
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        """Multiples of the scale."""
-        kernels.from_grid(data, out.size, bucket_of(None, out.size), 1, 2, out)
-
-    @property
-    def wire_format(self) -> int:
-        """6."""
-        return 6
-
-    @property
-    def settings(self) -> bytes:
-        """None: the code has its scale."""
-        return b""
+        kernels.from_grid(data, out.size, bucket_size(None, out.size), 1, 2, out)

@@ -1,5 +1,6 @@
 """The entries that matter: one file a method."""
 
+from .base import SPARSIFIERS as SPARSIFIERS
 from .base import Selection as Selection
 from .base import Sparsifier as Sparsifier
 from .block_topk import BlockTopK as BlockTopK

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import buffer_pool, kernels
+from ..registry import Registry
 from .vector import Host, opened
 
 if TYPE_CHECKING:
@@ -36,16 +37,66 @@ class Selection:
     squared_norm: float
 
 
+SPARSIFIERS: Registry[type[Sparsifier]] = Registry("sparsifier")
+
+
 class Sparsifier(ABC):
-    """Selects entries of a vector; subclasses are frozen dataclasses."""
+    """Selector of the entries of a vector that are sent; subclasses are frozen dataclasses.
+
+    Attributes:
+        name: Name on the command line and in tables. A class that defines it is registered.
+        number: Fixed position in the registry.
+        option: Placeholder of the command line argument after the name, such as "RATIO".
+        published_without_feedback: Whether the method is used without error feedback although
+            it is biased.
+        planning_cost: Nanoseconds per value that the planner adds for the selection.
+    """
+
+    name: ClassVar[str]
+    number: ClassVar[int]
+    option: ClassVar[str] = "RATIO"
+    published_without_feedback: ClassVar[bool] = False
+    planning_cost: ClassVar[float] = 0.0
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" in cls.__dict__:
+            SPARSIFIERS.register(cls.name, cls.number, cls)
+
+    @classmethod
+    def from_option(cls, text: str) -> Sparsifier:
+        """Build an instance from the part after the colon of a specification such as topk:0.01.
+
+        Raises:
+            ValueError: If the text is not a valid argument.
+        """
+        if text:
+            raise ValueError(f"{cls.name}: argument must be empty, got {text!r}")
+        return cls()
+
+    @classmethod
+    def examples(cls) -> tuple[Sparsifier, ...]:
+        """Return instances that the test rosters run."""
+        return (cls(),)
+
+    @classmethod
+    def planned(cls) -> tuple[Sparsifier, ...]:
+        """Return instances that get rows in the planner."""
+        return ()
 
     @property
     @abstractmethod
     def biased(self) -> bool:
-        """Whether what is selected differs from the vector on average.
+        """Whether the selection differs from the vector on average; then use error feedback."""
 
-        Then error feedback is needed to train with it.
-        """
+    @property
+    def shared_indices(self) -> bool:
+        """Whether all ranks select the same indices, so that these need not be sent."""
+        return False
+
+    def for_error_feedback(self) -> Sparsifier:
+        """Return the sparsifier to combine with error feedback."""
+        return self
 
     @abstractmethod
     def count(self, size: int) -> int | None:
@@ -163,3 +214,11 @@ def subtract(owed: Vector, sent: Stream) -> None:
     with np.errstate(invalid="ignore"):
         np.subtract(due, values, out=left, where=other)
     kernels.scatter_assign(owed, indices, left, sent.block)
+
+
+def parse_number(name: str, option: str, text: str) -> float:
+    """Return the number of a specification such as topk:0.01."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name}: {option} must be a number, got {text!r}") from None

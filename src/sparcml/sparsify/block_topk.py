@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import kernels
 from ..stream import Stream
-from .base import Sparsifier
+from .base import Sparsifier, parse_number
 from .ratio import check_positive, check_ratio_or_k, count_entries
 
 if TYPE_CHECKING:
@@ -39,9 +39,22 @@ class BlockTopK(Sparsifier):
     k: int | None = None
     block: int = 64
 
+    name = "block_topk"
+    number = 3
+
     def __post_init__(self) -> None:
         check_ratio_or_k(self)
         check_positive(self, "block", optional=False)
+
+    @classmethod
+    def from_option(cls, text: str) -> BlockTopK:
+        """Build an instance from block_topk:RATIO."""
+        return cls(ratio=parse_number(cls.name, cls.option, text))
+
+    @classmethod
+    def examples(cls) -> tuple[Sparsifier, ...]:
+        """Return instances that the test rosters run."""
+        return (cls(0.05, block=8), cls(k=3, block=7))
 
     @property
     def biased(self) -> bool:

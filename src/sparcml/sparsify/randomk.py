@@ -8,13 +8,13 @@ Reference: Stich et al., Sparsified SGD with Memory, 2018.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..stream import Stream
-from .base import Sparsifier
+from .base import Sparsifier, parse_number
 from .ratio import check_ratio_or_k, count_entries
 
 if TYPE_CHECKING:
@@ -43,13 +43,35 @@ class RandomK(Sparsifier):
     scaled: bool = True
     shared: bool = False
 
+    name = "randomk"
+    number = 1
+
     def __post_init__(self) -> None:
         check_ratio_or_k(self)
+
+    @classmethod
+    def from_option(cls, text: str) -> RandomK:
+        """Build an instance from randomk:RATIO."""
+        return cls(ratio=parse_number(cls.name, cls.option, text))
+
+    @classmethod
+    def examples(cls) -> tuple[Sparsifier, ...]:
+        """Return instances that the test rosters run."""
+        return (cls(0.02), cls(0.02, scaled=False), cls(0.9, scaled=False, shared=True))
 
     @property
     def biased(self) -> bool:
         """Not if it is scaled."""
         return not self.scaled
+
+    @property
+    def shared_indices(self) -> bool:
+        """Whether all ranks use the same seed."""
+        return self.shared
+
+    def for_error_feedback(self) -> RandomK:
+        """Return the unscaled sparsifier; scaled entries and their feedback would diverge."""
+        return replace(self, scaled=False)
 
     def count(self, size: int) -> int:
         """Exactly so many."""

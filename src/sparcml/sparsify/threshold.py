@@ -20,7 +20,7 @@ import numpy as np
 from .. import kernels
 from ..stream import Stream
 from ..validation import check_real
-from .base import Selection, Sparsifier, subtract
+from .base import Selection, Sparsifier, parse_number, subtract
 from .ratio import check_ratio, count_entries
 from .vector import Host, Sum
 
@@ -59,6 +59,10 @@ class Threshold(Sparsifier):
     ratio: float | None = None
     strom: bool = False
 
+    name = "threshold"
+    number = 2
+    option = "VALUE"
+
     def __post_init__(self) -> None:
         if (self.value is None) == (self.ratio is None):
             raise ValueError(
@@ -71,6 +75,16 @@ class Threshold(Sparsifier):
             raise ValueError(f"Threshold: value must be above 0, got {self.value}")
         if self.strom and self.value is None:
             raise ValueError("Threshold: strom sends plus or minus value: give one")
+
+    @classmethod
+    def from_option(cls, text: str) -> Threshold:
+        """Build an instance from threshold:VALUE."""
+        return cls(value=parse_number(cls.name, cls.option, text))
+
+    @classmethod
+    def examples(cls) -> tuple[Sparsifier, ...]:
+        """Return instances that the test rosters run."""
+        return (cls(2.0), cls(ratio=0.02), cls(2.0, strom=True))
 
     @property
     def biased(self) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .. import kernels
 from ..stream import Stream
-from .base import Selection, Sparsifier
+from .base import Selection, Sparsifier, parse_number
 from .ratio import check_positive, check_ratio_or_k, count_entries
 
 if TYPE_CHECKING:
@@ -42,9 +42,22 @@ class TopK(Sparsifier):
     k: int | None = None
     bucket: int | None = None
 
+    name = "topk"
+    number = 0
+
     def __post_init__(self) -> None:
         check_ratio_or_k(self)
         check_positive(self, "bucket")
+
+    @classmethod
+    def from_option(cls, text: str) -> TopK:
+        """Build an instance from topk:RATIO."""
+        return cls(ratio=parse_number(cls.name, cls.option, text))
+
+    @classmethod
+    def examples(cls) -> tuple[Sparsifier, ...]:
+        """Return instances that the test rosters run."""
+        return (cls(0.02), cls(k=7), cls(0.1, bucket=100))
 
     @property
     def biased(self) -> bool:

@@ -35,7 +35,7 @@ def length(
         return count * dtype.itemsize
     at = len(quantizer.settings)
     try:
-        return at + quantizer.length(count, section[at:])
+        return at + quantizer.encoded_nbytes(count, section[at:])
     except ValueError as error:
         raise WireError(f"value section: {error}") from None
 
