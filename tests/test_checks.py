@@ -47,14 +47,14 @@ REAL = [
 @pytest.mark.parametrize(("kind", "setting", "others"), WHOLE)
 @pytest.mark.parametrize("wrong", [True, False, np.True_, 4.0, 2.5, "4", [4], 4j])
 def test_whole_numbers(kind, setting, others, wrong):
-    with pytest.raises(TypeError, match=f"{setting} must be a whole number"):
+    with pytest.raises(TypeError, match=f"{setting} must be an integer"):
         kind(**{setting: wrong}, **others)
 
 
 @pytest.mark.parametrize(("kind", "setting", "others"), REAL)
 @pytest.mark.parametrize("wrong", [True, False, np.True_, "0.5", [0.5], 0.5j])
 def test_numbers(kind, setting, others, wrong):
-    with pytest.raises(TypeError, match=f"{setting} must be a number"):
+    with pytest.raises(TypeError, match=f"{setting} must be a real number"):
         kind(**{setting: wrong}, **others)
 
 
@@ -83,5 +83,5 @@ def test_numbers_of_numpy_are_as_good_as_others(kind, setting, narrow):
 
 @pytest.mark.parametrize(("kind", "setting"), [(QSGD, "bits"), (NUQSGD, "bits")])
 def test_what_must_be_given(kind, setting):
-    with pytest.raises(TypeError, match=f"{setting} must be a whole number, got None"):
+    with pytest.raises(TypeError, match=f"{setting} must be an integer, got None"):
         kind(**{setting: None})

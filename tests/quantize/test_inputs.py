@@ -63,7 +63,7 @@ def test_places_that_cannot_hold_a_code(coder):
         (bytearray(due), "must be an array of uint8, got bytearray"),
         (np.empty(2 * due, np.uint8)[::2], "contiguous and writable"),
         (frozen, "contiguous and writable"),
-        (np.empty(due + 1, np.uint8), "300 values take"),
+        (np.empty(due + 1, np.uint8), "for 300 values"),
         (np.empty((1, due), np.uint8), "2 dimensions"),
     ):
         with pytest.raises(ValueError, match=why):

@@ -144,14 +144,14 @@ def test_bits_that_contradict_the_levels():
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"bits": 0}, "bits must be 2 to 8, got 0"),
-        ({"bits": 1}, "bits must be 2 to 8"),
-        ({"bits": 9}, "bits must be 2 to 8"),
+        ({"bits": 0}, "bits must be from 2 to 8, got 0"),
+        ({"bits": 1}, "bits must be from 2 to 8"),
+        ({"bits": 9}, "bits must be from 2 to 8"),
         ({"levels": 0}, "levels must be 1 to 127, got 0"),
         ({"levels": 128}, "levels must be 1 to 127"),
-        ({"bucket": 0}, "bucket must be 1"),
-        ({"bucket": -5}, "bucket must be 1"),
-        ({"bucket": 2**32}, "bucket must be 1"),
+        ({"bucket": 0}, "bucket must be from 1"),
+        ({"bucket": -5}, "bucket must be from 1"),
+        ({"bucket": 2**32}, "bucket must be from 1"),
         ({"norm": "l1"}, "norm must be 'max' or 'l2', got 'l1'"),
     ],
 )

@@ -68,7 +68,7 @@ def test_what_is_no_number_never_becomes_one(bad, scale):
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match="bucket must be 1 to"):
+    with pytest.raises(ValueError, match="bucket must be from 1 to"):
         Sign(bucket=-1)
     for scale in (0.0, -1.0, np.nan, np.inf, 1e-60):
         with pytest.raises(ValueError, match="scale must be positive"):

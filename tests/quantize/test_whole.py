@@ -29,9 +29,9 @@ def test_what_is_not_finite_comes_back_as_nan():
 
 
 @pytest.mark.parametrize(
-    ("step", "most", "why"),
-    [(0.0, 1, "step"), (np.nan, 1, "step"), (1.0, 0, "most"), (1.0, 32768, "most")],
+    ("step", "max_", "why"),
+    [(0.0, 1, "step"), (np.nan, 1, "step"), (1.0, 0, "max"), (1.0, 32768, "max")],
 )
-def test_bad_settings(step, most, why):
+def test_bad_settings(step, max_, why):
     with pytest.raises(ValueError, match=why):
-        Integer(step, most)
+        Integer(step, max_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,8 +13,8 @@ import numpy as np
 from .. import kernels
 from ..collectives.base import mixed
 from ..communicator.arguments import check_reduction
-from ..quantize import Quantizer, TernGrad
-from ..sparsify import RandomK, Selection, Sparsifier, TopK
+from ..quantize import Quantizer
+from ..sparsify import Selection, Sparsifier, TopK
 from ..stream.ranges import restrict_to, take
 from .base import Method
 from .error_feedback import select, squared_norm, update_residual
@@ -102,7 +102,9 @@ class Compressed(Method):
         check_reduction("sum", self.algorithm, self.quantize)
         parts = (at(self.sparsify, 0), self.quantize, self.global_topk)
         biased = [
-            m for m in parts if m is not None and m.biased and not _without_feedback(m)
+            m
+            for m in parts
+            if m is not None and m.biased and not m.published_without_feedback
         ]
         if biased and not self.error_feedback:
             warnings.warn(
@@ -157,9 +159,8 @@ class Compressed(Method):
 
     def _sparsifier(self, step: int) -> Sparsifier | None:
         sparsifier = at(self.sparsify, step)
-        if isinstance(sparsifier, RandomK) and self.error_feedback:
-            # Error feedback compensates for unsent entries; scaled as well, it diverges.
-            return replace(sparsifier, scaled=False)
+        if sparsifier is not None and self.error_feedback:
+            return sparsifier.for_error_feedback()
         return sparsifier
 
     def _select(
@@ -216,12 +217,8 @@ class Compressed(Method):
         return scale.multiply(pairs)
 
 
-def _without_feedback(m: Sparsifier | Quantizer) -> bool:
-    return isinstance(m, TernGrad)
-
-
 def _has_shared_indices(sparsifier: Sparsifier | None) -> bool:
-    return isinstance(sparsifier, RandomK) and sparsifier.shared
+    return sparsifier is not None and sparsifier.shared_indices
 
 
 def _check(parameter: str, value: object, types: tuple[type, ...], example: str) -> None:

@@ -15,12 +15,11 @@ Reference: Wen et al.: TernGrad, NeurIPS 2017.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..quantize import OneBit, Sign, TernGrad
 from ..stream import Stream
 from .error_feedback import squared_norm
 
@@ -32,16 +31,10 @@ if TYPE_CHECKING:
     from ..stream.stream import Values
     from .reduce import Pair
 
-BUCKET = 1024  # for quantizers without buckets: a message is not a vector of the caller's
-
 
 def wire_quantizer(quantize: Quantizer | None) -> Quantizer | None:
     """Return the quantizer of fused and scaled values."""
-    if isinstance(quantize, TernGrad):
-        return replace(quantize, clip=None, scale=1.0)
-    if isinstance(quantize, OneBit | Sign) and quantize.bucket is None:
-        return replace(quantize, bucket=BUCKET)
-    return quantize
+    return None if quantize is None else quantize.for_fused()
 
 
 @dataclass(frozen=True)
@@ -58,11 +51,11 @@ class SharedScale:
         """Agree on the scales. Collective if the quantizer needs any."""
         if comm.size == 1 or quantize is None or not _needs_scales(quantize, streams):
             return cls(None)
-        if isinstance(quantize, TernGrad):
-            if quantize.scale is not None:
-                return cls((quantize.scale,) * len(streams), quantize.clip)
-            magnitudes = [_largest(s, quantize.clip) for s in streams]
-            return cls(tuple(s or 1.0 for s in _maximum(comm, magnitudes)), quantize.clip)
+        if (rule := quantize.scale_rule) is not None:
+            if rule.scale is not None:
+                return cls((rule.scale,) * len(streams), rule.clip)
+            magnitudes = [_largest(s, rule.clip) for s in streams]
+            return cls(tuple(s or 1.0 for s in _maximum(comm, magnitudes)), rule.clip)
         squares = [squared_norm(s.raw_values) / max(1, s.nnz * s.block) for s in streams]
         return cls(tuple(_power_of_two(s) for s in _maximum(comm, squares)))
 
@@ -85,8 +78,7 @@ class SharedScale:
 
 def _needs_scales(quantize: Quantizer, streams: Sequence[Stream]) -> bool:
     """Return False for a single float32 stream whose buckets have scales of their own."""
-    has_scales = hasattr(quantize, "bucket")
-    return not has_scales or len(streams) > 1 or streams[0].dtype != np.float32
+    return not quantize.has_scales or len(streams) > 1 or streams[0].dtype != np.float32
 
 
 def _maximum(comm: Communicator, values: Sequence[float]) -> list[float]:

@@ -94,11 +94,13 @@ class OneBit(Quantizer):
     ) -> None:
         del seed
         bucket, mean = bucket_size(self.bucket, values.size), self.threshold == "mean"
-        kernels.one_bit(values, bucket, mean, *bitplane.sections(out, values.size))
+        kernels.to_onebit(values, bucket, mean, *bitplane.sections(out, values.size))
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
         levels, plane = bitplane.checked_sections(data, out.size)
-        kernels.two_levels(levels, plane, out.size, bucket_size(self.bucket, out.size), out)
+        kernels.from_bitplane(
+            levels, plane, out.size, bucket_size(self.bucket, out.size), out
+        )
 
     def _by_columns(self, shape: tuple[int, ...]) -> bool:
         return self.bucket is None and len(shape) == 2

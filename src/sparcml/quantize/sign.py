@@ -72,14 +72,16 @@ class Sign(Quantizer):
     ) -> None:
         del seed
         scales, plane = bitplane.sections(out, values.size)
-        kernels.signs(values, bucket_size(self.bucket, values.size), scales, plane)
+        kernels.to_sign(values, bucket_size(self.bucket, values.size), scales, plane)
         if self.scale is not None:
             scales[np.isfinite(scales)] = self.scale
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
         scales, plane = bitplane.checked_sections(data, out.size)
         levels = np.stack((-scales, scales), axis=1).reshape(-1)
-        kernels.two_levels(levels, plane, out.size, bucket_size(self.bucket, out.size), out)
+        kernels.from_bitplane(
+            levels, plane, out.size, bucket_size(self.bucket, out.size), out
+        )
 
     @property
     def settings(self) -> bytes:

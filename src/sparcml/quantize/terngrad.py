@@ -113,9 +113,9 @@ class TernGrad(Quantizer):
     ) -> None:
         bucket = bucket_size(None, values.size)
         if self.clip is None and self.scale is None:
-            kernels.to_grid(values, bucket, 1, 2, kernels.LARGEST, seed=seed, out=out)
+            kernels.to_grid(values, bucket, 1, 2, kernels.MAX_NORM, seed=seed, out=out)
             return
-        scale, given = self.scale_of(values), kernels.GIVEN
+        scale, given = self.scale_of(values), kernels.GIVEN_NORM
         kernels.to_grid(values, bucket, 1, 2, given, scale=scale, seed=seed, out=out)
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:

@@ -13,8 +13,9 @@ import numpy as np
 
 from .. import kernels
 from ..stream import Stream
+from ..validation import check_integer
 from .base import Sparsifier, parse_number
-from .ratio import check_positive, check_ratio_or_k, count_entries
+from .ratio import check_ratio_or_k, count_entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class BlockTopK(Sparsifier):
 
     def __post_init__(self) -> None:
         check_ratio_or_k(self)
-        check_positive(self, "block", optional=False)
+        check_integer(self, "block", minimum=1)
 
     @classmethod
     def from_option(cls, text: str) -> BlockTopK:

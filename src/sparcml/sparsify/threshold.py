@@ -19,9 +19,9 @@ import numpy as np
 
 from .. import kernels
 from ..stream import Stream
-from ..validation import check_real
+from ..validation import check_ratio, check_real
 from .base import Selection, Sparsifier, parse_number, subtract
-from .ratio import check_ratio, count_entries
+from .ratio import count_entries
 from .vector import Host, Sum
 
 if TYPE_CHECKING:

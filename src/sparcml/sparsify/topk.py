@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from .. import kernels
 from ..stream import Stream
+from ..validation import check_integer
 from .base import Selection, Sparsifier, parse_number
-from .ratio import check_positive, check_ratio_or_k, count_entries
+from .ratio import check_ratio_or_k, count_entries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +48,7 @@ class TopK(Sparsifier):
 
     def __post_init__(self) -> None:
         check_ratio_or_k(self)
-        check_positive(self, "bucket")
+        check_integer(self, "bucket", optional=True, minimum=1)
 
     @classmethod
     def from_option(cls, text: str) -> TopK:
