@@ -1,6 +1,6 @@
 """Write docs/claims.md and its figures from the rows in benchmarks/results.
 
-With --check nothing is written, and the page must be up to date already.
+With --check it writes nothing, and fails unless the page is up to date.
 """
 
 from __future__ import annotations
@@ -17,27 +17,26 @@ RESULTS = Path(__file__).resolve().parent / "results"
 INTRODUCTION = """\
 # Claims
 
-What talks, lectures and the paper say about these methods, and what we find. Each claim has a file
-in `benchmarks/claims` with its experiment; `make claims` runs them and keeps the rows in
-`benchmarks/results`, and `make docs` writes this page from the newest ones. Nobody types the
-numbers.
+Claims of talks, lectures and the paper about these methods, and our results. Each claim has a file
+in `benchmarks/claims` with its experiment. `make claims` runs the experiments and saves their rows in
+`benchmarks/results`; `make docs` generates this page from the newest rows.
 
-How an answer was obtained:
+How a result was obtained:
 
-- **measured**: seconds or errors of real runs;
-- **counted**: messages, entries and bytes of real runs, where they leave a rank;
-- **modelled**: from the costs that the collectives declare and a network of given latency and rate;
-- **emulated**: real runs, with every rank behind a slow link of its own on one machine;
-- **simulated**: the same programs on a virtual clock, which messages and declared work move on.
+- **measured**: times or errors of real runs;
+- **counted**: messages, entries and bytes of real runs, counted at the sender;
+- **modelled**: from the declared costs of the collectives and a network of given latency and bandwidth;
+- **emulated**: real runs on one machine, with a slow link per rank;
+- **simulated**: the same programs under a virtual clock, which messages and declared work advance.
 
-A *hit* means that the claim holds here; a *miss* says why it does not.
+A *hit* means that the claim holds here; a *miss* states the reason why it does not.
 """
 
 Kept = dict[str, Any]
 
 
 def page(results: Path) -> str:
-    """The whole page."""
+    """Return the page."""
     found = [(claim, kept(claim, results)) for claim in CLAIMS]
     head = ["#", "claim", "source", "ours", "how", "verdict", "command"]
     table = markdown(head, [line(*each) for each in found]).replace("--:", ":--")
@@ -45,21 +44,21 @@ def page(results: Path) -> str:
 
 
 def line(claim: Claim, data: Kept | str) -> list[str]:
-    """One row of the table that opens the page."""
+    """Return the row of a claim in the table at the top."""
     cells = [str(claim.number), claim.text, claim.source]
     command = f"`{claim.command}`"
     if isinstance(data, str):
-        return [*cells, f"no data kept; run `{data}`", claim.how, "open", command]
+        return [*cells, f"no data; run `{data}`", claim.how, "open", command]
     found = claim.answer(data["rows"])
     verdict = f"{'hit' if found.hit else 'miss'}: {found.why}"
     return [*cells, found.ours, claim.how, verdict, command]
 
 
 def section(claim: Claim, data: Kept | str) -> str:
-    """What is behind a row."""
+    """Return the section of a claim."""
     title = f"## {claim.number}. {claim.title}\n"
     if isinstance(data, str):
-        return f"{title}\nNo data kept; run `{data}`.\n"
+        return f"{title}\nNo data; run `{data}`.\n"
     images = [f"![{claim.title}](figures/{name}.svg)\n" for name in claim.figures]
     facts = data["environment"]
     keys = ("date", "commit", "cpu", "isa", "numpy", "python", "seed")
@@ -70,7 +69,7 @@ def section(claim: Claim, data: Kept | str) -> str:
 
 
 def figures(results: Path) -> dict[str, str]:
-    """The pictures of all claims with rows, as SVG."""
+    """Return the figures of all claims with rows, as SVG."""
     from claims.drawing import svg
 
     return {

@@ -1,4 +1,4 @@
-"""What talks, lectures and the paper claim, each answered by a file with an experiment."""
+"""Claims of talks, lectures and the paper, one file with an experiment each."""
 
 from . import (
     averaging,

@@ -1,7 +1,8 @@
 """Claim 5: averaging P estimators divides the variance by P, and so the steps needed.
 
-Each rank measures a vector with noise and sends it in 4 bits. Sent in the split allreduce, the
-sum is coded once more by its owner; that error does not shrink with P, so both are shown.
+Each rank measures a vector with noise and sends it in 4 bits. In the split allreduce, the
+owner of a range quantizes the sum once more; that error does not shrink with P, so both are
+shown.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ NOISE, GOAL, MOST = 2.0, 0.02, 4000
 CODE = sparcml.QSGD(bits=4, bucket=1024)
 SUMS = {
     "exact sum": "every rank's 4-bit code, decoded and added in full precision",
-    "split allreduce": "the same codes, and the sum coded again in 4 bits by its owner",
-    "float32": "no code at all",
+    "split allreduce": "the same codes, and the sum quantized again to 4 bits by its owner",
+    "float32": "no quantization",
 }
 NEAR = 0.1
 
 
 def truth() -> NDArray[np.float32]:
-    """What is measured."""
+    """Return the vector that is measured."""
     return np.random.default_rng(SEED).standard_normal(SIZE, np.float32)
 
 
 def estimate(
     comm: sparcml.Communicator, x: NDArray[np.float32], how: str, seed: int
 ) -> Any:
-    """The mean of the ranks' measurements."""
+    """Return the mean of the measurements of all ranks. Collective."""
     if how == "split allreduce" and comm.size > 1:
         return comm.allreduce(x, "mean", "dsar_split_allgather", CODE)
     if how != "float32":
@@ -48,7 +49,7 @@ def estimate(
 
 
 def measure(how: str, ranks: int, trials: int = TRIALS) -> list[Row]:
-    """The squared error of a mean, and the steps of SGD that a smaller one takes."""
+    """Return the squared error of a mean, and the SGD steps to a smaller one."""
     want = truth()
 
     def body(comm: sparcml.Communicator) -> tuple[float, int]:
@@ -73,19 +74,19 @@ def measure(how: str, ranks: int, trials: int = TRIALS) -> list[Row]:
 
 
 def line(rows: list[Row], how: str, key: str) -> tuple[list[int], list[float]]:
-    """One curve."""
+    """Return one curve: ranks and values."""
     mine = [row for row in rows if row["how"] == how]
     return [row["ranks"] for row in mine], [row[key] for row in mine]
 
 
 def fitted(rows: list[Row], how: str, key: str) -> float:
-    """Its slope, both axes logarithmic."""
+    """Return the slope of a curve on logarithmic axes."""
     ranks, found = line(rows, how, key)
     return float(np.polyfit(np.log(ranks), np.log(found), 1)[0])
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if error and steps fall like 1/P where the sum itself is exact."""
+    """Hit if error and steps fall as 1/P where the sum is exact."""
     slopes = {(h, k): fitted(rows, h, k) for h in SUMS for k in ("error", "steps")}
     exact = [slopes[h, k] for h in ("exact sum", "float32") for k in ("error", "steps")]
     hit = all(abs(found + 1) <= NEAR for found in exact)
@@ -93,11 +94,11 @@ def answer(rows: list[Row]) -> Answer:
         f"error ~ P^{slopes['exact sum', 'error']:.2f} and steps ~ "
         f"P^{slopes['exact sum', 'steps']:.2f} with 4-bit codes; "
         f"P^{slopes['float32', 'error']:.2f} and P^{slopes['float32', 'steps']:.2f} without; "
-        f"P^{slopes['split allreduce', 'error']:.2f} if the sum is coded again"
+        f"P^{slopes['split allreduce', 'error']:.2f} if the sum is quantized again"
     )
     why = (
-        "codes of different ranks are independent and unbiased, so their errors average out "
-        "like noise; the owner's code of the sum is one error for all ranks, which does not"
+        "the codes of different ranks are independent and unbiased, so their errors average out; "
+        "the owner's code of the sum adds one error that all ranks share"
         if hit
         else f"a slope is not within {NEAR} of -1"
     )
@@ -116,14 +117,14 @@ def _details(rows: list[Row]) -> str:
     about = "; ".join(f"*{how}*: {text}" for how, text in SUMS.items())
     return (
         f"A vector of {SIZE:,} Gaussian values, measured by each rank with Gaussian noise of "
-        f"deviation {NOISE:g}. The error is the mean square a value of one mean over all ranks "
-        f"({TRIALS} trials); steps are those of SGD with rates 1/t until the error is below "
-        f"{GOAL:g}. {about}.\n\n{markdown(head, lines)}"
+        f"standard deviation {NOISE:g}. The error is the mean squared error per value of one mean "
+        f"over all ranks ({TRIALS} trials); steps are SGD steps with learning rate 1/t until the "
+        f"error is below {GOAL:g}. {about}.\n\n{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Error and steps against ranks."""
+    """Plot error and steps against ranks."""
     from matplotlib.ticker import NullFormatter
 
     from .drawing import BLUE, GREEN, ORANGE, axes
@@ -139,7 +140,7 @@ def figure(rows: list[Row]) -> Figure:
         ax.set_xticks(ranks, [str(p) for p in ranks])
         ax.yaxis.set_minor_formatter(NullFormatter())
     sheets[0].set_ylabel("squared error of one mean")
-    sheets[1].set_ylabel(f"steps until it is {GOAL:g}")
+    sheets[1].set_ylabel(f"steps until it is below {GOAL:g}")
     canvas.legend(
         *sheets[0].get_legend_handles_labels(),
         loc="outside upper center",

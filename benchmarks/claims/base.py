@@ -1,4 +1,4 @@
-"""What a claim is: a sentence, an experiment, and a verdict on the kept rows."""
+"""Claims: a sentence, an experiment, and a verdict on the saved rows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the rows say.
+    """Verdict on the rows of a claim.
 
     Attributes:
         hit: Whether the claim holds here.
-        ours: Our numbers, in a line.
-        why: The reason for the verdict.
-        details: What is shown below, as markdown.
+        ours: Our numbers, in one line.
+        why: Reason for the verdict.
+        details: Section below the table, in markdown.
     """
 
     hit: bool
@@ -35,20 +35,20 @@ class Answer:
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim and how it is answered.
+    """One claim and its experiment.
 
     Attributes:
-        number: Its place in the list of claims.
-        title: What it is about.
+        number: Position in the list of claims.
+        title: Title of the section.
         text: The claim.
-        source: Who says so.
+        source: Where the claim was made.
         how: How our answer is obtained.
-        seed: The first seed of the experiment.
-        cases: The arguments of each part of the experiment.
-        measure: One part: rows from the arguments of a case.
-        answer: The verdict on all rows.
-        figures: File names without suffix, and how to draw them from the rows.
-        also: Other kept files whose rows it judges as well, and what measures them.
+        seed: First seed of the experiment.
+        cases: Arguments of each part of the experiment.
+        measure: Returns the rows of one case.
+        answer: Returns the verdict on all rows.
+        figures: Drawing functions by file name without suffix.
+        also: Commands that measure further files whose rows are used, by name.
     """
 
     number: int
@@ -65,19 +65,19 @@ class Claim:
 
     @property
     def command(self) -> str:
-        """What measures it anew."""
+        """Command that measures the claim."""
         return f"python benchmarks/run_claims.py {self.number}"
 
     @property
     def file(self) -> str:
-        """What the kept rows are called, after their date."""
+        """Name of the file with the saved rows, without its date."""
         return f"claim-{self.number}"
 
 
 def kept(claim: Claim, results: Path) -> dict[str, Any] | str:
-    """The newest rows of all its files, with the first one's environment.
+    """Return the newest rows of all files of a claim, with the environment of the first.
 
-    If one is missing, the command that measures it.
+    If a file is missing, return the command that measures it.
     """
     files = {claim.file: claim.command, **claim.also}
     found = {name: newest(name, results) for name in files}
@@ -88,6 +88,6 @@ def kept(claim: Claim, results: Path) -> dict[str, Any] | str:
 
 
 def markdown(head: list[str], lines: list[list[str]]) -> str:
-    """A table with names to the left and numbers to the right."""
+    """Return a table with the first column left-aligned and the others right-aligned."""
     rule = [":--", *["--:"] * (len(head) - 1)]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in [head, rule, *lines])

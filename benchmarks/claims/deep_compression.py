@@ -1,4 +1,4 @@
-"""Claim 9: Deep Gradient Compression sends hundreds of times less and loses nothing."""
+"""Claim 9: Deep Gradient Compression sends hundreds of times less without loss."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ENTRY = 20 / 32  # of a value: 12 bits for a place among a thousand, 8 for the v
 
 
 def measure() -> list[Row]:
-    """Kept rows of `benchmarks/run_training.py`."""
+    """Return the saved rows of `benchmarks/run_training.py`."""
     return rows_of("accuracy", (METHOD,), TRAINED)
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if all whole runs send 200 times less, and all scores are within what is allowed."""
+    """Hit if all runs send 200 times fewer bytes and all scores are within tolerance."""
     judged = {n: scores(part_of(rows, "accuracy"), n) for n in TRAINED}
     found = {n: s[METHOD] for n, s in judged.items() if METHOD in s}
     few = {n: s.fewer for n, s in found.items() if s.fewer < LEAST}
@@ -34,16 +34,17 @@ def answer(rows: list[Row]) -> Answer:
     whys = []
     if few:
         whys.append(
-            f"fewer than {LEAST:.0f}x over the whole run of {', '.join(few)}: short runs, in "
-            f"which the warm-up and small dense tensors count"
+            f"fewer than {LEAST:.0f}x over the run of {', '.join(few)}: in short runs, "
+            f"the warm-up and small dense tensors count"
         )
     if off:
         whys.append(
-            f"the score of {', '.join(off)} is further from the dense one than allowed: at "
-            f"0.1 % a value waits for a thousand steps, which is as long as these runs are; "
-            f"the published ones have hundreds of times more"
+            f"the score of {', '.join(off)} differs from the dense score by more than the "
+            f"tolerance: at "
+            f"0.1 % a value is sent every thousand steps on average, which is the length of these "
+            f"runs; the published runs have hundreds of times more steps"
         )
-    why = "; ".join(whys) or "what is not sent is only late, and the momentum waits with it"
+    why = "; ".join(whys) or "unsent values are delayed, not lost, and so is their momentum"
     return Answer(hit, ours, why, _details(rows))
 
 
@@ -54,10 +55,10 @@ def _details(rows: list[Row]) -> str:
         for n in TRAINED
     ]
     return (
-        f"*By formula*: 0.1 % of ResNet-50's {RESNET_50:,} values with 12 bits for the place "
-        f"and 8 for the value are {small:.2f} MB of {4 * RESNET_50 / 1e6:.0f} MB (published: "
-        f"0.35 MB of 97 MB, 277x). When ranks select different places, the sum has up to as "
-        f"many times more; whole runs count that, warm-ups, and what is sent dense.\n\n"
+        f"*By formula*: 0.1 % of ResNet-50's {RESNET_50:,} values with 12 bits per index "
+        f"and 8 bits per value are {small:.2f} MB of {4 * RESNET_50 / 1e6:.0f} MB (published: "
+        f"0.35 MB of 97 MB, 277x). If ranks select different indices, the sum has up to P times "
+        f"more entries; the measured runs include that, the warm-up, and dense tensors.\n\n"
         f"*Measured*: " + "\n".join(tables)
     )
 
@@ -65,9 +66,9 @@ def _details(rows: list[Row]) -> str:
 CLAIM = Claim(
     number=9,
     title="Deep Gradient Compression",
-    text="DGC sends 277x to 608x less without loss (ResNet-50: 97 MB -> 0.35 MB)",
+    text="DGC sends 277x to 608x fewer bytes without loss (ResNet-50: 97 MB -> 0.35 MB)",
     source="talks; Lin et al.",
-    how="measured, whole runs; sizes by formula",
+    how="measured over full runs; sizes by formula",
     seed=0,
     cases=[()],
     measure=measure,

@@ -1,8 +1,7 @@
-"""Claim 24: what one machine carries in a master, shards, a ring and a double binary tree.
+"""Claim 24: load of the busiest rank in a master, shards, a ring and a double binary tree.
 
-Values and fan-in are counted on threads. Beyond that they come from the costs that the
-collectives declare, which tests compare with what is counted. Latency is in a file of its
-own.
+Values and fan-in are counted on threads. Beyond 64 ranks they come from the costs that the
+collectives declare, which tests compare with counted messages. `dense_latency` has latency.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ NAMES = ("master", "sharded", "ring", "double_binary_tree", "recursive_double")
 
 
 def busiest(algorithm: str, ranks: int) -> float:
-    """Values in at the busiest rank, in units of N: the formulas."""
+    """Return the formula for values received by the busiest rank, in units of N."""
     return {
         "master": ranks - 1,
         "sharded": 2 * (ranks - 1) / ranks,  # half of it in each of two phases
@@ -39,7 +38,7 @@ def busiest(algorithm: str, ranks: int) -> float:
 
 
 def first(algorithm: str, ranks: int) -> float:
-    """Values in at the busiest rank before anybody has to wait, in units of N."""
+    """Return the values that the busiest rank receives in the first phase, in units of N."""
     return {
         "master": ranks - 1,
         "sharded": (ranks - 1) / ranks,
@@ -50,13 +49,13 @@ def first(algorithm: str, ranks: int) -> float:
 
 
 def total(algorithm: str, ranks: int) -> int:
-    """Values that all ranks send together, in units of N."""
+    """Return the values sent by all ranks, in units of N."""
     doubling = ranks * (ranks.bit_length() - 1)
     return doubling if algorithm == "recursive_double" else 2 * (ranks - 1)
 
 
 def fan_in(algorithm: str, ranks: int) -> int:
-    """From how many others the busiest rank receives."""
+    """Return the number of peers that send to the busiest rank."""
     return {
         "master": ranks - 1,
         "sharded": ranks - 1,
@@ -67,13 +66,13 @@ def fan_in(algorithm: str, ranks: int) -> int:
 
 
 def measure(part: str, algorithm: str, ranks: int) -> list[Row]:
-    """One row of one part."""
+    """Return one row of one part."""
     about = {"part": part, "algorithm": algorithm, "ranks": ranks}
     return [about | PARTS[part](algorithm, ranks)]
 
 
 def counted(algorithm: str, ranks: int, size: int = SIZE) -> Row:
-    """What passes between real threads."""
+    """Count the messages between threads."""
 
     def body(link: watched.Watched) -> Any:
         x = np.arange(1, size + 1, dtype=np.float32) + link.rank
@@ -94,7 +93,7 @@ def counted(algorithm: str, ranks: int, size: int = SIZE) -> Row:
 
 
 def declared(algorithm: str, ranks: int, size: int = SIZE) -> Row:
-    """What the busiest of some ranks declares to send; it receives as much."""
+    """Return what the busiest of some ranks declares to send; it receives the same."""
     rounds = costs(algorithm, ranks, size)
     return {
         "size": size,
@@ -119,7 +118,7 @@ PARTS: dict[str, Callable[[str, int], Row]] = {
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if every count is that of its formula, and the tree is the faster one."""
+    """Hit if every count equals its formula and the tree is faster."""
     exact = [row for row in rows if row["part"] == "counted"]
     met = sum(holds(row) for row in exact)
     at = {(r["part"], r["algorithm"], r["ranks"]): r for r in rows}
@@ -132,8 +131,8 @@ def answer(rows: list[Row]) -> Answer:
     )
     hit = met == len(exact) and ring["right"] and tree["us"] < ring["us"]
     why = (
-        "the counts are those of the formulas; the tree has log2 P rounds each way, so "
-        "2 log2 P messages follow each other, against 2 (P-1) in the ring"
+        "the counts equal the formulas; the tree has log2 P rounds per direction, so "
+        "2 log2 P messages depend on each other, compared with 2 (P-1) in the ring"
         if hit
         else "some counts differ from the formulas, or the tree is slower; see the tables"
     )
@@ -141,7 +140,7 @@ def answer(rows: list[Row]) -> Answer:
 
 
 def holds(row: Row) -> bool:
-    """Whether a counted row is what the formulas say."""
+    """Return whether a counted row equals the formulas."""
     name, ranks = row["algorithm"], row["ranks"]
     formulas = {"first": first, "in": busiest, "out": busiest, "total": total}
     formulas |= {"fan_in": fan_in, "hops": hops}
@@ -179,29 +178,29 @@ def _details(rows: list[Row], at: dict[tuple[str, str, int], Row]) -> str:
     size = next(row["size"] for row in rows if row["part"] == "counted")
     return (
         f"{formulas}\n"
-        f"The busiest rank receives so many values in the first phase, before anybody "
-        f"has to wait, and in all; it sends as many as it receives. A chain is the largest "
-        f"number of messages of which each had to wait for the one before, by a logical "
-        f"clock at every rank. (A shard's owner sends to few others at a time, so there the "
-        f"chain is one of pacing.) Counted with N = {size:,} values of float32, without "
+        f"The columns give the values that the busiest rank receives in the first phase, before "
+        f"any rank waits, and in total; it sends the same number. A chain is the largest "
+        f"number of messages that depend on each other, measured with a logical clock per "
+        f"rank. (The owner of a shard sends to a few peers at a time, which adds to its "
+        f"chain.) Counted with N = {size:,} float32 values, without "
         f"headers; each counted row is compared with these formulas. "
-        f"`declared` rows come from the cost that each collective declares, which tests "
-        f"compare with what is counted: values and peers of what the busiest rank sends, and "
+        f"`declared` rows come from the declared cost of each collective, which tests "
+        f"compare with counted messages: values and peers of the busiest rank, and "
         f"the chain by its formula.\n\n"
-        f"{markdown(head, lines)}\n### Latency for 8 bytes\n\n{details(at)}"
+        f"{markdown(head, lines)}\n### Latency of 8 bytes\n\n{details(at)}"
     )
 
 
 CLAIM = Claim(
     number=24,
-    title="Who carries what in a dense allreduce",
+    title="Load of the busiest rank in a dense allreduce",
     text=(
-        "a single master takes in and sends out (P-1) N at one machine; with shards "
-        "(P-1) N/P come in at each, from P-1 others; a ring moves 2 (P-1) N in all, with a "
-        "fan-in of 1; a double binary tree needs log P rounds, so short vectors are faster"
+        "a single master receives and sends (P-1) N; with shards each machine receives "
+        "(P-1) N/P, from P-1 peers; a ring moves 2 (P-1) N in total, with a "
+        "fan-in of 1; a double binary tree needs log P rounds and is faster for short vectors"
     ),
     source="a lecture on parameter servers and allreduce",
-    how="counted on threads to 64 ranks; latency simulated to 1,024",
+    how="counted on threads up to 64 ranks; latency simulated up to 1,024",
     seed=0,
     cases=[
         *(("counted", name, ranks) for name in NAMES for ranks in COUNTED),

@@ -1,7 +1,7 @@
-"""How long 8 bytes take in the dense family: a part of claim 24.
+"""Latency of 8 bytes in the dense family: a part of claim 24.
 
-On a virtual clock up to 1,024 ranks, beside the longest chain of messages that wait for
-each other. What is measured between threads of one machine is another thing.
+Simulated up to 1,024 ranks, with the longest chain of messages that depend on each other;
+measured between threads of one machine, which is a different quantity.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REPEATS, SUMS = 11, 4  # sums are timed together, and that many times over
 
 
 def hops(algorithm: str, ranks: int) -> int:
-    """Messages that follow each other in the longest chain."""
+    """Return the number of messages in the longest chain."""
     return {
         "master": 2,
         "sharded": 1 + -(-(ranks - 1) // WINDOW),  # few are on their way at a time
@@ -46,7 +46,7 @@ def hops(algorithm: str, ranks: int) -> int:
 
 
 def costs(algorithm: str, ranks: int, size: int) -> list[Any]:
-    """The declared rounds of some ranks: ends, middle, and places inside of a tree."""
+    """Return the declared rounds of some ranks: both ends, the middle, and inner nodes."""
     workload = Workload(size, 4, (size,) * ranks)
     some = {0, 1, 2, ranks // 2, ranks - 1}
     rounds = ALLREDUCES[algorithm].rounds
@@ -54,7 +54,7 @@ def costs(algorithm: str, ranks: int, size: int) -> list[Any]:
 
 
 def simulated(algorithm: str, ranks: int) -> Row:
-    """Time of 8 bytes on a virtual clock, until the last rank has them."""
+    """Return the simulated time of 8 bytes, until the last rank has them."""
     x = np.ones(SHORT, np.float32)
 
     def body(comm: Communicator) -> bool:
@@ -74,7 +74,7 @@ def simulated(algorithm: str, ranks: int) -> Row:
 
 
 def timed(algorithm: str, ranks: int) -> Row:
-    """Microseconds of a sum of 8 bytes between threads, by the slowest rank."""
+    """Return the microseconds of an allreduce of 8 bytes between threads, slowest rank."""
 
     def body(comm: Communicator) -> list[float]:
         x, times = np.ones(SHORT, np.float32), []
@@ -92,12 +92,12 @@ def timed(algorithm: str, ranks: int) -> Row:
 
 
 def details(at: dict[tuple[str, str, int], Row]) -> str:
-    """Both tables."""
+    """Return both tables."""
     return f"{_simulated(at)}\n{_timed(at)}"
 
 
 def _simulated(at: dict[tuple[str, str, int], Row]) -> str:
-    head = ["P", "ring (ms)", "double binary tree (ms)", "its chain alone (ms)"]
+    head = ["P", "ring (ms)", "double binary tree (ms)", "chain only (ms)"]
     head += ["recursive doubling (ms)", "ring / tree"]
     lines = []
     for ranks in SIMULATED:
@@ -106,10 +106,11 @@ def _simulated(at: dict[tuple[str, str, int], Row]) -> str:
         ratio = f"{ring['us'] / tree['us']:.3g}x"
         lines.append([f"{ranks:,}", *(f"{t / 1e3:.4g}" for t in times), ratio])
     return (
-        f"Simulated, network `{NETWORK}`: {tree['latency_us']:.0f} us from sending a message "
-        f"to having it, a fifth of that between two of one rank. The chain is 2 log2 P "
-        f"messages that follow each other; what the tree takes beyond it are the messages "
-        f"of a rank that leave one after the other. The simulation runs the collectives "
+        f"Simulated, network `{NETWORK}`: a message arrives {tree['latency_us']:.0f} us "
+        f"after it is "
+        f"sent, and a rank sends the next one after a fifth of that. The chain consists of "
+        f"2 log2 P dependent messages; the rest of the tree's time is due to messages "
+        f"that a rank sends one after the other. The simulation runs the collectives "
         f"themselves: {ring['messages']:,} messages for the ring on {SIMULATED[-1]:,} "
         f"ranks.\n\n{markdown(head, lines)}"
     )
@@ -129,15 +130,15 @@ def _timed(at: dict[tuple[str, str, int], Row]) -> str:
     ]
     return (
         f"Measured between threads of one process, median and quartiles of "
-        f"{at['timed', 'ring', TIMED[0]]['runs']} runs. They share the cores of one machine "
-        f"and one interpreter, so the number of all messages counts, 2 P (P-1), 4 (P-1) and "
-        f"P log2 P, and not the chain: this says nothing about a network.\n\n"
+        f"{at['timed', 'ring', TIMED[0]]['runs']} runs. The threads share the cores and the "
+        f"interpreter, so the total number of messages matters, 2 P (P-1), 4 (P-1) and "
+        f"P log2 P, and not the chain: these times do not describe a network.\n\n"
         f"{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Latency against ranks."""
+    """Plot latency against ranks."""
     from .drawing import BLUE, GREEN, ORANGE, axes
 
     canvas, (ax,) = axes(1, (6.0, 3.6))
@@ -155,7 +156,7 @@ def figure(rows: list[Row]) -> Figure:
     ax.set_xticks(SIMULATED, [f"{ranks:,}" for ranks in SIMULATED])
     ax.yaxis.set_major_formatter("{x:g}")
     ax.set_title(
-        f"Allreduce of 8 bytes, simulated: {found[0]['latency_us']:.0f} us a message"
+        f"Allreduce of 8 bytes, simulated: {found[0]['latency_us']:.0f} us per message"
     )
     ax.legend(frameon=False)
     return canvas

@@ -1,4 +1,4 @@
-"""Claim 14: where a dense sum is faster than the best sparse one, and by how much."""
+"""Claim 14: where a dense allreduce is faster than the best sparse one, and by how much."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ CANDIDATES = ("ssar_recursive_double", "ssar_split_allgather")
 
 
 def measure(network: str, ranks: int, density: float) -> list[Row]:
-    """The sparse sums that can be first, or the dense ones; one data set."""
+    """Return the rows of the sparse candidates, or of the dense ones; one data set."""
     names = SIMULATED_DENSE if density == 1 else CANDIDATES
     return simulate(network, ranks, SHORTER, density, names, 1)
 
 
 def lead(rows: Sequence[Row], ranks: int, density: float) -> float:
-    """How many times faster than the best sparse sum the best dense one is."""
+    """Return the speedup of the best dense allreduce over the best sparse one."""
     here = [r for r in rows if r["ranks"] == ranks and r["density"] == density]
     best = min(r["p50"] for r in here if r["algorithm"] in SPARSE)
     return float(best / dense(rows, ranks)["p50"])
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if dense never leads by 30 % or more on Aries, and not at all on GigE."""
+    """Hit if dense leads by less than 30 % on Aries, and never on GigE."""
     leads = {
         (network, ranks, density): lead(
             chosen(rows, network=network, size=SHORTER), ranks, density
@@ -56,23 +56,23 @@ def answer(rows: list[Row]) -> Answer:
     pairs = sorted({(r["ranks"], r["density"]) for r in slow if r["algorithm"] in SPARSE})
     behind = [1 / lead(slow, *pair) for pair in pairs]
     ahead = (
-        f"is ahead by at most {100 * (usual - 1):.0f}%" if usual > 1 else "never is ahead"
+        f"is at most {100 * (usual - 1):.0f}% faster" if usual > 1 else "is never faster"
     )
     ours = (
-        f"Aries, 2 to 8 ranks: the best dense sum {ahead} of the best sparse one up to "
-        f"{share(SPARSE_TO)} stored, and takes {1 / most:.2f} of its time at "
-        f"{share(DENSITIES[-1])} at the most; on GigE sparse is {min(behind):.1f} to "
+        f"Aries, 2 to 8 ranks: the best dense allreduce {ahead} than the best sparse one up to a "
+        f"density of {share(SPARSE_TO)}, and needs at least {1 / most:.2f} of its time at "
+        f"{share(DENSITIES[-1])}; on GigE sparse is {min(behind):.1f} to "
         f"{max(behind):.0f} times faster in {len(pairs)} cases"
     )
     hit = most < MARGIN and min(behind) > 1
-    alone = "never ahead" if bare <= 1 else f"ahead by at most {bare:.2f}x"
+    alone = "never faster" if bare <= 1 else f"at most {bare:.2f}x faster"
     why = (
-        f"where links are fast, processors decide: one core a rank, as simulated, codes and "
-        f"merges the entries of a dense vector slower than it adds them; with that for nothing "
-        f"dense is {alone}. At which density the talk compares it does not say"
+        f"on fast links the processors decide: one core per rank, as simulated, encodes and "
+        f"merges the entries of a dense vector more slowly than it adds them; without that cost "
+        f"dense is {alone}. The talk does not state the density of its comparison"
     )
     if min(behind) <= 1:
-        why = f"sparse is not always first on GigE; {why}"
+        why = f"sparse is not always faster on GigE; {why}"
     return Answer(hit, ours, why, _details(leads, slow, pairs, behind))
 
 
@@ -96,17 +96,17 @@ def _details(
         ]
     ]
     return (
-        f"Simulated, 1 M values: time of the best sparse sum / time of the best dense one "
-        f"(the ring of ours or an engine's own), by what each rank stores. Above 1 dense is "
+        f"Simulated, 1 M values: time of the best sparse allreduce / time of the best dense one "
+        f"(our ring or the engine's), by density per rank. Above 1, dense is "
         f"faster.\n\n{markdown(head, lines)}\nEmulated GigE, 16 M values, against the "
         f"fastest of our ring, gloo and MPI:\n\n"
-        f"{markdown(['ranks', 'stored', 'sparse is faster by', 'which'], emulated)}"
+        f"{markdown(['ranks', 'density', 'speedup of sparse', 'algorithm'], emulated)}"
     )
 
 
 CLAIM = Claim(
     number=14,
-    title="Dense against sparse on fast and slow networks",
+    title="Dense and sparse on fast and slow networks",
     text=(
         "on Aries and few nodes a dense ring is faster, by less than 30 %; on GigE sparse "
         "always wins"

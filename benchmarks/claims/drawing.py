@@ -1,4 +1,4 @@
-"""What the figures share: one style, and SVG that comes out the same every time."""
+"""Shared style of the figures, with reproducible SVG."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STYLE: dict[Any, Any] = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt":
 def axes(
     count: int, inches: tuple[float, float], *, together: bool = True
 ) -> tuple[Figure, list[Axes]]:
-    """A white sheet with axes side by side; of one scale if they belong together."""
+    """Return a white figure with axes side by side; `together` shares their scale."""
     canvas = Figure(figsize=inches, facecolor="white", layout="constrained")
     found = canvas.subplots(1, count, sharey=together, squeeze=False)[0]
     for ax in found:
@@ -35,7 +35,7 @@ def axes(
 
 
 def svg(draw: Callable[[list[Row]], Figure], rows: list[Row]) -> str:
-    """The picture as text, without a date."""
+    """Return the figure as SVG text, without a date."""
     file = io.StringIO()
     with mpl.rc_context(STYLE):
         canvas = draw(rows)

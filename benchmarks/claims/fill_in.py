@@ -1,8 +1,8 @@
-"""Claim 12: the sum of sparse vectors fills in as ranks join (the paper's Figure 1).
+"""Claim 12: the sum of sparse vectors fills in with more ranks (the paper's Figure 1).
 
-Each rank stores k of every 512 consecutive values, at random places. The entries of the sum
-are counted in real allreduces, and compared with their expectation in units of their own
-standard deviation. Beside them are the places that real gradients select.
+Each rank has k nonzeros in every 512 consecutive values, at random indices. The nnz of the
+sum is counted in real allreduces and compared with its expectation, in standard deviations.
+The indices that real gradients select are counted too.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ SIGMAS = 5.0
 
 
 def expected(k: int, ranks: int, size: int = BUCKET) -> float:
-    """Entries of the sum of uniformly random k-subsets: those that somebody has hit."""
+    """Return the expected nnz of the union of uniformly random k-subsets."""
     return size * (1 - (1 - k / size) ** ranks)
 
 
 def variance(k: int, ranks: int, size: int = BUCKET) -> float:
-    """Of the same number: one place is missed with probability a, two of them with b."""
+    """Return its standard deviation, from the probabilities of missing one and two indices."""
     a = (1 - k / size) ** ranks
     b = ((size - k) * (size - k - 1) / (size * (size - 1))) ** ranks
     return size * a + size * (size - 1) * b - (size * a) ** 2
 
 
 def half_full(k: int) -> int:
-    """The fewest ranks for which more than half of the sum is expected to be stored."""
+    """Return the fewest ranks for which the expected density of the sum exceeds one half."""
     return math.floor(math.log(1 / 2) / math.log(1 - k / BUCKET)) + 1
 
 
 def vector(k: int, rank: int, buckets: int, seed: int) -> sparcml.Stream:
-    """Ones at k random places of every bucket: no sum of them is zero."""
+    """Return ones at k random indices of every bucket; their sums are never zero."""
     rng = np.random.default_rng([seed, k, rank])
     places = np.argpartition(rng.random((buckets, BUCKET)), k)[:, :k]
     places += BUCKET * np.arange(buckets)[:, None]
@@ -55,12 +55,12 @@ def vector(k: int, rank: int, buckets: int, seed: int) -> sparcml.Stream:
 
 
 def measure(kind: str, k: int, ranks: int) -> list[Row]:
-    """Uniform places, or those of real gradients."""
+    """Return rows of uniform indices, or of real gradients."""
     return gradient_supports.measure(k, ranks) if kind == "gradients" else uniform(k, ranks)
 
 
 def uniform(k: int, ranks: int, buckets: int = BUCKETS, seed: int = 0) -> list[Row]:
-    """Sum on so many ranks; all must find as many entries."""
+    """Reduce over `ranks` simulated ranks, and check that all count the same nnz."""
 
     def body(comm: sparcml.Communicator) -> int:
         x = vector(k, comm.rank, buckets, seed)
@@ -87,12 +87,12 @@ def uniform(k: int, ranks: int, buckets: int = BUCKETS, seed: int = 0) -> list[R
 
 
 def off(row: Row) -> float:
-    """By how many standard deviations a count misses its expectation."""
+    """Return by how many standard deviations a count differs from its expectation."""
     return float(abs(row["filled"] - row["expected"]) / row["sigma"])
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if uniform counts are where the formula says, and all of them grow with ranks."""
+    """Hit if uniform counts agree with the formula, and all counts grow with the ranks."""
     at, real = (
         {(r["k"], r["ranks"]): r for r in rows if r["kind"] == kind}
         for kind in ("uniform", "gradients")
@@ -101,8 +101,8 @@ def answer(rows: list[Row]) -> Answer:
     few, many = at[4, RANKS[0]], at[4, RANKS[-1]]
     last = gradient_supports.RANKS[-1]
     ours = (
-        f"with 4 of 512 stored {few['percent']:.2f}% of the sum on {RANKS[0]} ranks, "
-        f"{many['percent']:.1f}% on {RANKS[-1]}, more than half from {half_full(4)} on; "
+        f"with 4 of 512 per rank, {few['percent']:.2f}% of the sum on {RANKS[0]} ranks, "
+        f"{many['percent']:.1f}% on {RANKS[-1]}, more than half from {half_full(4)} ranks on; "
         f"{len(at)} counts within {worst:.1f} standard deviations of E[K]; real gradients on "
         f"{last} ranks: {real[4, last]['percent']:.1f}% instead of "
         f"{100 * expected(4, last) / BUCKET:.1f}%"
@@ -110,10 +110,10 @@ def answer(rows: list[Row]) -> Answer:
     grow = _grows(at) and _grows(real)
     hit = grow and worst <= SIGMAS
     why = (
-        "a place stays empty only if all ranks miss it. Real gradients fill the sum, too, but "
-        "later: large values are large on many ranks"
+        "an index stays zero only if no rank selects it. Real gradients fill the sum more slowly: "
+        "large values are large on many ranks"
         if hit
-        else f"a count is off by {worst:.1f} standard deviations, or does not grow"
+        else f"a count differs by {worst:.1f} standard deviations, or does not grow"
     )
     return Answer(hit, ours, why, _details(at) + _real(real))
 
@@ -138,9 +138,9 @@ def _real(at: dict[tuple[int, int], Row]) -> str:
         for k in gradient_supports.KEPT
     ]
     return (
-        f"\nThe same of the first layer (50,176 values) of a network on Fashion-MNIST, after "
-        f"{gradient_supports.STEPS} steps with error feedback, each rank on images of its "
-        f"own; in brackets what uniform places would fill.\n\n{markdown(head, lines)}"
+        f"\nThe same for the first layer (50,176 values) of a network on Fashion-MNIST, after "
+        f"{gradient_supports.STEPS} steps with error feedback, each rank with its own "
+        f"images; in parentheses the expectation for uniform indices.\n\n{markdown(head, lines)}"
     )
 
 
@@ -159,15 +159,15 @@ def _details(at: dict[tuple[int, int], Row]) -> str:
     ]
     buckets = next(iter(at.values()))["buckets"]
     return (
-        f"Percent of the sum that is stored, counted, and in brackets expected: E[K] = N (1 - "
-        f"(1 - k/N)^P) with N = 512. Every count is of one recursive doubling over P simulated "
-        f"ranks with {buckets} buckets; it may miss by {SIGMAS:g} standard deviations, from "
-        f"the exact variance.\n\n{markdown(head, lines)}"
+        f"Density of the sum in percent: counted, and in parentheses expected, E[K] = N (1 - "
+        f"(1 - k/N)^P) with N = 512. Every count is from one recursive doubling over P simulated "
+        f"ranks with {buckets} buckets; it may differ by {SIGMAS:g} standard deviations, "
+        f"computed from the exact variance.\n\n{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """The paper's Figure 1, for uniform places and for real gradients."""
+    """Plot the paper's Figure 1, for uniform indices and for real gradients."""
     from .drawing import COLOURS, axes
 
     canvas, (ax,) = axes(1, (6.0, 3.8))
@@ -181,12 +181,12 @@ def figure(rows: list[Row]) -> Figure:
             label = f"{k} of 512" if kind == "uniform" else None
             ax.plot(ranks, percent, style, color=colour, ms=4, lw=0.8, label=label)
     ax.axhline(50, color="0.5", ls="--", lw=1)
-    ax.text(RANKS[0], 53, "half of all places", color="0.4")
-    ax.set(xlabel="ranks", ylabel="stored in the sum (%)", xscale="log", yscale="log")
+    ax.text(RANKS[0], 53, "half of all indices", color="0.4")
+    ax.set(xlabel="ranks", ylabel="density of the sum (%)", xscale="log", yscale="log")
     ax.set_xticks(RANKS, [str(ranks) for ranks in RANKS])
     ax.yaxis.set_major_formatter("{x:g}")
-    ax.set_title("Uniform places (points; lines: E[K]) and real gradients (crosses)")
-    ax.legend(frameon=False, title="stored by each rank", loc="lower right")
+    ax.set_title("Uniform indices (points; lines: E[K]) and real gradients (crosses)")
+    ax.legend(frameon=False, title="nonzeros per rank", loc="lower right")
     return canvas
 
 
@@ -195,7 +195,7 @@ CLAIM = Claim(
     title="The sum fills in",
     text="the sum of sparse gradients gets denser with every rank (Figure 1)",
     source="the paper on SparCML",
-    how="counted: uniform places in allreduces of simulated ranks, and real gradients",
+    how="counted: uniform indices in allreduces of simulated ranks, and real gradients",
     seed=0,
     cases=[
         *(("uniform", k, ranks) for k in KEPT for ranks in RANKS),

@@ -1,7 +1,7 @@
-"""Error against bytes on the gradient of a real network: one row a code.
+"""Error against bytes on the gradient of a real network: one row per code.
 
-The gradient is that of the Fashion-MNIST workload's first layer over 256 images, after some
-steps of training: 50,176 values. Methods that work on steps are shown by what one step sends.
+The gradient is that of the first layer of the Fashion-MNIST workload over 256 images, after
+some steps of training: 50,176 values. Aggregation methods are shown by what one step sends.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ WAYS = {
 
 @cache
 def gradient() -> Floats:
-    """Of the first layer, after training on one rank."""
+    """Return the gradient of the first layer after training on one rank."""
     work = WORKLOADS["fashion-mnist"]
     rng = np.random.default_rng(SEED)
     weights = work.start(SEED)
@@ -65,7 +65,7 @@ def gradient() -> Floats:
 
 
 def coded(way: Way, matrix: Floats) -> tuple[Any, int]:
-    """What others see of it, flat, and its bytes."""
+    """Return the decoded gradient, flat, and its bytes."""
     x = matrix.reshape(-1)
     if isinstance(way, sparcml.PowerSGD):
         mean, _ = way.aggregate(sparcml.world(), matrix, way.init(matrix.shape))
@@ -80,7 +80,7 @@ def coded(way: Way, matrix: Floats) -> tuple[Any, int]:
 
 
 def measure(name: str) -> Row:
-    """The relative error of one code."""
+    """Return the relative error of one code."""
     matrix, way = gradient(), WAYS[name]
     seen, nbytes = coded(way, matrix)
     x = matrix.reshape(-1).astype(np.float64)
@@ -97,7 +97,7 @@ def measure(name: str) -> Row:
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Error against bytes, all families in one sheet."""
+    """Plot error against bytes, all families in one figure."""
     from .drawing import COLOURS, axes
 
     canvas, (ax,) = axes(1, (7.6, 4.4))

@@ -1,8 +1,8 @@
-"""Where real gradients have their largest values: how much of the sum P ranks fill.
+"""Indices of the largest values of real gradients: density of the sum over P ranks.
 
-Ranks train the network of the Fashion-MNIST workload, each on rows of its own, with k of every
-512 values of the first layer and error feedback. Counted are the places that some rank has
-selected in the last step.
+Ranks train the network of the Fashion-MNIST workload, each on its own rows, with k of every
+512 values of the first layer and error feedback. The count is the number of indices that any
+rank selects in the last step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LAYER = "first"
 
 
 def measure(k: int, ranks: int, steps: int = STEPS, seed: int = 0) -> list[Row]:
-    """Train, and count at the end."""
+    """Train, and count the indices of the last step."""
     work = WORKLOADS["fashion-mnist"]
     weights = work.start(seed)
     shape = weights[LAYER].shape

@@ -1,8 +1,8 @@
-"""Claim 11: what no sum can do with less, and how much sparsity alone can gain.
+"""Claim 11: lower bounds of an allreduce, and the gain of sparsity alone.
 
 Lemma 5.1 counts the values that must arrive. Lemma 5.2 is about sums that have become dense
-in the paper's format, 8 bytes an entry: half of all places then hold one, so that half
-of the dense bytes must pass once, which dense sums send twice in full: 4x at most.
+in the paper's format of 8 bytes per entry: half of all indices are then nonzero, so half of
+the dense bytes must be sent once, where a dense allreduce sends all of them twice: at most 4x.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ALGORITHM = "ssar_split_allgather"
 
 
 def measure(ranks: int, filled: float) -> list[Row]:
-    """Bytes of the busiest rank, with each rank storing what is likely to fill so much."""
+    """Return the bytes of the busiest rank at a given expected density of the sum."""
     density = 1 - (1 - filled) ** (1 / ranks)
     vectors = [vector(SIZE, density, rank, 0) for rank in range(ranks)]
     want = total(vectors)
@@ -50,10 +50,10 @@ def measure(ranks: int, filled: float) -> list[Row]:
 
 
 def pairs(vectors: list[sparcml.Stream], want: NDArray[np.float32]) -> int:
-    """What the busiest rank sends if entries are pairs of 8 bytes, or whole ranges.
+    """Return the bytes of the busiest rank with pairs of 8 bytes, or full ranges.
 
-    Each part goes to the owner of its range, and each owner's sum to all others; every
-    message in the cheaper of both forms, without a header.
+    Each rank sends its entries to the owner of their range, and each owner sends its sum to
+    all others; every message uses the smaller of both formats, without a header.
     """
     ranks = len(vectors)
     edges = np.array(range_offsets(SIZE, ranks))
@@ -70,7 +70,7 @@ def pairs(vectors: list[sparcml.Stream], want: NDArray[np.float32]) -> int:
 
 
 def sent(vectors: list[sparcml.Stream], want: NDArray[np.float32], code: Any) -> Row:
-    """What the busiest of simulated ranks sends, all included."""
+    """Return the bytes of the busiest simulated rank, headers included."""
 
     def body(comm: sparcml.Communicator) -> int:
         y = comm.allreduce(vectors[comm.rank], algorithm=ALGORITHM, quantize=code)
@@ -81,12 +81,12 @@ def sent(vectors: list[sparcml.Stream], want: NDArray[np.float32], code: Any) ->
 
 
 def gain(row: Row) -> float:
-    """How many times fewer bytes than a dense sum at its best."""
+    """Return the compression ratio over the best dense allreduce."""
     return float(row["dense_bytes"] / row["bytes"])
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if nothing lossless is below its bound, nor above 4x once the sum is dense."""
+    """Hit if no lossless row is below its bound, or above 4x once the sum is dense."""
     own = [row for row in rows if row.get("part") == "ceiling"]
     timed = [row for row in rows if "percent" in row and "algorithm" in row]
     lossless = [row for row in own if row["format"] in ("u32 + f32", "ours")]
@@ -102,7 +102,7 @@ def answer(rows: list[Row]) -> Answer:
     hit = kept and max(best["u32 + f32"], best["ours"]) <= CEILING
     ours = (
         f"{len(timed)} timed rows reach up to {max(r['percent'] for r in timed):.0f}% of the "
-        f"bound, none more; once half of the sum is stored, u32 + f32 gains at most "
+        f"bound, none more; once the sum is half full, u32 + f32 gains at most "
         f"{best['u32 + f32']:.2f}x over dense, our format {best['ours']:.2f}x, with 8-bit "
         f"values {best['ours, 8 bits']:.1f}x"
     )
@@ -114,23 +114,23 @@ def answer(rows: list[Row]) -> Answer:
             and (row["ranks"], row["filled"]) == (fullest["ranks"], fullest["filled"])
         )
         ours += (
-            f"; ours passes 4x up to {100 * fullest['filled'] / fullest['size']:.0f}% "
+            f"; ours exceeds 4x up to {100 * fullest['filled'] / fullest['size']:.0f}% "
             f"({gain(fullest):.2f}x, where u32 + f32 gains {gain(twin):.2f}x)"
         )
     why = (
-        "values that must arrive take their time in any format. Where half of the places "
-        "hold one, they alone are half of a dense vector: so 4x holds for every lossless "
-        "format, but pairs of 8 bytes get half of that, and a bit for each place nearly all. "
-        "Coded values are beyond it"
+        "the values that must arrive take the same time in any format. If half of the values are "
+        "nonzero, they are half of a dense vector: so 4x is the limit of every lossless "
+        "format; pairs of 8 bytes reach half of it, and a bitmap nearly all. "
+        "Quantized values exceed it"
         if hit
-        else "something is below a bound; see the tables"
+        else "a row is below a bound; see the tables"
     )
     return Answer(hit, ours, why, _details(own, timed))
 
 
 def _details(own: list[Row], timed: list[Row]) -> str:
     formats = ("u32 + f32", *CODES)
-    head = ["P", "stored (%)", "in the sum (%)", *formats, "bound, float32"]
+    head = ["P", "stored (%)", "density of the sum (%)", *formats, "bound, float32"]
     points = sorted({(row["ranks"], row["filled"]) for row in own})
     lines = []
     for point in points:
@@ -146,7 +146,7 @@ def _details(own: list[Row], timed: list[Row]) -> str:
         if key not in best or best[key]["percent"] < row["percent"]:
             best[key] = row
     closest = markdown(
-        ["network", "algorithm", "most of the bound (%)", "at", "ranks"],
+        ["network", "algorithm", "maximum of the bound (%)", "at", "ranks"],
         [
             [
                 *(where, name, f"{row['percent']:.0f}"),
@@ -156,18 +156,19 @@ def _details(own: list[Row], timed: list[Row]) -> str:
         ],
     )
     return (
-        f"Fewer bytes than the 2 (P-1)/P N values of a dense sum, at the busiest rank of "
-        f"`{ALGORITHM}`, {SIZE:,} values, uniform places. *u32 + f32* is the paper's format: "
-        f"8 bytes an entry, or the whole range where that is less, counted on the same "
-        f"vectors. *Ours* are all bytes of simulated ranks. The bound is k + (P-2)/P K values "
-        f"of 4 bytes, which for K = k and K = P k is Lemma 5.1.\n\n{markdown(head, lines)}\n"
-        f"How close the sums of claims 13 and 14 come to their bound, with "
-        f"log2 P latencies where they are known (simulated):\n\n{closest}"
+        f"Compression ratio over the 2 (P-1)/P N values of a dense allreduce, at the "
+        f"busiest rank of "
+        f"`{ALGORITHM}`, {SIZE:,} values, uniform indices. *u32 + f32* is the paper's format: "
+        f"8 bytes per entry, or the full range if that is smaller, counted on the same "
+        f"vectors. *Ours* counts all bytes of simulated ranks. The bound is k + (P-2)/P K values "
+        f"of 4 bytes, which is Lemma 5.1 for K = k and K = P k.\n\n{markdown(head, lines)}\n"
+        f"Percent of the bound that the allreduces of claims 13 and 14 reach, with "
+        f"log2 P latencies where the latency is known (simulated):\n\n{closest}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Gain over dense against the density of the sum."""
+    """Plot the compression ratio against the density of the sum."""
     from .drawing import BLUE, GREEN, ORANGE, axes
 
     canvas, places = axes(2, (9.0, 3.6))
@@ -184,23 +185,23 @@ def figure(rows: list[Row]) -> Figure:
         ax.plot(x, bound, "--", color="0.4", lw=1, label="bound for float32 values")
         ax.plot([100 * DENSE_FROM, 100], [CEILING] * 2, color="0.4", lw=1)
         ax.text(100, CEILING * 1.06, "4x", color="0.4", ha="right")
-        ax.set(xlabel="stored in the sum (%)", yscale="log", title=f"{ranks} ranks")
+        ax.set(xlabel="density of the sum (%)", yscale="log", title=f"{ranks} ranks")
         ax.set_yticks([1, 2, 4, 8, 16, 32], ["1x", "2x", "4x", "8x", "16x", "32x"])
         ax.legend(frameon=False)
-    places[0].set_ylabel("fewer bytes than dense")
-    canvas.suptitle("Bytes of the busiest rank: counted, simulated ranks", fontsize=9)
+    places[0].set_ylabel("compression ratio")
+    canvas.suptitle("Bytes of the busiest rank, counted on simulated ranks", fontsize=9)
     return canvas
 
 
 CLAIM = Claim(
     number=11,
-    title="Lower bounds, and how much sparsity alone can gain",
+    title="Lower bounds, and the gain of sparsity alone",
     text=(
-        "every sum takes log2 P latencies and the values that must arrive (Lemma 5.1); "
-        "where the sum gets dense, sparsity alone gains at most 2/kappa = 4x (Lemma 5.2)"
+        "every allreduce takes log2 P latencies and the values that must arrive (Lemma 5.1); "
+        "if the sum gets dense, sparsity alone gains at most 2/kappa = 4x (Lemma 5.2)"
     ),
     source="a talk and the paper on SparCML",
-    how="counted, in simulated ranks; times of claims 13 and 14, emulated and simulated",
+    how="counted on simulated ranks; times of claims 13 and 14, emulated and simulated",
     seed=0,
     cases=[(ranks, filled) for ranks in RANKS for filled in FILLED],
     measure=measure,

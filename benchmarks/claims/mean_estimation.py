@@ -1,8 +1,8 @@
-"""Claim 4: what the mean of vectors costs in bits, and what no method can do better.
+"""Claim 4: cost of a mean in bits, and lower bounds.
 
-Each of 8 ranks has a Gaussian vector; their codes are decoded and averaged in full precision.
-Errors are in units of what sending nothing at all would cost, so that they do not depend on
-the number of ranks.
+Each of 8 ranks has a Gaussian vector; the codes are decoded and averaged in full precision.
+Errors are relative to the error of sending nothing, so that they do not depend on the number
+of ranks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Way = sparcml.Sparsifier | Quantizer
 
 
 def families() -> dict[str, Sequence[Way]]:
-    """The ways to code, by family, from few bits to many."""
+    """Return the codes by family, from few bits to many."""
     whole: dict[str, Any] = {"bucket": SIZE, "norm": "l2", "coder": "elias"}
     return {
         "RandomK": [sparcml.RandomK(share, shared=True) for share in SHARES],
@@ -53,7 +53,7 @@ def families() -> dict[str, Sequence[Way]]:
 
 
 def coded(way: Way, x: NDArray[np.float32], seed: int) -> tuple[NDArray[Any], int]:
-    """What the others see of x, and the bits that tell them."""
+    """Return the decoded vector and the bits of its code."""
     if isinstance(way, Quantizer):
         code = way.encode(x, seed)
         return way.decode(code).reshape(-1), 8 * code.nbytes
@@ -64,7 +64,7 @@ def coded(way: Way, x: NDArray[np.float32], seed: int) -> tuple[NDArray[Any], in
 
 
 def measure(family: str, place: int, trials: int = TRIALS) -> list[Row]:
-    """One way: the error of the mean, and the bits of a rank."""
+    """Return the error of the mean and the bits per rank of one code."""
     way = families()[family][place]
     errors, bits = [], []
     for trial in range(trials):
@@ -88,47 +88,47 @@ def measure(family: str, place: int, trials: int = TRIALS) -> list[Row]:
 
 
 def few_bits(bits: float) -> float:
-    """The variance that any unbiased code of fewer than one bit a value adds: d/B."""
+    """Return d/B, the variance that an unbiased code of fewer than one bit per value adds."""
     return 1 / bits
 
 
 def any_code(bits: float) -> float:
-    """The error that no code of Gaussian values goes below: Shannon's."""
+    """Return the distortion-rate bound of Gaussian values (Shannon)."""
     return float(2.0 ** (-2 * bits))
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if no method is below the bounds, and errors fall by 4 for each further bit."""
+    """Hit if no code is below the bounds, and errors fall 4 times with each further bit."""
     scarce = [row for row in rows if row["bits"] < 1 and not row["biased"]]
     over = [row["error"] / few_bits(row["bits"]) for row in scarce]
     above = [row["error"] / any_code(row["bits"]) for row in rows]
     pace = per_bit(rows)
     hit = bool(scarce) and min(over) >= 1 and min(above) >= 1 and abs(pace - 2) < 0.35
     ours = (
-        f"{len(scarce)} unbiased codes below 1 bit a value have {min(over):.1f} to "
+        f"{len(scarce)} unbiased codes below 1 bit per value have {min(over):.1f} to "
         f"{max(over):.0f} times d/B; above it the error of QSGD falls by 2^{pace:.2f} with every "
-        f"bit, and no code of {len(rows)} is below 2^(-2B/d)"
+        f"bit, and none of {len(rows)} codes is below 2^(-2B/d)"
     )
     why = (
-        "with B < d bits some coordinates are not heard of, and an unbiased code must make up "
-        "for them; with more, each halving of the deviation costs one bit a coordinate, which "
-        "is the d log 1/eps of the bound. Its d log d is for the worst vectors, and not seen "
-        "on Gaussian ones"
+        "with B < d bits some coordinates are not sent, and an unbiased code must compensate "
+        "for them; with more bits, each halving of the deviation costs one bit per coordinate, "
+        "which is the d log 1/eps of the bound. The term d log d applies to the worst vectors and "
+        "does not show for Gaussian ones"
         if hit
-        else "a method is below a bound, or errors do not fall as they should; see the table"
+        else "a code is below a bound, or errors do not fall as expected; see the table"
     )
     return Answer(hit, ours, why, _details(rows))
 
 
 def per_bit(rows: list[Row]) -> float:
-    """How many times 2 the error of QSGD falls for one bit more, from 3 bits on."""
+    """Return the exponent of 2 by which QSGD's error falls per bit, from 3 bits on."""
     found = [(row["bits"], row["error"]) for row in rows if row["family"] == "QSGD"]
     bits, errors = zip(*(pair for pair in found if pair[0] > 2.9), strict=True)
     return float(-np.polyfit(bits, np.log2(errors), 1)[0])
 
 
 def _details(rows: list[Row]) -> str:
-    head = ["method", "bits a value", "error", "d/B", "2^(-2B/d)", "biased"]
+    head = ["method", "bits per value", "error", "d/B", "2^(-2B/d)", "biased"]
     lines = []
     for row in rows:
         bound = few_bits(row["bits"])
@@ -138,15 +138,15 @@ def _details(rows: list[Row]) -> str:
         lines.append(cells)
     return (
         f"Vectors of {SIZE:,} values on {RANKS} ranks, {TRIALS} trials. The error is "
-        f"P ‖mean of codes - mean‖^2 / ‖v‖^2: 1 for sending nothing. Two bounds: unbiased codes "
-        f"of B < d bits add a variance of d/B or more; and no code of B bits at all, biased or "
-        f"not, has an error below 2^(-2B/d) on Gaussian values (rate and distortion), which is "
+        f"P ‖mean of codes - mean‖^2 / ‖v‖^2, which is 1 for sending nothing. Two bounds: unbiased "
+        f"codes of B < d bits add a variance of at least d/B; and no code of B bits, biased or "
+        f"not, has an error below 2^(-2B/d) on Gaussian values (distortion-rate function), that is "
         f"B >= d/2 log2(1/error).\n\n{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Error against bits, with both bounds."""
+    """Plot error against bits, with both bounds."""
     from .drawing import BLACK, COLOURS, axes
 
     canvas, (ax,) = axes(1, (7.0, 4.2))
@@ -159,7 +159,7 @@ def figure(rows: list[Row]) -> Figure:
     scarce, many = np.geomspace(0.05, 1, 20), np.linspace(0.05, 11, 100)
     ax.plot(scarce, 1 / scarce, color=BLACK, ls="--", label="d/B, unbiased codes")
     ax.plot(many, 2.0 ** (-2 * many), color=BLACK, ls=":", label="$2^{-2B/d}$, all codes")
-    ax.set(xlabel="bits a value", ylabel="error of the mean", xscale="log", yscale="log")
+    ax.set(xlabel="bits per value", ylabel="error of the mean", xscale="log", yscale="log")
     ax.set_xticks([0.1, 0.3, 1, 2, 4, 8, 16], ["0.1", "0.3", "1", "2", "4", "8", "16"])
     canvas.legend(
         *ax.get_legend_handles_labels(), loc="outside right center", frameon=False
@@ -171,7 +171,7 @@ CLAIM = Claim(
     number=4,
     title="Error against bits",
     text=(
-        "fewer than B bits a round add a variance of d/B; an error of eps takes "
+        "fewer than B bits per round add a variance of d/B; an error of eps requires "
         "Omega(d (log d + log 1/eps)) bits (Tsitsiklis and Luo)"
     ),
     source="a talk on communication in training",

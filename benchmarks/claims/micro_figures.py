@@ -1,4 +1,4 @@
-"""The paper's two figures: time against density, and against ranks; log-log."""
+"""The paper's two figures: time against density and against ranks, log-log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACES = (("1gbit", "GigE, emulated"), ("aries", "Aries, simulated"))
 
 
 def densities(rows: list[Row]) -> Figure:
-    """8 ranks, 16 M values; dense sums are level lines."""
+    """Plot 8 ranks and 16 M values; dense allreduces are horizontal lines."""
     from .drawing import axes
 
     canvas, places = axes(2, (9.0, 3.9))
@@ -25,7 +25,7 @@ def densities(rows: list[Row]) -> Figure:
         here = chosen(rows, network=network, ranks=8, size=SIZE)
         _curves(ax, here, "density", 100)
         _levels(ax, here)
-        ax.set(xlabel="stored by each rank (%)", title=f"{title}: 8 ranks, 16 M values")
+        ax.set(xlabel="density per rank (%)", title=f"{title}: 8 ranks, 16 M values")
         ax.xaxis.set_major_formatter("{x:g}")
         ax.legend(frameon=False, fontsize=7)
     places[0].set_ylabel("time (ms)")
@@ -33,7 +33,7 @@ def densities(rows: list[Row]) -> Figure:
 
 
 def ranks(rows: list[Row]) -> Figure:
-    """4 of 512 stored; more ranks with a shorter vector, which has room in memory."""
+    """Plot 4 of 512 per rank; more ranks use a shorter vector, to fit into memory."""
     from .drawing import axes
 
     canvas, places = axes(3, (11.5, 3.9))
@@ -55,7 +55,7 @@ def ranks(rows: list[Row]) -> Figure:
 def _curves(
     ax: Axes, rows: list[Row], key: str, scale: float = 1, names: tuple[str, ...] = SPARSE
 ) -> None:
-    """Medians, with bars from the first to the third quartile."""
+    """Plot medians, with bars from the first to the third quartile."""
     ax.set(xscale="log", yscale="log")
     ax.yaxis.set_major_formatter("{x:g}")
     for name in names:

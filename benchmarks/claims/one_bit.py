@@ -1,4 +1,4 @@
-"""Claim 1: one bit a value, the talk's example, and a problem where it needs feedback."""
+"""Claim 1: one bit per value, the talk's example, and a problem that needs feedback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STALLS, MENDS = 10.0, 1.1  # times the dense loss: at least, at most
 
 
 def measure(what: str) -> list[Row]:
-    """The example of the talk, the size of a code, or the losses of a training run."""
+    """Return rows of the talk's example, of code sizes, or of training losses."""
     return {"example": _example, "bits": _bits, "losses": _losses}[what]()
 
 
@@ -51,7 +51,7 @@ def _losses() -> list[Row]:
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if the example is as told, runs stall without feedback, and do not with it."""
+    """Hit if the example is reproduced, and only runs without feedback stall."""
     got = [row["got"] for row in _of(rows, "example")]
     alike = np.allclose(got, SAID, atol=1e-6)
     stalled = [r["ratio"] for r in _of(rows, "losses") if "no feedback" in r["method"]]
@@ -62,14 +62,14 @@ def answer(rows: list[Row]) -> Answer:
     ours = (
         f"({', '.join(f'{g:+.1f}' for g in got)}); {32 / most:.1f}x to "
         f"{32 / min(bits.values()):.1f}x smaller; without feedback {min(stalled):.0f}x the "
-        f"dense loss, with it {max(mended):.2f}x"
+        f"dense loss, with feedback {max(mended):.2f}x"
     )
     why = (
-        "the mean of the positive and of the negative values stand for all of them; rare large "
-        "gradients are heard as often as they come, not as much as they weigh, unless what was "
-        "not said is carried over"
+        "the means of the positive and of the negative values represent all of them; without "
+        "feedback, a rare large gradient counts by its frequency and not by its "
+        "magnitude"
         if hit
-        else "the example, the stall or its cure is not as told; see the table"
+        else "the example, the stall or the effect of feedback is not as claimed; see the table"
     )
     return Answer(hit, ours, why, _details(rows))
 
@@ -88,23 +88,23 @@ def _details(rows: list[Row]) -> str:
         for row in _of(rows, "bits")
     ]
     return (
-        f"Of 2^20 Gaussian values, with two means a bucket:\n\n"
-        f"{markdown(['1-bit', 'bits a value', 'smaller than float32'], bits)}\n"
+        f"2^20 Gaussian values, with two means per bucket:\n\n"
+        f"{markdown(['1-bit', 'bits per value', 'compression ratio'], bits)}\n"
         f"`examples/one_bit_stalls.py`: least squares where one measurement of ten is too "
         f"high by 9 and the others are too low by 1; 4 ranks, 200 steps, the same learning "
         f"rate for all. The loss is the mean squared distance to the optimum over the last 50 "
         f"steps: without feedback it must be at least {STALLS:g}x that of the dense run, and "
-        f"with it at most {MENDS:g}x.\n\n"
-        f"{markdown(['method', 'loss', 'of the dense loss'], losses)}"
+        f"with feedback at most {MENDS:g}x.\n\n"
+        f"{markdown(['method', 'loss', 'relative to dense'], losses)}"
     )
 
 
 CLAIM = Claim(
     number=1,
-    title="One bit a value",
+    title="One bit per value",
     text=(
         "1-bit of (0.1, -0.3, 0.5, -0.1, 0) is (+.2, -.2, +.2, -.2, +.2); about 32x smaller; "
-        "it does not always converge, but does with the error carried over"
+        "it does not always converge, but does with error feedback"
     ),
     source="a talk on communication in training",
     how="measured, on threads",

@@ -1,4 +1,4 @@
-"""What the planner says of a model, as rows to keep."""
+"""Rows of the planner's estimates for a model."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ def planned(
     ratio: float = 0.005,
     compute: float | None = None,
 ) -> list[Row]:
-    """Each method at its best, and what the links alone would make of it.
+    """Return each method with its best collective, and its time by the links alone.
 
-    `links` leaves out all that processors do beside computing the gradient: the step if
-    selecting, coding and adding took no time.
+    `links` is the step without the time for selecting, encoding and adding.
     """
     found = model(name)
     seconds = found.step if compute is None else compute
@@ -58,7 +57,7 @@ def _links(p: Plan) -> dict[str, float]:
 
 
 def one(rows: list[Row], method: str, **where: object) -> Row:
-    """The row of a method in one of the cases."""
+    """Return the row of a method in one case."""
     (found,) = [
         row
         for row in rows

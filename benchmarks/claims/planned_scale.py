@@ -1,7 +1,7 @@
-"""Claim 20: who gains at scale: ResNet-50, wide ResNets, and a speech model.
+"""Claim 20: speedup at scale: ResNet-50, wide ResNets, and a speech model.
 
 The talk's ratio, 0.5 %, with 8 bits. Its networks: Aries for images, InfiniBand for speech;
-10 Gbit/s beside, where the bytes decide.
+10 Gbit/s in addition, where bytes decide.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DAYS, THEIRS, MORE = 14.0, 1.78, 8  # at 16 ranks, at 128, and how many times as
 
 
 def measure(name: str, ranks: int, network: str) -> list[Row]:
-    """All methods; of the wide networks also how slow a link must be for the claim."""
+    """Return all methods; for wide networks also the bandwidth at which the claim holds."""
     rows = planned(name, ranks, network)
     if name in WIDE:
         rows = [row | {"twice_at": twice_at(name, ranks)} for row in rows]
@@ -34,7 +34,7 @@ def measure(name: str, ranks: int, network: str) -> list[Row]:
 
 
 def twice_at(name: str, ranks: int) -> float:
-    """Bits per second below which the coded method gains 2x or more."""
+    """Return the bandwidth below which the quantized method gains 2x or more."""
     low, high = 1e8, 1e12
     while high / low > 1.01:
         rate = math.sqrt(low * high)
@@ -44,12 +44,12 @@ def twice_at(name: str, ranks: int) -> float:
 
 
 def days(row: Row, key: str = "step") -> float:
-    """Of the speech model at 128 ranks, if 14 days at 16 were computing alone."""
+    """Return the days of the speech model at 128 ranks, if 14 days at 16 are computing alone."""
     return float(DAYS / MORE * row[key] / row["compute"])
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Each of the three sentences, on the network of the talk."""
+    """Hit if each of the three sentences holds on the network of the talk."""
     narrow = [
         one(rows, METHOD, model="resnet50", ranks=ranks, network="aries")["speedup"]
         for ranks in (64, 256)
@@ -65,7 +65,7 @@ def answer(rows: list[Row]) -> Answer:
     ]
     ours = (
         f"ResNet-50 on Aries {narrow[0]:.2f}x at 64 ranks, {narrow[1]:.2f}x at 256; wide "
-        f"ones at 64 "
+        f"ResNets at 64 "
         f"{gains[0]:.2f}x and {gains[1]:.2f}x on Aries, {slow[0]['speedup']:.2f}x and "
         f"{slow[1]['speedup']:.2f}x at 10 Gbit/s; speech at 128 {days(speech):.2f} days, "
         f"{days(speech, 'links'):.2f} by the links alone"
@@ -80,15 +80,16 @@ def _why(hits: list[bool], speech: Row, wide: list[Row]) -> str:
     reasons = []
     if not hits[1]:
         reasons.append(
-            "at the same batch a wide network computes as much longer as it sends more, so "
-            "it gains what ResNet-50 gains; 2x takes a link, or a dense sum, as slow as "
+            "at the same batch a wide network computes longer by the factor by which it "
+            "sends more, so "
+            "it gains what ResNet-50 gains; 2x requires a link, or a dense allreduce, as slow as "
             f"{min(r['twice_at'] for r in wide) / 1e9:.1f} Gbit/s, not Aries at its full 80"
         )
     if not hits[2]:
         reasons.append(
             f"the speech model's batch is not published (assumed: "
             f"{speech['compute'] * 1e3:.0f} ms of computing), and one core that selects and "
-            f"adds is slow beside a GPU; the talk compares with a method that "
+            f"adds is slow compared with a GPU; the talk compares with a method that "
             f"communicates rarely"
         )
     return "; ".join([said, *reasons])
@@ -105,20 +106,20 @@ def _details(rows: list[Row]) -> str:
         cells += [f"{dense['step'] * 1e3:.0f}", *(f"{r['speedup']:.2f}x" for r in both)]
         lines.append([*cells, *(f"{r['links_speedup']:.2f}x" for r in both)])
     return (
-        "Estimated by `sparcml plan`, against the best dense sum, without overlap. Links "
-        "alone: if all that processors do beside the gradient took no time. Computing "
+        "Estimated by `sparcml plan`, relative to the best dense allreduce, without overlap. Links "
+        "alone: selecting, encoding and adding take no time. The computing time "
         "is assumed: 32 images on a P100, 4096 frames on a V100. "
-        f"{DAYS:g} days at 16 ranks are taken as computing alone, so {MORE} times as many "
-        f"ranks need {DAYS / MORE:.2f} days at best.\n\n{markdown(head, lines)}"
+        f"The {DAYS:g} days at 16 ranks are assumed to be computing alone, so {MORE} times more "
+        f"ranks need at least {DAYS / MORE:.2f} days.\n\n{markdown(head, lines)}"
     )
 
 
 CLAIM = Claim(
     number=20,
-    title="Who gains at scale",
+    title="Speedup at scale",
     text=(
         "ResNet-50 does not benefit at scale, wide ResNets gain about 2x at 64 ranks, and a "
-        "speech LSTM takes 1.78 days on 128 GPUs in place of 14 on 16"
+        "speech LSTM takes 1.78 days on 128 GPUs instead of 14 on 16"
     ),
     source="talks on SparCML",
     how="modelled",

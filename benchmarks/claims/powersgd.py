@@ -1,4 +1,4 @@
-"""Claim 28: PowerSGD is linear, so that its factors can be summed; rank r."""
+"""Claim 28: PowerSGD is linear, so that its factors can be summed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAME, BEST = 1e-4, 1.02
 
 
 def matrices(ranks: int) -> list[NDArray[np.float32]]:
-    """Singular values that fall by powers, as those of gradients do, and noise a rank."""
+    """Return matrices with singular values 1/i, as of gradients, and noise per rank."""
     rng = np.random.default_rng(SEED)
     n, m = SHAPE
     left = np.linalg.qr(rng.standard_normal((n, m)))[0]
@@ -33,7 +33,7 @@ def matrices(ranks: int) -> list[NDArray[np.float32]]:
 
 
 def steps(inputs: list[NDArray[np.float32]], rank: int) -> tuple[list[Any], int]:
-    """What each step gives on the same matrices, and the bytes that a rank sends in one."""
+    """Return the result of each step on the same matrices, and the bytes sent per rank."""
     method = sparcml.PowerSGD(rank=rank, error_feedback=False)
 
     def body(comm: sparcml.Communicator) -> tuple[list[Any], int]:
@@ -50,7 +50,7 @@ def steps(inputs: list[NDArray[np.float32]], rank: int) -> tuple[list[Any], int]
 
 
 def measure(rank: int, world: int) -> list[Row]:
-    """P ranks beside one rank that holds the mean, and the best of that rank."""
+    """Compare P ranks with one rank that holds the mean, and with the best approximation."""
     inputs = matrices(world)
     mean = np.mean(inputs, axis=0, dtype=np.float64)
     many, nbytes = steps(inputs, rank)
@@ -77,19 +77,19 @@ def _distance(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if many ranks do what one would with the mean, and come close to the best."""
+    """Hit if P ranks match one rank with the mean, and approach the best approximation."""
     apart = max(row["apart"] for row in rows)
     close = max(row["errors"][-1] / row["best"] for row in rows)
     ratios = [row["matrix"] / row["factors"] for row in rows]
     hit = apart <= SAME and close <= BEST
     ours = (
         f"P ranks and one rank with the mean differ by at most {apart:.1g} of the norm; after "
-        f"{STEPS} steps the error is at most {close:.3f} times that of the best matrix of "
-        f"its rank; r(n+m) of nm values: {min(ratios):.0f}x to {max(ratios):.0f}x fewer"
+        f"{STEPS} steps the error is at most {close:.3f} times that of the best approximation of "
+        f"its rank; r(n+m) instead of nm values: {min(ratios):.0f}x to {max(ratios):.0f}x fewer"
     )
     why = (
-        "mean(M Q) = mean(M) Q and the same for the other factor, and all ranks make the same "
-        "basis of the same sum; only rounding differs. Steps on the same matrix are subspace "
+        "mean(M Q) = mean(M) Q, likewise for the other factor, and all ranks compute the same "
+        "basis from the same sum; only rounding differs. Steps on the same matrix are subspace "
         "iteration"
         if hit
         else "ranks and their mean disagree, or the error stays above the best; see the table"
@@ -98,8 +98,8 @@ def answer(rows: list[Row]) -> Answer:
 
 
 def _details(rows: list[Row]) -> str:
-    head = ["rank r", "P", "ranks against their mean", "error, first step"]
-    head += [f"error, step {STEPS}", "best of rank r", "sent a rank (B)"]
+    head = ["rank r", "P", "ranks and their mean", "error, first step"]
+    head += [f"error, step {STEPS}", "best of rank r", "sent per rank (B)"]
     head += ["2 (P-1)/P of the factors (B)", "matrix / factors"]
     lines = []
     for row in rows:
@@ -114,16 +114,16 @@ def _details(rows: list[Row]) -> str:
         lines.append([*cells, f"{row['matrix'] / row['factors']:.1f}x"])
     n, m = SHAPE
     return (
-        f"Matrices of {n} x {m} with singular values 1/i and noise that differs from rank to "
-        f"rank, the same in each of {STEPS} steps with a warm start and without feedback. "
-        f"Errors are relative, in the Frobenius norm; the best of rank r is that of the "
-        f"singular value decomposition. What a rank sends depends on the algorithm of the "
-        f"allreduce: at least 2 (P-1)/P of the factors.\n\n{markdown(head, lines)}"
+        f"Matrices of {n} x {m} with singular values 1/i and noise that differs between ranks, "
+        f"the same in each of {STEPS} steps with a warm start and without feedback. "
+        f"Errors are relative, in the Frobenius norm; the best approximation of rank r is that of "
+        f"the singular value decomposition. The bytes sent depend on the allreduce "
+        f"algorithm: at least 2 (P-1)/P of the factors.\n\n{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Error against steps, one line a rank, and the best beside it."""
+    """Plot error against steps, one line per rank r, with the best approximation."""
     from .drawing import COLOURS, axes
 
     canvas, (ax,) = axes(1, (7.0, 3.4))
@@ -137,7 +137,7 @@ def figure(rows: list[Row]) -> Figure:
     ax.set_xticks([1, 5, 10, 15, 20])
     ax.set_yticks([0.3, 0.4, 0.5, 0.6], ["0.3", "0.4", "0.5", "0.6"])
     ax.minorticks_off()
-    ax.plot([], [], ":", color="0.4", label="the best of that rank")
+    ax.plot([], [], ":", color="0.4", label="best of that rank")
     canvas.legend(
         *ax.get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False
     )
@@ -147,7 +147,8 @@ def figure(rows: list[Row]) -> Figure:
 CLAIM = Claim(
     number=28,
     title="PowerSGD is linear",
-    text="PowerSGD is linear, so that it sums; it sends a matrix as factors of rank r",
+    text="PowerSGD is linear, so that its factors can be summed; it sends a matrix as "
+    "factors of rank r",
     source="a lecture on gradient compression",
     how="measured and counted, on threads",
     seed=SEED,

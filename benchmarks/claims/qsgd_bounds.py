@@ -1,4 +1,4 @@
-"""Claim 2: what is proved of QSGD, measured on vectors of several shapes."""
+"""Claim 2: the theorems on QSGD, verified on vectors of several distributions."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SIGMAS = 5.0
 
 
 def vector(shape: str, size: int) -> NDArray[np.float32]:
-    """Independent values, or some that are far larger than others."""
+    """Return Gaussian values, or values with a heavy tail."""
     rng = np.random.default_rng([SEED, size])
     values = rng.standard_normal(size)
     return (values if shape == "gaussian" else values**3).astype(np.float32)
 
 
 def measure(shape: str, size: int, levels: int, trials: int = TRIALS) -> list[Row]:
-    """Means over draws of the whole vector in one bucket, with its 2-norm."""
+    """Return means over draws of a vector in one bucket, with its 2-norm."""
     v = vector(shape, size)
     code = QSGD(levels=levels, bucket=size, norm="l2")
     squares = float(np.dot(v, v))
@@ -65,7 +65,7 @@ def measure(shape: str, size: int, levels: int, trials: int = TRIALS) -> list[Ro
 
 
 def bounds(row: Row) -> dict[str, float]:
-    """What the theorems allow."""
+    """Return the bounds of the theorems."""
     s, d = row["levels"], row["size"]
     return {
         "nnz": s * (s + sqrt(d)),
@@ -77,7 +77,7 @@ def bounds(row: Row) -> dict[str, float]:
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if nothing is biased and all bounds hold."""
+    """Hit if no case is biased and all bounds hold."""
     unbiased = sum(abs(row["bias_sigma"]) <= SIGMAS for row in rows)
     held = {
         key: sum(row[key] <= 1.001 * bounds(row)[key] for row in rows)
@@ -88,16 +88,16 @@ def answer(rows: list[Row]) -> Answer:
     hit = unbiased == n and all(count == n for count in held.values())
     ratio = [32 / row["bits"] for row in rows]
     ours = (
-        f"unbiased at {SIGMAS:g} sigma in {unbiased} of {n} cases; bounds hold in "
-        f"{held['second']} (second moment), {held['nnz']} (entries) and {held['variance']} "
+        f"unbiased at {SIGMAS:g} sigma in {unbiased} of {n} cases; the bounds hold in "
+        f"{held['second']} (second moment), {held['nnz']} (nnz) and {held['variance']} "
         f"(variance) of {n}; {min(ratio):.1f}x to {max(ratio):.1f}x smaller"
     )
     why = (
-        f"with s(s + sqrt d) entries, the form of the paper; the talk's s^2 + sqrt d is that "
-        f"for s = 1 and holds in {said} of {n} cases. The size is that of fixed width: "
-        f"32/(log2(s + 1) + 1), as zero is a level too"
+        f"with nnz <= s(s + sqrt d), the form of the paper; the talk's s^2 + sqrt d is the form "
+        f"for s = 1 and holds in {said} of {n} cases. The size is that of a fixed width: "
+        f"32/(log2(s + 1) + 1), because zero is a level too"
         if hit
-        else "a mean or a bound is off; see the table"
+        else "a mean or a bound does not hold; see the table"
     )
     return Answer(hit, ours, why, _details(rows))
 
@@ -105,7 +105,7 @@ def answer(rows: list[Row]) -> Answer:
 def _details(rows: list[Row]) -> str:
     head = ["vector", "d", "s", "bias (sigma)", "entries", "s(s + sqrt d)", "s^2 + sqrt d"]
     head += ["E‖Q‖^2/‖v‖^2", "1 + sqrt d/s", "variance", "min(d/s^2, sqrt d/s)"]
-    head += ["bits a value", "log2(s+1)+1"]
+    head += ["bits per value", "log2(s+1)+1"]
     lines = []
     for row in rows:
         most = bounds(row)
@@ -116,16 +116,17 @@ def _details(rows: list[Row]) -> str:
         cells += [f"{row['variance']:.3g}", f"{most['variance']:.3g}"]
         lines.append([*cells, f"{row['bits']:.3f}", f"{log2(row['levels'] + 1) + 1:g}"])
     return (
-        f"The whole vector is one bucket of d values with s levels of its 2-norm; means of "
-        f"{rows[0]['trials']} draws. Bias is the root mean square of the mean's distance to "
-        f"the vector in units of its own standard deviation: 1 for what is unbiased. A heavy "
+        f"The vector is one bucket of d values with s levels of its 2-norm; means of "
+        f"{rows[0]['trials']} draws. Bias is the root mean square of the difference between "
+        f"mean and "
+        f"vector, in units of its standard deviation: 1 for an unbiased code. The heavy "
         f"tail is the cube of a Gaussian.\n\n{markdown(head, lines)}"
     )
 
 
 CLAIM = Claim(
     number=2,
-    title="What is proved of QSGD",
+    title="Theorems on QSGD",
     text=(
         "QSGD is unbiased; E nnz <= s^2 + sqrt d; E‖Q‖^2 <= (1 + sqrt d/s) ‖v‖^2; it "
         "compresses by about 32/(log s + 1)"

@@ -1,8 +1,8 @@
-"""Claim 3: QSGD takes at most twice the steps, and sends a tenth of the bits.
+"""Claim 3: QSGD needs at most twice the steps, and sends a tenth of the bits.
 
-A convex problem, least squares on rows that come in and are used once, on 4 ranks: steps until
-the squared distance to the solution has fallen 100 times, and the bytes that all ranks sent.
-Then the codes alone, on Gaussian values, and NUQSGD against QSGD at the same width.
+A convex problem, least squares on rows that are used once, on 4 ranks: steps until the squared
+distance to the solution has fallen 100 times, and the bytes sent by all ranks. Then the codes
+by themselves, on Gaussian values, and NUQSGD compared with QSGD at the same width.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BUCKETS = (256, 1024, 4096, 16384)
 
 
 def converge(name: str, seed: int) -> Row:
-    """One run."""
+    """Return one run."""
     method = METHODS[name]
     truth = np.random.default_rng([seed, RANKS]).standard_normal(SIZE, np.float32)
 
@@ -75,7 +75,7 @@ def converge(name: str, seed: int) -> Row:
 
 
 def sizes(name: str) -> Row:
-    """The code of a long Gaussian vector, and what its levels' entropy would allow."""
+    """Return the size of the code of a long Gaussian vector, and the entropy of its levels."""
     values = np.random.default_rng(1).standard_normal(LONG, np.float32)
     quantizer = CODES[name]
     code = quantizer.encode(values, 1)
@@ -93,7 +93,7 @@ def sizes(name: str) -> Row:
 
 
 def spread(name: str, bucket: int) -> Row:
-    """The variance of 4 bits a value."""
+    """Return the variance of 4 bits per value."""
     values = np.random.default_rng(2).standard_normal(1 << 18, np.float32)
     quantizer = PAIRS[name](bucket)
     off = (
@@ -105,20 +105,20 @@ def spread(name: str, bucket: int) -> Row:
 
 
 def measure(what: str, *arguments: Any) -> list[Row]:
-    """A run, a code's size, or a variance."""
+    """Return a run, the size of a code, or a variance."""
     jobs: dict[str, Callable[..., Row]]
     jobs = {"steps": converge, "size": sizes, "variance": spread}
     return [{"what": what} | jobs[what](*arguments)]
 
 
 def totals(rows: list[Row], name: str) -> tuple[float, float]:
-    """Mean steps and bytes over seeds."""
+    """Return mean steps and bytes over seeds."""
     mine = [row for row in rows if row["what"] == "steps" and row["method"] == name]
     return tuple(float(np.mean([row[key] for row in mine])) for key in ("steps", "sent"))  # type: ignore[return-value]
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if QSGD is at most 2x slower, 10x smaller, and NUQSGD spreads less."""
+    """Hit if QSGD is at most 2x slower, 10x smaller, and NUQSGD has less variance."""
     (steps, sent), (dense, _) = totals(rows, "QSGD s = 32, Elias"), totals(rows, "Dense")
     slower = steps / dense
     code = next(r for r in rows if r["what"] == "size" and "Elias" in r["method"])
@@ -130,14 +130,14 @@ def answer(rows: list[Row]) -> Answer:
     )
     ours = (
         f"{slower:.2f}x the steps; {fewer:.1f}x fewer bits with Elias ({32 / code['entropy']:.1f}x "
-        f"by entropy), {a_step:.1f}x in the allreduce and {a_step / slower:.1f}x over the whole "
+        f"by entropy), {a_step:.1f}x in the allreduce and {a_step / slower:.1f}x over the "
         f"run; E‖Q‖^2 = {code['moment']:.2f} ‖v‖^2; NUQSGD has "
         f"{min(better):.2f} to {max(better):.2f} times less variance at 4 bits"
     )
     why = (
         "with buckets of 1024 and 32 levels of the 2-norm the second moment is at most 2 ‖v‖^2, "
-        "and steps at most double; most levels are 0 and +-1, which Elias codes shortly. Levels "
-        "that halve are finer where most values are, the more so the longer the bucket"
+        "and the steps at most double; most levels are 0 and +-1, which have short Elias codes. "
+        "Levels that halve are finer where most values are, the more so in longer buckets"
         if hit
         else "steps, bits or variances are not as claimed; see the tables"
     )
@@ -145,7 +145,7 @@ def answer(rows: list[Row]) -> Answer:
 
 
 def variance(rows: list[Row], name: str, bucket: int) -> float:
-    """Of one code and bucket."""
+    """Return the variance of one code and bucket."""
     wanted = ("variance", name, bucket)
     keys = ("what", "method", "bucket")
     return next(
@@ -153,8 +153,8 @@ def variance(rows: list[Row], name: str, bucket: int) -> float:
     )
 
 
-RUNS = ["method", "steps", "of dense", "MB sent", "fewer bytes a step", "in all"]
-SIZES = ["code", "bits a value", "smaller", "entropy", "smaller", "second moment"]
+RUNS = ["method", "steps", "of dense", "MB sent", "fewer bytes per step", "in all"]
+SIZES = ["code", "bits per value", "smaller", "entropy", "smaller", "second moment"]
 
 
 def _details(rows: list[Row]) -> str:
@@ -180,17 +180,18 @@ def _details(rows: list[Row]) -> str:
     ]
     wide = [[name, *(f"{variance(rows, name, b):.4f}" for b in BUCKETS)] for name in PAIRS]
     return (
-        f"Least squares, {SIZE:,} columns, {BATCH} rows a rank and step on {RANKS} ranks, the same "
+        f"Least squares, {SIZE:,} columns, {BATCH} rows per rank and step on {RANKS} ranks, "
+        f"the same "
         f"learning rate for all; steps until the squared distance to the solution has fallen "
-        f"{FALL:g} times ({MOST:,} at most), means of {len(SEEDS)} seeds. Fewer bytes "
-        f"is against 2 (P-1) N values of float32, the least that a dense allreduce sends. What a "
-        f"rank owns it does not code, and the sum is coded once more: steps are those of both "
-        f"codes.\n\n"
+        f"{FALL:g} times (at most {MOST:,}), means of {len(SEEDS)} seeds. Fewer bytes "
+        f"are relative to 2 (P-1) N float32 values, the minimum of a dense allreduce. A rank does "
+        f"not quantize the range that it owns, and the sum is quantized once more: the steps "
+        f"include both codes.\n\n"
         f"{markdown(RUNS, runs)}\n"
-        f"The codes alone, of 2^20 Gaussian values (buckets of 1024, scales included; entropy: of "
-        f"the signed levels, as if they were independent):\n\n"
+        f"The codes of 2^20 Gaussian values (buckets of 1024, scales included; entropy of "
+        f"the signed levels, assumed independent):\n\n"
         f"{markdown(SIZES, codes)}\n"
-        f"Variance relative to ‖v‖^2 of 4 bits a value, 2-norm, by length of the bucket:\n\n"
+        f"Variance relative to ‖v‖^2 at 4 bits per value, 2-norm, by bucket size:\n\n"
         f"{markdown(['code', *(str(b) for b in BUCKETS)], wide)}"
     )
 
@@ -199,8 +200,8 @@ CLAIM = Claim(
     number=3,
     title="QSGD converges, with a tenth of the bits",
     text=(
-        "QSGD converges at most 2x slower and sends more than 10x fewer bits, by coding "
-        "integers of different frequency; NUQSGD improves on it"
+        "QSGD converges at most 2x slower and sends more than 10x fewer bits, by entropy coding "
+        "of its integers; NUQSGD improves on it"
     ),
     source="a talk on communication in training",
     how="measured, on threads",

@@ -15,13 +15,13 @@ LEAST = 1.3  # 30 % faster
 
 
 def measure() -> list[Row]:
-    """Kept rows of `benchmarks/run_training.py`, which takes a cluster."""
+    """Return the saved rows of `benchmarks/run_training.py`, which needs a cluster."""
     found = rows_of("accuracy", (METHOD,), TRAINED)
     return found + rows_of("steps", (METHOD,), (WIDE,))
 
 
 def gains(rows: list[Row]) -> dict[str, float]:
-    """How many times faster a step is, by link."""
+    """Return the speedup of a step, by link."""
     at = {
         link: steps_at(part_of(rows, "steps"), WIDE, WIDE_RANKS, link)
         for link in pages.LINKS
@@ -34,7 +34,7 @@ def gains(rows: list[Row]) -> dict[str, float]:
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if a step is 30 % faster on some link, and all scores are within what is allowed."""
+    """Hit if a step is 30 % faster on some link, and all scores are within tolerance."""
     judged = {n: scores(part_of(rows, "accuracy"), n) for n in TRAINED}
     found = {n: s[METHOD] for n, s in judged.items() if METHOD in s}
     faster = gains(rows)
@@ -44,11 +44,11 @@ def answer(rows: list[Row]) -> Answer:
     parts += [result(METHOD, n, s, relative=NETWORKS[n].relative) for n, s in found.items()]
     why = "fewer bits, the same steps, no hyper-parameter changed"
     if not within:
-        why = "a score is further from the dense one than allowed"
+        why = "a score differs from the dense one by more than the tolerance"
     elif not hit:
         why = (
-            "bits are saved and accuracy is kept, but ranks that share two cores take as long "
-            "to code as the links take for the bytes that are saved"
+            "bits are saved and accuracy is kept, but ranks that share two cores need as long "
+            "to encode as the links need for the saved bytes"
         )
     return Answer(hit, "; ".join(parts), why, _details(rows, faster))
 
@@ -58,7 +58,7 @@ def _details(rows: list[Row], faster: dict[str, float]) -> str:
         f"{NETWORKS[n].title}:\n\n{pages.accuracy(part_of(rows, 'accuracy'), n)}"
         for n in TRAINED
     ]
-    head = ["link", f"a dense step / one with {NAMES[METHOD]}"]
+    head = ["link", f"dense step / step with {NAMES[METHOD]}"]
     lines = [[pages.LINKS[link], f"{gain:.2f}x"] for link, gain in faster.items()]
     return (
         f"*Emulated*: an LSTM of 20 million parameters, {WIDE_RANKS} ranks on two cores "

@@ -1,8 +1,8 @@
-"""Claim 27: coding a partial sum anew at every hop lets the error grow with the hops.
+"""Claim 27: quantizing a partial sum at every hop makes the error grow with the hops.
 
-The library refuses a quantizer on its ring, for this reason. Here the same ring runs with
-one all the same: P - 1 times a partial sum is coded, and once the whole sum. The split
-codes each value once at its sender, and the sum once at its owner, whatever P is.
+The library rejects a quantizer on its ring, for this reason. Here the same ring runs with one:
+partial sums are quantized P - 1 times, and the full sum once. The split algorithm quantizes
+each value once at its sender, and the sum once at its owner, for any P.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ GROWS, STAYS = 0.35, 0.1  # slopes that count as growth, and as none
 def vectors(
     ranks: int, seeds: Sequence[int] = SEEDS, size: int = SIZE
 ) -> list[NDArray[np.float32]]:
-    """Gaussian values, other ones on every rank; the draws of all seeds side by side."""
+    """Return Gaussian values per rank; the draws of all seeds are concatenated."""
     draws = [
         np.random.default_rng([seed, ranks]).standard_normal((ranks, size), np.float32)
         for seed in seeds
@@ -62,7 +62,7 @@ def vectors(
 def requantizing_ring(
     link: watched.Watched, x: NDArray[np.float32], coder: Quantizer
 ) -> NDArray[np.float32]:
-    """The library's ring, with the quantizer that its public call refuses."""
+    """Run the library's ring with the quantizer that its public call rejects."""
     stream = Stream.from_dense(x)
     with Session(link).call("ring", "sum", stream, coder) as call:
         return ring(call, stream).to_dense()
@@ -71,7 +71,7 @@ def requantizing_ring(
 def split(
     link: watched.Watched, x: NDArray[np.float32], coder: Quantizer
 ) -> NDArray[np.float32]:
-    """The public call."""
+    """Run the public call."""
     total: Any = Communicator(link).allreduce(x, algorithm=SPLIT, quantize=coder)
     return np.asarray(total)
 
@@ -91,9 +91,9 @@ def _one(
 def measure(
     coder: str, ranks: int, seeds: Sequence[int] = SEEDS, size: int = SIZE
 ) -> list[Row]:
-    """The relative errors of both, on the same vectors.
+    """Return the relative errors of both, on the same vectors.
 
-    One sum carries the draws of all seeds: messages cost more time here than values.
+    One allreduce carries the draws of all seeds: messages cost more time here than values.
     """
     inputs = vectors(ranks, seeds, size)
     exact = np.asarray(np.sum(inputs, axis=0, dtype=np.float64))
@@ -115,23 +115,23 @@ def measure(
 
 
 def parted(x: NDArray[Any], size: int) -> list[NDArray[Any]]:
-    """The draw of each seed."""
+    """Return the draw of each seed."""
     return list(x.reshape(-1, size))
 
 
 def predicted(method: str, ranks: int) -> float:
-    """The error in units of one coding's, if errors are independent.
+    """Return the error in units of a single quantization, if errors are independent.
 
-    Coding a sum of j vectors adds a variance of j, and the exact sum has one of P. The
-    ring codes sums of 1 to P - 1 vectors on the way, then the whole one; the split P - 1
-    single vectors, since an owner's own stays as it is, then the whole sum.
+    Quantizing a sum of j vectors adds a variance of j, and the exact sum has a variance of P.
+    The ring quantizes sums of 1 to P - 1 vectors, then the full one; the split P - 1 single
+    vectors, since an owner does not quantize its own, then the full sum.
     """
     on_the_way = ranks * (ranks - 1) / 2 if method == "ring" else ranks - 1
     return float(np.sqrt((on_the_way + ranks) / ranks))
 
 
 def quartiles(rows: list[Row], coder: str, method: str) -> dict[int, NDArray[np.float64]]:
-    """The quartiles of the error over seeds, by ranks."""
+    """Return the quartiles of the error over seeds, by ranks."""
     return {
         ranks: np.quantile(
             [
@@ -146,14 +146,14 @@ def quartiles(rows: list[Row], coder: str, method: str) -> dict[int, NDArray[np.
 
 
 def slope(rows: list[Row], coder: str, method: str) -> float:
-    """The exponent g of error ~ P^g: a line through the medians, both logarithmic."""
+    """Return the exponent g of error ~ P^g: the slope through the medians, log-log."""
     found = quartiles(rows, coder, method)
     medians = [middle for _, middle, _ in found.values()]
     return float(np.polyfit(np.log(list(found)), np.log(medians), 1)[0])
 
 
 def measured(rows: list[Row]) -> list[str]:
-    """The quantizers of these rows."""
+    """Return the quantizers of the rows."""
     found = {row["coder"] for row in rows}
     return [coder for coder in TITLES if coder in found]
 
@@ -176,8 +176,8 @@ def answer(rows: list[Row]) -> Answer:
         f"larger"
     )
     why = (
-        "each hop codes a partial sum that is larger than the one before, so errors add up "
-        "to sqrt((P+1)/2) times that of one coding; in the split no value is coded more "
+        "each hop quantizes a partial sum that is larger than the previous one, so errors add up "
+        "to sqrt((P+1)/2) times that of one quantization; in the split no value is quantized more "
         "than twice, and they stay below sqrt(2) times"
         if hit
         else f"slopes are not above {GROWS} for the ring and within {STAYS} of 0 for the split"
@@ -186,7 +186,7 @@ def answer(rows: list[Row]) -> Answer:
 
 
 def _span(numbers: list[float], spec: str) -> str:
-    """From the least to the largest, or one number if they look the same."""
+    """Return the range of the numbers, or one number if they print the same."""
     least, most = format(min(numbers), spec), format(max(numbers), spec)
     return least if least == most else f"{least} to {most}"
 
@@ -198,48 +198,46 @@ def _details(rows: list[Row]) -> str:
     for coder, method in product(measured(rows), METHODS):
         found = quartiles(rows, coder, method)
         cells = [f"{found[p][1]:.3g}" for p in ranks]
-        name = "ring, coded anew at every hop" if method == "ring" else SPLIT
+        name = "ring, quantized at every hop" if method == "ring" else SPLIT
         lines.append([coder, name, *cells, f"{slope(rows, coder, method):.2f}"])
     for method in METHODS:
         cells = [f"{predicted(method, p):.3g}" for p in ranks]
-        lines.append(["predicted, in codings", method, *cells, ""])
+        lines.append(["predicted, in units of one quantization", method, *cells, ""])
     spread = max(
         (high - low) / middle
         for coder, method in product(measured(rows), METHODS)
         for low, middle, high in quartiles(rows, coder, method).values()
     )
-    coded = (
-        f"{'Every' if all(r['all_coded'] for r in rows) else 'Not every'} message was coded"
-    )
+    coded = f"{'Every' if all(r['all_coded'] for r in rows) else 'Not every'} message was quantized"
     same = (
-        "all ranks ended with the same bits, in the ring too, since the whole sum is coded "
-        "once and passed on as it is"
+        "all ranks ended with the same bits, in the ring too, since the full sum is quantized "
+        "once and forwarded unchanged"
         if all(row["same_bits"] for row in rows)
         else "ranks ended with different bits"
     )
     seeds = len({row["seed"] for row in rows})
     return (
         f"Relative error of the sum, |sum - exact| / |exact| in the 2-norm, of "
-        f"{rows[0]['size']:,} Gaussian float32 values on each rank: medians of {seeds} "
-        f"seeds (quartiles are at most {spread:.1%} of the median apart). The slope is "
-        f"that of a line through the medians on logarithmic axes: the error grows like "
+        f"{rows[0]['size']:,} Gaussian float32 values per rank: medians of {seeds} "
+        f"seeds (quartiles differ by at most {spread:.1%} of the median). The slope is "
+        f"that of a line through the medians on logarithmic axes: the error grows as "
         f"P^slope, which tends to 1/2 for the ring and 0 for the split. {coded}; {same}. "
-        f"Predicted is the error in units of that of a single coding, if all of them are "
+        f"Predicted is the error in units of that of a single quantization, if all of them are "
         f"independent.\n\n"
-        f"The ring is the library's own, run with a quantizer; the public call refuses "
+        f"The ring is the library's own, run with a quantizer; the public call rejects "
         f"that, for the reason shown here.\n\n{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Error against ranks, one sheet a quantizer."""
+    """Plot error against ranks, one panel per quantizer."""
     from .drawing import BLUE, ORANGE, axes
 
     coders = measured(rows)
     canvas, sheets = axes(len(coders), (8.0, 3.2))
     labels = {
-        "ring": ("ring, coded anew at every hop", ORANGE, "-o"),
-        "split": ("split, coded at most twice", BLUE, "-s"),
+        "ring": ("ring, quantized at every hop", ORANGE, "-o"),
+        "split": ("split, quantized at most twice", BLUE, "-s"),
     }
     for ax, coder in zip(sheets, coders, strict=True):
         for method, (label, colour, style) in labels.items():
@@ -261,9 +259,9 @@ def figure(rows: list[Row]) -> Figure:
 
 CLAIM = Claim(
     number=27,
-    title="Coding anew at every hop",
+    title="Quantizing at every hop",
     text=(
-        "a quantized allreduce has to quantize again on the way: its error grows with the "
+        "a quantized allreduce has to quantize partial sums again: its error grows with the "
         "number of hops"
     ),
     source="a lecture on gradient compression",

@@ -13,20 +13,20 @@ NETWORK = "fashion-mnist"
 
 
 def measure() -> list[Row]:
-    """Kept rows of `benchmarks/run_training.py`."""
+    """Return the saved rows of `benchmarks/run_training.py`."""
     return rows_of("accuracy", METHODS, (NETWORK,))
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if both are within what is allowed."""
+    """Hit if both scores are within tolerance."""
     found = scores(part_of(rows, "accuracy"), NETWORK)
     mine = {name: found[name] for name in METHODS if name in found}
     hit = len(mine) == len(METHODS) and all(s.within for s in mine.values())
     ours = "; ".join(result(n, NETWORK, s, relative=False) for n, s in mine.items())
     why = (
-        "what is not sent is only late, and no hyper-parameter was changed"
+        "values that are not sent are delayed, not lost, and no hyperparameter was changed"
         if hit
-        else "further from the dense accuracy than allowed"
+        else "the accuracy differs from the dense one by more than the tolerance"
     )
     table = pages.accuracy(part_of(rows, "accuracy"), NETWORK)
     return Answer(hit, ours, why, f"*Measured*:\n\n{table}")

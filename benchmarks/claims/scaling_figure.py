@@ -1,4 +1,4 @@
-"""Bars of claim 22: computing, and on top of it what is not."""
+"""Bars of claim 22: computing, and the rest of a step above it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = 0.27
 
 
 def few(rows: list[Row]) -> Figure:
-    """Emulated bars, with marks where the simulation puts them."""
+    """Plot emulated bars, with marks for the simulation."""
     canvas = _panels(rows, "emulated", EMULATED)
     simulated = {
         (r["model"], r["method"], r["ranks"]): r for r in rows if r["kind"] == "simulated"
@@ -31,9 +31,9 @@ def few(rows: list[Row]) -> Figure:
 
 
 def many(rows: list[Row]) -> Figure:
-    """Modelled bars."""
+    """Plot modelled bars."""
     canvas = _panels(rows, "modelled", MODELLED)
-    return _finished(canvas, "Bars: modelled, 1 Gbit/s, a batch 64 times as large")
+    return _finished(canvas, "Bars: modelled, 1 Gbit/s, a batch 64 times larger")
 
 
 def _panels(rows: list[Row], kind: str, counts: tuple[int, ...]) -> Figure:
@@ -65,7 +65,7 @@ def _panel(ax: Axes, rows: list[Row], counts: tuple[int, ...]) -> None:
 
 
 def _finished(canvas: Figure, title: str) -> Figure:
-    title += "; grey: computing, in colour: sums and the method's own work"
+    title += "; grey: computing, colour: allreduce and the method itself"
     canvas.suptitle(title, fontsize=10)
     handles, labels = canvas.axes[0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)

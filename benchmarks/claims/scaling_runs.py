@@ -1,7 +1,7 @@
-"""Strong scaling: the same batch on more and more ranks, emulated, simulated, modelled.
+"""Strong scaling: the same batch on more ranks, emulated, simulated and modelled.
 
-A tenth of each model on links of a tenth of the rate: its bytes take as long as those of
-the whole model on whole links, and the few cores here keep up with sixteen ranks.
+A tenth of each model on links of a tenth of the bandwidth: its bytes take the time of those of
+the full model on full links, and the few cores here keep up with sixteen ranks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RATIO = 0.005
 
 @dataclass(frozen=True)
 class Compared:
-    """A method as it is run, its collective, and the name that the planner has for it."""
+    """An aggregation method, its collective, and its name in the planner."""
 
     planned: str
     algorithm: str
@@ -41,7 +41,7 @@ class Compared:
 
     @property
     def method(self) -> sparcml.Method:
-        """What training calls."""
+        """Return the method as training uses it."""
         return sparcml.Compressed(
             sparsify=self.sparsify, quantize=self.quantize, algorithm=self.algorithm
         )
@@ -62,19 +62,19 @@ METHODS = {
 
 
 def share(name: str, scale: int) -> int:
-    """So many times fewer parameters."""
+    """Return a tenth of the parameters."""
     return model(name).parameters // scale
 
 
 def computing(name: str, ranks: int, batches: int = FEW) -> float:
-    """Seconds of computing a step on each rank, if the batch is divided among them."""
+    """Return the seconds of computing per step, with the batch divided among the ranks."""
     seconds = model(name).step
     assert seconds is not None
     return seconds * batches / ranks
 
 
 def measure(kind: str, name: str, ranks: int) -> list[Row]:
-    """Rows of all methods."""
+    """Return the rows of all methods."""
     found = {"emulated": emulated, "simulated": simulated, "modelled": modelled}[kind]
     return [
         {"kind": kind, "model": name, "ranks": ranks} | row for row in found(name, ranks)
@@ -82,18 +82,18 @@ def measure(kind: str, name: str, ranks: int) -> list[Row]:
 
 
 def emulated(name: str, ranks: int) -> list[Row]:
-    """Kept rows of `benchmarks/run_scaling.py`, which takes minutes and a cluster."""
+    """Return the saved rows of `benchmarks/run_scaling.py`, which needs a cluster."""
     kept = newest("scaling")
     if kept is None:
         raise SystemExit(
-            "claim 22: no emulated steps are kept; run: python benchmarks/run_scaling.py "
+            "claim 22: no emulated steps are saved; run: python benchmarks/run_scaling.py "
             "--json benchmarks/results/DATE-scaling.json"
         )
     return [r for r in kept["rows"] if (r["model"], r["ranks"]) == (name, ranks)]
 
 
 def simulated(name: str, ranks: int) -> list[Row]:
-    """The same code on the virtual clock, each rank with a core of its own."""
+    """Run the same code under the virtual clock, with one core per rank."""
     return [_simulated(name, ranks, label) for label in METHODS]
 
 
@@ -113,7 +113,7 @@ def _simulated(name: str, ranks: int, label: str) -> Row:
 
 
 def modelled(name: str, ranks: int) -> list[Row]:
-    """The whole model by declared costs, with a batch for many ranks."""
+    """Estimate the full model from declared costs, with a batch for many ranks."""
     compute = computing(name, ranks, MANY)
     found = plan(model(name), ranks, f"1gbit,{LATENCY}", compute, ratios=(RATIO,))
     rows = []

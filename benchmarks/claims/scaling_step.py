@@ -1,4 +1,4 @@
-"""A step of training, on real and on simulated ranks: computing, then the mean gradient."""
+"""A training step on real and on simulated ranks: computing, then the mean gradient."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class Step:
-    """One rank's gradient, and the state of its method.
+    """One rank's gradient, and the state of its aggregation method.
 
     Args:
-        comm: The ranks.
-        method: Of aggregation.
-        size: How many parameters; the gradient's largest values are at random places.
+        comm: Communicator.
+        method: Aggregation method.
+        size: Number of parameters; the largest values are at random indices.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Step:
         self._state = method.init(size)
 
     def run(self, compute: Callable[[], None]) -> float:
-        """Seconds on this rank's clock, from a start that all ranks share."""
+        """Return the seconds of a step on this rank's clock, after a common start."""
         self._comm.barrier()
         start = self._comm.now()
         compute()

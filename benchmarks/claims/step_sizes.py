@@ -1,7 +1,7 @@
 """Claim 25: many noisy steps or few exact ones, far from the optimum and close to it.
 
-Logistic regression on the mails that come with the package. A step costs as many gradient
-evaluations as it has rows. The optimum is found by coordinate descent beforehand.
+Logistic regression on the mails of the package. A step on n rows costs n gradient
+evaluations. Coordinate descent computes the optimum beforehand.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FAR, CLOSE = 2, 4  # which of these the verdict is about
 
 @cache
 def problem() -> tuple[Rows, float]:
-    """Rows in float64 with the columns in use, and the least objective."""
+    """Return the rows in float64 with their active columns, and the minimum objective."""
     rows = spam().train
     used, places = np.unique(rows.indices, return_inverse=True)
     rows = replace(
@@ -56,7 +56,7 @@ def problem() -> tuple[Rows, float]:
 
 
 def measure(kind: str, passes: int | None = None) -> list[Row]:
-    """The gap to the optimum after more and more evaluations."""
+    """Return the gap to the optimum after increasing numbers of evaluations."""
     rows, least = problem()
     batch, steps, usual = KINDS[kind]
     solver = SGD(
@@ -79,7 +79,7 @@ def measure(kind: str, passes: int | None = None) -> list[Row]:
 
 
 def at(rows: list[Row], kind: str, evaluations: int) -> float | None:
-    """The gap when that many were last exceeded; None before the first step."""
+    """Return the last gap before a number of evaluations; None before the first step."""
     known = [
         r["gap"] for r in rows if r["kind"] == kind and r["evaluations"] <= evaluations
     ]
@@ -87,19 +87,19 @@ def at(rows: list[Row], kind: str, evaluations: int) -> float | None:
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Whether the order of batch and stochastic steps turns around."""
+    """Hit if stochastic steps lead first and batch steps last."""
     gaps = {kind: [at(rows, kind, n) for n in LOOKS] for kind in KINDS}
     batch, mini, noisy = (gaps[kind] for kind in ("batch", "mini-batch", "stochastic"))
     far = (batch[FAR] or 0.0) / (noisy[FAR] or 1.0)
     near = (noisy[CLOSE] or 0.0) / max(batch[CLOSE] or 1.0, 1e-16)
     between = (noisy[CLOSE] or 0.0) > (mini[CLOSE] or 0.0) > (batch[CLOSE] or 1.0)
     ours = (
-        f"after one pass the gap of stochastic steps is {far:.1f}x smaller than that of the "
-        f"one batch step; after 90 passes that of batch steps is {near:,.0f}x smaller"
+        f"after one epoch the gap of stochastic steps is {far:.1f}x smaller than that of one "
+        f"batch step; after 90 epochs the gap of batch steps is {near:,.0f}x smaller"
     )
     why = (
         "noisy steps are cheap, and good enough far from the optimum; close to it their noise "
-        "stays, unless rates fall or batches grow"
+        "remains, unless learning rates decay or batches grow"
     )
     return Answer(far > 3 and near > 100 and between, ours, why, _details(gaps))
 
@@ -112,16 +112,17 @@ def _details(gaps: dict[str, list[float | None]]) -> str:
     ]
     return (
         f"Measured: logistic regression with l2 = {PENALTY.l2} on {MAILS:,} mails, in float64, "
-        f"one process. Shown is the objective above its least value, after so many evaluations "
-        f"of a row's gradient: {MAILS:,} a step of the whole batch, {MINI} of a mini-batch, 1 of "
-        f"stochastic steps. Rates are constant (4, 1 and 0.25), or fall as 1 / (1 + 4 passes). "
-        f"Asynchronous execution is no part of this: steps follow each other."
+        f"one process. The table shows the objective above its minimum, by number of evaluations "
+        f"of a row's gradient: {MAILS:,} per step of the full batch, {MINI} of a mini-batch, 1 of "
+        f"stochastic steps. Learning rates are constant (4, 1 and 0.25), or decay as 1 / (1 "
+        f"+ 4 epochs). "
+        f"Asynchronous execution is not measured: steps follow each other."
         f"\n\n{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """All ways from far away to the optimum."""
+    """Plot the gap of all methods against evaluations."""
     from .drawing import BLUE, GREEN, ORANGE, PINK, axes
 
     canvas, (ax,) = axes(1, (7.0, 4.2))
@@ -140,8 +141,8 @@ def figure(rows: list[Row]) -> Figure:
     ax.axvline(MAILS, color="0.6", lw=1, ls=":")
     ax.text(MAILS * 1.1, 3e-12, "one pass", color="0.4", fontsize=8)
     ax.set(xscale="log", yscale="log", ylim=(1e-12, 1))
-    ax.set(xlabel="evaluations of a row's gradient", ylabel="objective above its least")
-    ax.set_title("Far from the optimum noise is cheap; close to it, it stays")
+    ax.set(xlabel="evaluations of a row's gradient", ylabel="objective above its minimum")
+    ax.set_title("Far from the optimum noise is cheap; close to it, it remains")
     ax.legend(frameon=False, fontsize=8, loc="lower left")
     return canvas
 

@@ -1,7 +1,7 @@
-"""Claim 26: all wait for the largest of K delays.
+"""Claim 26: all ranks wait for the largest of K delays.
 
-K ranks compute for the same time plus a delay by chance, then meet. Messages take no time
-here, so that what a step takes beyond its computing is the largest delay and nothing else.
+K ranks compute for the same time plus a random delay, then synchronize. Messages take no time
+here, so that a step takes its computing time plus the largest delay.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ SEED = 1
 
 
 def steps_of(ranks: int) -> int:
-    """How many steps are simulated: fewer of those that take long to simulate."""
+    """Return the number of steps to simulate: fewer for more ranks."""
     return min(200, max(24, 4096 // ranks))
 
 
 def measure(kind: str, ranks: int, steps: int | None = None) -> list[Row]:
-    """What steps take beyond computing, ended by a barrier; every fourth by a sum."""
+    """Return the delay of steps that end with a barrier, every fourth with an allreduce."""
     count = steps_of(ranks) if steps is None else steps
 
     def body(comm: sparcml.Communicator) -> list[float]:
@@ -72,7 +72,7 @@ def measure(kind: str, ranks: int, steps: int | None = None) -> list[Row]:
 
 
 def largest(kind: str, ranks: int) -> tuple[float, float]:
-    """Mean and deviation of the largest of so many delays, exactly."""
+    """Return the exact mean and deviation of the largest of K delays."""
     if kind == "exponential":
         terms = [1 / i for i in range(1, ranks + 1)]
         return math.fsum(terms), math.sqrt(math.fsum(t * t for t in terms))
@@ -85,12 +85,12 @@ def largest(kind: str, ranks: int) -> tuple[float, float]:
 
 
 def grows(kind: str, ranks: int) -> float:
-    """The lecture's formula."""
+    """Return the lecture's formula."""
     return math.sqrt(2 * math.log(ranks)) if kind == "Gaussian" else math.log(ranks)
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Each mean is that of theory, and both formulas hold for many ranks."""
+    """Hit if each mean agrees with theory, and both formulas hold for many ranks."""
     off = max(abs(row["wait"] - row["exact"]) / row["sigma"] for row in rows)
     last = {row["kind"]: row for row in rows if row["ranks"] == RANKS[-1]}
     ratios = {kind: row["wait"] / grows(kind, RANKS[-1]) for kind, row in last.items()}
@@ -102,7 +102,7 @@ def answer(rows: list[Row]) -> Answer:
     )
     why = (
         f"every mean is within {off:.1f} standard errors of the exact expectation; ln K "
-        f"misses Euler's 0.58, and sqrt(2 ln K) is approached slowly from below"
+        f"lacks Euler's 0.58, and sqrt(2 ln K) is approached slowly from below"
     )
     return Answer(hit, ours, why, _details(rows))
 
@@ -122,17 +122,18 @@ def _details(rows: list[Row]) -> str:
         lines.append(cells)
     return (
         "Simulated by `sparcml.simulate` with `stragglers`: K ranks compute, each with a "
-        "delay of unit variance by chance, then meet in a barrier, every fourth time in an "
-        "allreduce; messages are free. Shown is the mean of what a step takes beyond its "
-        f"computing, over {rows[-1]['steps']} to {rows[0]['steps']} steps, with its standard "
-        "error. A rank has the same delays in every row, so that rows deviate together. Exact: "
-        "the integral of x d(Phi(x)^K), and 1 + 1/2 + ... + 1/K. More ranks divide the "
-        f"computing among them, but not this.\n\n{markdown(head, lines)}"
+        "random delay of unit variance, then synchronize with a barrier, every fourth time with an "
+        "allreduce; messages are free. The table shows the mean delay of a step, "
+        f"over {rows[-1]['steps']} to {rows[0]['steps']} steps, with its standard "
+        "error. A rank has the same delays in every row, so that deviations of rows are "
+        "correlated. "
+        "Exact: the integral of x d(Phi(x)^K), and 1 + 1/2 + ... + 1/K. More ranks divide the "
+        f"computing, but not the delay.\n\n{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Both curves: simulated, exact, and the formulas."""
+    """Plot both distributions: simulated, exact, and the formulas."""
     from .drawing import BLUE, ORANGE, axes
 
     canvas, (ax,) = axes(1, (6.4, 3.8))
@@ -154,9 +155,9 @@ def figure(rows: list[Row]) -> Figure:
         ax.plot(ranks, exact, "-", color=colour, lw=1.2, label=f"{kind}: exact")
         curve = [grows(kind, n) for n in ranks]
         ax.plot(ranks, curve, ":", color=colour, lw=1.2, label=formula)
-    ax.set(xlabel="ranks K", ylabel="waiting (standard deviations)", xscale="log")
+    ax.set(xlabel="ranks K", ylabel="delay (standard deviations)", xscale="log")
     ax.set_xticks(RANKS, [f"{ranks:,}" for ranks in RANKS])
-    ax.set_title("All wait for the largest of K delays, simulated")
+    ax.set_title("All ranks wait for the largest of K delays, simulated")
     ax.legend(frameon=False, fontsize=8)
     return canvas
 
@@ -165,8 +166,8 @@ CLAIM = Claim(
     number=26,
     title="The largest of K delays",
     text=(
-        "of K independent delays of unit variance the largest grows like sqrt(log K) if they "
-        "are Gaussian and like log K if they are exponential"
+        "the largest of K independent delays of unit variance grows as sqrt(log K) if they "
+        "are Gaussian and as log K if they are exponential"
     ),
     source="a lecture on gradient compression",
     how="simulated",

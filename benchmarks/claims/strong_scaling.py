@@ -1,4 +1,4 @@
-"""Claim 22: one batch on more and more devices, with and without compression."""
+"""Claim 22: one batch on more devices, with and without compression."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FURTHER = 32  # ranks that are simulated of the smallest model, to check the cos
 
 
 def table(rows: list[Row]) -> dict[tuple[str, str, str, int], Row]:
-    """Rows by kind, model, method and ranks."""
+    """Return the rows by type, model, method and ranks."""
     return {(r["kind"], r["model"], r["method"], r["ranks"]): r for r in rows}
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Whether the best compressed step of each model still shrinks from 8 to 16 ranks."""
+    """Hit if the best compressed step of each model is faster on 16 ranks than on 8."""
     at = table(rows)
 
     def gain(kind: str, name: str, method: str, ranks: int = FEW) -> float:
@@ -36,13 +36,13 @@ def answer(rows: list[Row]) -> Answer:
             "{:.1f}x ({:.1f}x)".format(*(gain(k, name, m) for k in KINDS)) for m in METHODS
         ]
         parts.append(f"{name} {', '.join(both)}")
-    ours = f"16 ranks against 1, emulated (simulated), {', '.join(METHODS)}: "
-    why = "dense stops at once on such links, compressed training goes on to 16"
+    ours = f"16 ranks relative to 1, emulated (simulated), {', '.join(METHODS)}: "
+    why = "dense training stops scaling at once on such links, compressed training scales to 16"
     if stuck:
         why = (
-            f"{', '.join(stuck)} is no faster on 16 ranks than on 8: it has so many "
-            f"parameters for so little computing that even compressed sums are most of a "
-            f"step; the others are, and dense ones hardly or not"
+            f"{', '.join(stuck)} is not faster on 16 ranks than on 8: it has many "
+            f"parameters and little computing, so that even compressed allreduce dominates a "
+            f"step; the other models scale, and dense training hardly or not"
         )
     return Answer(not stuck, ours + "; ".join(parts), why, _details(rows))
 
@@ -63,21 +63,21 @@ def _details(rows: list[Row]) -> str:
         for method in METHODS
     ]
     return (
-        f"Milliseconds of a step, and how many of them are computing. The batch is the same "
-        f"for all P: {FEW} times what a device usually has in the first table, {MANY:,} times "
+        f"Milliseconds per step, with the computing time in parentheses. The batch is the same "
+        f"for all P: {FEW} times a device's usual batch in the first table, {MANY:,} times "
         f"in the second.\n\n"
-        f"*Emulated*: real ranks, each behind a link of 100 Mbit/s, with a tenth of the "
-        f"model's parameters, whose bytes take as long as those of the whole model at "
-        f"1 Gbit/s. Computing is a pause of the length that the planner assumes, because all "
-        f"ranks share two cores; selecting and coding are real, of a tenth of the values, "
-        f"by P / 2 ranks a core. Medians of 3 steps, kept by `benchmarks/run_scaling.py`.\n\n"
-        f"*Simulated*: the same code and sizes on the virtual clock, with processors that "
-        f"take as long for a tenth of the values as one core for all, one for each rank. At "
-        f"16 ranks emulated steps are longer: eight ranks wait for a core to code.\n\n"
+        f"*Emulated*: real ranks with links of 100 Mbit/s each, and a tenth of the "
+        f"model's parameters, whose bytes take the time of those of the full model at "
+        f"1 Gbit/s. Computing is a pause of the time that the planner assumes, because all "
+        f"ranks share two cores; selecting and encoding are real, on a tenth of the values, "
+        f"by P / 2 ranks per core. Medians of 3 steps, saved by `benchmarks/run_scaling.py`.\n\n"
+        f"*Simulated*: the same code and sizes under the virtual clock, with one core per rank "
+        f"that needs the time of the full model for a tenth of the values. At "
+        f"16 ranks emulated steps are longer: eight ranks share a core.\n\n"
         f"{markdown(head, lines)}\n"
-        f"*Modelled*, beyond 16 ranks: the whole model at 1 Gbit/s, by the costs that the "
+        f"*Modelled*, beyond 16 ranks: the full model at 1 Gbit/s, from the costs that the "
         f"collectives declare and the simulator charges, each method with its best "
-        f"collective. Simulating them all would take 2 P^2 messages a step. {_check(rows)}\n\n"
+        f"collective. Simulating them would require 2 P^2 messages per step. {_check(rows)}\n\n"
         f"{markdown(wide, more)}"
     )
 
@@ -87,7 +87,7 @@ def _cell(row: Row) -> str:
 
 
 def deviations(rows: list[Row]) -> list[float]:
-    """Modelled against simulated sums by the same collective, where there are both."""
+    """Compare modelled with simulated allreduces of the same collective."""
     at, found = table(rows), []
     for (kind, name, method, ranks), row in at.items():
         other = at.get(("simulated", name, method, ranks))
@@ -100,8 +100,8 @@ def deviations(rows: list[Row]) -> list[float]:
 def _check(rows: list[Row]) -> str:
     off = deviations(rows)
     return (
-        f"Of sums by the same collective the model is {min(off):+.0%} to {max(off):+.0%} off "
-        f"the simulation, at 16 ranks and, for {MODELS[0]}, at {FURTHER}."
+        f"For the same collective the model differs from the simulation by {min(off):+.0%} to "
+        f"{max(off):+.0%}, at 16 ranks and, for {MODELS[0]}, at {FURTHER}."
     )
 
 

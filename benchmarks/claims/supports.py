@@ -1,8 +1,8 @@
-"""Claim 10: a sparse allreduce is an allreduce at one end and an allgather at the other.
+"""Claim 10: a sparse allreduce between an allreduce and an allgather.
 
-With the same support on all ranks it is compared with a dense allreduce of the k values,
-with disjoint supports with an allgather of the k pairs. Entries are read from the headers
-of the messages that leave, since indices are coded and bytes do not tell.
+With the same support on all ranks it is compared with a dense allreduce of the k values, with
+disjoint supports with an allgather of the k pairs. Entries are read from message headers,
+since indices are compressed and bytes do not show their number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DENSE_TWIN = {
 
 
 def closed_form(algorithm: str, supports: str, ranks: int, k: int = K) -> int:
-    """Entries that each rank sends if indices are spread evenly."""
+    """Return the entries that each rank sends if indices are spread evenly."""
     others = k * (ranks - 1) // ranks
     rounds = ranks.bit_length() - 1
     return {
@@ -44,7 +44,7 @@ def closed_form(algorithm: str, supports: str, ranks: int, k: int = K) -> int:
 
 
 def vectors(supports: str, ranks: int, size: int, k: int) -> list[Stream]:
-    """One entry in each k-th of the vector, at a random place: evenly spread."""
+    """Return one index at random in each k-th of the vector."""
     rng = np.random.default_rng(SEED)
     cell = size // k
     places = rng.permuted(np.tile(np.arange(cell), (k, 1)), axis=1)[:, :ranks]
@@ -58,7 +58,7 @@ def vectors(supports: str, ranks: int, size: int, k: int) -> list[Stream]:
 def measure(
     supports: str, algorithm: str, ranks: int, size: int = SIZE, k: int = K
 ) -> list[Row]:
-    """The sparse allreduce beside what it is said to become."""
+    """Compare the sparse allreduce with its counterpart."""
     inputs = vectors(supports, ranks, size, k)
 
     def sparse(link: watched.Watched) -> Stream:
@@ -97,7 +97,7 @@ def measure(
 def _dense(
     inputs: list[Stream], algorithm: str
 ) -> tuple[NDArray[np.float32], list[watched.Sent]]:
-    """A dense allreduce of the values alone, put back to their places."""
+    """Allreduce the values only, and restore their indices."""
 
     def body(link: watched.Watched) -> Any:
         return Communicator(link).allreduce(inputs[link.rank].values, algorithm=algorithm)
@@ -109,7 +109,7 @@ def _dense(
 
 
 def _gathered(inputs: list[Stream]) -> tuple[NDArray[np.float32], list[watched.Sent]]:
-    """An allgather of the streams, side by side in one vector."""
+    """Allgather the streams, and join them to one vector."""
 
     def body(link: watched.Watched) -> list[Stream]:
         return Communicator(link).allgather(inputs[link.rank])
@@ -122,7 +122,7 @@ def _gathered(inputs: list[Stream]) -> tuple[NDArray[np.float32], list[watched.S
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if results are equal bit for bit and entries are those of the closed forms."""
+    """Hit if results are equal bit for bit and entries equal the closed forms."""
     equal = sum(row["equal"] for row in rows)
     met = sum(row["entries"] == row["entries_least"] == row["closed_form"] for row in rows)
     hit = equal == met == len(rows)
@@ -132,7 +132,7 @@ def answer(rows: list[Row]) -> Answer:
 
 def _why(rows: list[Row], hit: bool) -> str:
     if not hit:
-        return "some result or count differs from what was claimed; see the table"
+        return "a result or count differs from the claim; see the table"
     same = [
         name
         for name in DENSE_TWIN
@@ -145,7 +145,7 @@ def _why(rows: list[Row], hit: bool) -> str:
     return (
         f"{' and '.join(same)} sends exactly the entries of its counterpart at both ends; "
         f"the split sends (P-1)/P k more than an allgather ({more:.1%} at {largest} ranks), "
-        f"since it cannot know that supports are disjoint"
+        f"since it does not assume that supports are disjoint"
     )
 
 
@@ -163,11 +163,11 @@ def _details(rows: list[Row]) -> str:
         lines.append([*cells, "yes" if row["equal"] else "no"])
     one = rows[0]
     return (
-        f"N = {one['size']:,} values of float32, k = {one['k']:,} of them on each rank, "
+        f"N = {one['size']:,} float32 values, k = {one['k']:,} nonzeros per rank, "
         f"spread evenly. Entries are those that each rank sends, read from the headers of "
-        f"its messages. The same result means: the same bits. A dense allreduce knows "
-        f"where its values belong, so its entries have no index: 4 B and the headers; "
-        f"with 32-bit indices a pair would take 8 B, coded ones take less.\n\n"
+        f"its messages. Equal results have the same bits. The entries of a dense allreduce "
+        f"have no index: 4 B each and the headers; "
+        f"with 32-bit indices a pair has 8 B, with compressed indices less.\n\n"
         f"The formulas: recursive doubling k log2 P and (P-1) k; split and allgather "
         f"2 (P-1)/P k and (P-1)/P k + (P-1) k.\n\n{markdown(head, lines)}"
     )
@@ -177,8 +177,8 @@ CLAIM = Claim(
     number=10,
     title="Sparse allreduce, between allreduce and allgather",
     text=(
-        "a sparse allreduce generalises two known collectives: with equal supports it is "
-        "an allreduce of the k entries, with disjoint ones an allgather"
+        "a sparse allreduce generalizes two known collectives: with equal supports it is "
+        "an allreduce of the k entries, with disjoint supports an allgather"
     ),
     source="a talk on sparse allreduce",
     how="counted, on threads",

@@ -1,7 +1,7 @@
 """Claim 7: how much does it compress, does it converge, does it need tuning?
 
-Asked of every method in the roster, with the two workloads: at half, once and twice the
-learning rate of the dense run. The table opens docs/methods.md; here is the verdict.
+Every method is trained on two workloads, at half, once and twice the learning rate of the
+dense run. The table is at the top of docs/methods.md; this file has the verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAME = 0.01  # of accuracy: what counts as no loss
 
 
 def cases() -> list[tuple[Any, ...]]:
-    """The runs that must hold, then all methods at three learning rates, then codes."""
+    """Return the runs with a criterion, then all methods at three learning rates, then codes."""
     judged = [
         ("judged", workload, name, 1.0, seed)
         for workload in WORKLOADS
@@ -42,7 +42,7 @@ def cases() -> list[tuple[Any, ...]]:
 
 
 def measure(what: str, *arguments: Any) -> list[Row]:
-    """One run, or one code of a real gradient."""
+    """Return one run, or one code of a real gradient."""
     if what == "error":
         return [{"what": what} | gradient_error.measure(*arguments)]
     size: dict[str, Any] = SCAN if what == "scan" else {}
@@ -50,7 +50,7 @@ def measure(what: str, *arguments: Any) -> list[Row]:
 
 
 def trained(workload: str, name: str, rate: float, seed: int, **size: int) -> Row:
-    """One run."""
+    """Return one run."""
     entry = ENTRIES[name]
     run = train(WORKLOADS[workload], entry.method, seed, rate=rate * entry.rate, **size)
     return {
@@ -67,12 +67,12 @@ def trained(workload: str, name: str, rate: float, seed: int, **size: int) -> Ro
 
 
 def judged(rows: list[Row], workload: str, name: str) -> list[Row]:
-    """Of one method, over seeds."""
+    """Return the losses of one method, over seeds."""
     return _where(rows, what="judged", workload=workload, method=name)
 
 
 def scanned(rows: list[Row], name: str, rate: float = 1.0) -> Row:
-    """The run of one method at one learning rate."""
+    """Return the run of one method at one learning rate."""
     return _where(rows, what="scan", method=name, rate=rate)[0]
 
 
@@ -81,18 +81,18 @@ def _where(rows: list[Row], **wanted: Any) -> list[Row]:
 
 
 def mean(rows: list[Row], key: str) -> float:
-    """Over seeds; a loss that was lost is infinite."""
+    """Return the mean over seeds; a run that diverged has an infinite loss."""
     return float(np.mean([np.inf if row[key] is None else row[key] for row in rows]))
 
 
 def of_dense(rows: list[Row], workload: str, name: str) -> float:
-    """The loss relative to the dense one."""
+    """Return the loss relative to the dense one."""
     ours, dense = (mean(judged(rows, workload, n), "loss") for n in (name, "Dense"))
     return ours / dense
 
 
 def musts(rows: list[Row]) -> list[tuple[str, str, float, str, bool]]:
-    """What must hold on both workloads: what, where, ours, due, and whether it does."""
+    """Return the criteria on both workloads: name, workload, ours, limit, met."""
     found = []
     for workload in WORKLOADS:
         top, bare, code = (of_dense(rows, workload, n) for n in (TOP, TOP_BARE, QSGD))
@@ -105,7 +105,7 @@ def musts(rows: list[Row]) -> list[tuple[str, str, float, str, bool]]:
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if what must hold does: top-k and 4 bits as good as dense, untuned."""
+    """Hit if top-k and 4 bits are as good as dense, untuned."""
     checks = musts(rows)
     hit = all(ok for *_, ok in checks)
     kept = [name for name in ENTRIES if keeps(rows, name)]
@@ -120,7 +120,7 @@ def answer(rows: list[Row]) -> Answer:
         "all three questions are answered for every method in [methods.md](methods.md)"
         if hit
         else "; ".join(
-            f"{name} on {where} is at {got:.3f} times the dense loss, due {due}"
+            f"{name} on {where} has {got:.3f} times the dense loss, limit {due}"
             for name, where, got, due, ok in checks
             if not ok
         )
@@ -133,13 +133,13 @@ def _span(checks: list[tuple[str, str, float, str, bool]], name: str) -> str:
 
 
 def keeps(rows: list[Row], name: str, rate: float = 1.0) -> bool:
-    """Whether the accuracy is that of the dense run at the same learning rate."""
+    """Return whether the accuracy is that of the dense run at the same learning rate."""
     ours, dense = (scanned(rows, n, rate)["accuracy"] for n in (name, "Dense"))
     return bool(ours >= dense - SAME)
 
 
 def losses(rows: list[Row]) -> str:
-    """What must hold, as a table."""
+    """Return the criteria as a table."""
     head = ["method", "workload", "loss / dense loss", "due", "met"]
     lines = [
         [name, where, f"{got:.4f}", due, "yes" if ok else "no"]
@@ -150,17 +150,17 @@ def losses(rows: list[Row]) -> str:
 
 def _details(rows: list[Row]) -> str:
     about = "; ".join(
-        f"*{name}*: {w.about}, {w.steps} steps, {w.batch} rows a rank"
+        f"*{name}*: {w.about}, {w.steps} steps, {w.batch} rows per rank"
         for name, w in WORKLOADS.items()
     )
     return (
         f"8 ranks, {len(SEEDS)} seeds, the learning rate of the dense run. {about}. Losses are "
-        f"those over all rows after the last step, means over seeds.\n\n{losses(rows)}"
+        f"over all rows after the last step, means over seeds.\n\n{losses(rows)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Loss against steps, one sheet a workload."""
+    """Plot loss against steps, one panel per workload."""
     from .drawing import BLACK, BLUE, GREEN, ORANGE, axes
 
     canvas, sheets = axes(len(WORKLOADS), (8.0, 3.4), together=False)
@@ -189,10 +189,10 @@ def figure(rows: list[Row]) -> Figure:
 
 CLAIM = Claim(
     number=7,
-    title="Three questions to every method",
+    title="Three questions about every method",
     text=(
-        "three questions decide on a method: how much it compresses, whether it converges, "
-        "and whether it needs tuning"
+        "three questions decide on a method: how much does it compress, does it converge, "
+        "and does it need tuning?"
     ),
     source="talks on communication in training",
     how="measured, on threads",

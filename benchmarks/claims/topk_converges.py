@@ -1,7 +1,7 @@
-"""Claim 8: top-k with error feedback finds points without slope, whatever k is.
+"""Claim 8: top-k with error feedback finds stationary points for any k.
 
-A sigmoid is fitted to sigmoids in least squares: smooth and not convex. Rows are sharded
-over ranks, which use all of theirs in each step, so all that differs is k.
+Sigmoids are fitted by least squares: smooth and not convex. Rows are partitioned over ranks,
+which use all of their rows in each step, so that runs differ in k only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RATIOS = (1.0, 0.1, 0.01, 0.001)
 
 
 def problem() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Rows of each rank, with columns of falling weight, and what to fit."""
+    """Return the rows of each rank, with columns of decreasing weight, and their targets."""
     rng = np.random.default_rng(SEED)
     weight = np.arange(1, SIZE + 1) ** -0.5
     weight /= np.sqrt(np.sum(weight**2))
@@ -39,13 +39,13 @@ def _sigmoid(z: NDArray[Any]) -> NDArray[Any]:
 
 
 def slope(a: NDArray[Any], y: NDArray[Any], x: NDArray[Any]) -> NDArray[np.float32]:
-    """The gradient of mean (sigmoid(a.x) - y)^2."""
+    """Return the gradient of mean (sigmoid(a.x) - y)^2."""
     p = _sigmoid(a @ x)
     return np.asarray((2 / len(y)) * ((p - y) * p * (1 - p)) @ a, np.float32)
 
 
 def measure(ratio: float) -> list[Row]:
-    """One run: the squared norm of the whole gradient before every step."""
+    """Return one run: the squared norm of the full gradient before every step."""
     rows, goals = problem()
     method = sparcml.Compressed(sparcml.TopK(ratio)) if ratio < 1 else sparcml.Dense()
 
@@ -77,7 +77,7 @@ def measure(ratio: float) -> list[Row]:
 
 
 def answer(rows: list[Row]) -> Answer:
-    """Hit if the least squared norm falls 100 times for every k."""
+    """Hit if the minimum squared norm falls 100 times for every k."""
     fell = [row for row in rows if row["steps"] is not None]
     hit = len(fell) == len(rows) and all(row["fall"] >= FALL for row in rows)
     each = ", ".join(f"{row['steps']} at {row['ratio']:g}" for row in fell)
@@ -86,31 +86,32 @@ def answer(rows: list[Row]) -> Answer:
         f"steps; within {STEPS} steps by {min(row['fall'] for row in rows):,.0f}x or more"
     )
     why = (
-        f"what is not sent is only late: the steps that k costs on top of the dense run's are "
-        f"{extra(rows)}, which is the part that grows with d/k. A rate that is linear in k/d is "
-        f"the bound for the worst gradients; here the k largest have {shares(rows)} of the norm"
+        f"values that are not sent are delayed, not lost: k costs {extra(rows)} more steps "
+        f"than the "
+        f"dense run, which is the part that grows with d/k. A rate linear in k/d is the bound for "
+        f"the worst gradients; here the k largest values have {shares(rows)} of the norm"
         if hit
-        else "some k did not come down 100 times; see the table"
+        else "the norm did not fall 100 times for some k; see the table"
     )
     return Answer(hit, ours, why, _details(rows))
 
 
 def extra(rows: list[Row]) -> str:
-    """Steps more than the dense run took, by k/d."""
+    """Return the additional steps compared with the dense run, by k/d."""
     dense = next(row["steps"] for row in rows if row["ratio"] == 1)
     sparse = (row for row in rows if row["ratio"] < 1)
     return ", ".join(f"{row['steps'] - dense} at {row['ratio']:g}" for row in sparse)
 
 
 def shares(rows: list[Row]) -> str:
-    """Of the norm, by k/d."""
+    """Return the fraction of the norm, by k/d."""
     sparse = (row for row in rows if row["ratio"] < 1)
     return ", ".join(f"{row['share']:.0%} ({row['ratio']:g})" for row in sparse)
 
 
 def _details(rows: list[Row]) -> str:
     head = ["k/d", "steps until ‖grad‖^2 / 100", "dense steps / steps"]
-    head += [f"fall in {STEPS} steps", "share of the norm sent", "sqrt(k/d)"]
+    head += [f"fall in {STEPS} steps", "fraction of the norm sent", "sqrt(k/d)"]
     dense = next(row["steps"] for row in rows if row["ratio"] == 1)
     lines = [
         [
@@ -125,15 +126,16 @@ def _details(rows: list[Row]) -> str:
     ]
     return (
         f"mean (sigmoid(a.x) - y)^2 over {RANKS * ROWS} rows of {SIZE:,} columns on {RANKS} "
-        f"ranks, from 0, all with the same learning rate. The columns' weights fall like "
-        f"1/sqrt(j), so gradients are uneven, as in networks. The share is that of the norm of "
-        f"what was owed, over all steps, from the statistics of the communicator; a vector of "
-        f"equal values would have sqrt(k/d).\n\n{markdown(head, lines)}"
+        f"ranks, from 0, all with the same learning rate. The columns' weights fall as "
+        f"1/sqrt(j), so that gradients are uneven, as in networks. The fraction of the norm is "
+        f"relative to the corrected gradient (residual + gradient), over all steps, from the "
+        f"statistics of the communicator; for a vector of equal values it is sqrt(k/d)."
+        f"\n\n{markdown(head, lines)}"
     )
 
 
 def figure(rows: list[Row]) -> Figure:
-    """The least squared norm so far, against steps."""
+    """Plot the minimum squared norm so far against steps."""
     from .drawing import COLOURS, axes
 
     canvas, (ax,) = axes(1, (6.0, 3.2))
@@ -142,7 +144,7 @@ def figure(rows: list[Row]) -> Figure:
         ax.plot(row["marks"], row["curve"], "-", color=colour, label=label)
     ax.axhline(1 / FALL, color="0.6", lw=1, ls=":")
     ax.set(
-        xlabel="steps", ylabel="least ‖grad‖^2 so far / first", xscale="log", yscale="log"
+        xlabel="steps", ylabel="minimum ‖grad‖^2 so far / first", xscale="log", yscale="log"
     )
     ax.legend(frameon=False)
     return canvas
@@ -152,8 +154,8 @@ CLAIM = Claim(
     number=8,
     title="Top-k with error feedback converges",
     text=(
-        "TopK with error correction: min ‖grad‖^2 -> 0 on smooth problems, convex or not; the "
-        "rate is linear in k/d; key is the share of the gradient's norm that is sent"
+        "TopK with error feedback: min ‖grad‖^2 -> 0 on smooth problems, convex or not; the "
+        "rate is linear in k/d; it depends on the fraction of the gradient's norm that is sent"
     ),
     source="talks and the paper on sparse allreduce",
     how="measured, on threads",

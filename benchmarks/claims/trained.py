@@ -1,4 +1,4 @@
-"""What the claims about training networks share: rows that `make bench-training` has kept."""
+"""Shared part of the claims on training networks: rows of `make bench-training`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def rows_of(part: str, methods: tuple[str, ...], networks: tuple[str, ...]) -> list[Row]:
-    """Those of plain DDP and of some methods on some networks."""
+    """Return the rows of plain DDP and of some methods on some networks."""
     kept = newest(f"training-{part}")
     if kept is None:
-        raise SystemExit("no training is kept; run: make bench-training")
+        raise SystemExit("no training results are saved; run: make bench-training")
     return [
         row | {"part": part}
         for row in kept["rows"]
@@ -26,11 +26,11 @@ def rows_of(part: str, methods: tuple[str, ...], networks: tuple[str, ...]) -> l
 
 
 def part_of(rows: list[Row], part: str) -> list[Row]:
-    """Only the scores, or only the steps."""
+    """Return the rows of scores, or those of steps."""
     return [row for row in rows if row["part"] == part]
 
 
 def result(method: str, network: str, s: Score, *, relative: bool) -> str:
-    """A method on a network, in a few words."""
+    """Describe the score and bytes of a method on a network."""
     apart = f"{s.apart:+.1%}" if relative else f"{s.apart:+.2f} points"
     return f"{NAMES[method]} on {network}: {apart}, {s.fewer:.0f}x fewer bytes"

@@ -1,4 +1,4 @@
-"""Ranks as threads, with every message watched: entries, bytes, and what it waited for."""
+"""Thread ranks whose messages are recorded: entries, bytes, and their dependencies."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TIMEOUT = 60.0  # seconds; 64 ranks share the cores of one machine
 
 
 class Sent(NamedTuple):
-    """One message as it left.
+    """One sent message.
 
     Attributes:
-        chain: How many messages had to follow each other until this one arrived.
-        formats: How the values in it are coded, by the numbers of the wire format.
+        chain: Number of dependent messages up to this one.
+        formats: Value formats in it, by their numbers on the wire.
     """
 
     source: int
@@ -35,7 +35,7 @@ class Sent(NamedTuple):
 
 
 class Watched(ThreadTransport):
-    """A rank that keeps what it sends, with a logical clock that counts hops."""
+    """A rank that records what it sends, with a logical clock that counts hops."""
 
     def __init__(self, team: Team, rank: int) -> None:
         super().__init__(team, rank, TIMEOUT)
@@ -44,7 +44,7 @@ class Watched(ThreadTransport):
         self.sent: list[Sent] = []
 
     def isend(self, peer: int, message: Message) -> Pending:
-        """Note it first: the receiver may be quick."""
+        """Record the message before it is sent."""
         entries, formats = contents(message)
         chain = self.clock + 1
         self.sent.append(Sent(self.rank, peer, entries, len(message), chain, formats))
@@ -52,7 +52,7 @@ class Watched(ThreadTransport):
         return super().isend(peer, message)
 
     def irecv(self, peer: int) -> Pending:
-        """What arrives moves the clock."""
+        """Advance the clock to that of the message."""
         return _Arriving(self, super().irecv(peer))
 
 
@@ -71,7 +71,7 @@ class _Arriving(Pending):
 
 
 class Team(ThreadGroup):
-    """The threads' mailboxes, and beside each message its place in the chain."""
+    """Mailboxes of threads that also hold the chain of each message."""
 
     def __init__(self, ranks: int) -> None:
         super().__init__(ranks)
@@ -81,7 +81,7 @@ class Team(ThreadGroup):
 
 
 def contents(message: Message) -> tuple[int, frozenset[int]]:
-    """Entries and value formats of a message, or of several in one bundle."""
+    """Return entries and value formats of a message, or of a bundle of messages."""
     entries, formats, rest = 0, set(), message
     while len(rest):
         header = wire.Header.read(rest)
@@ -92,7 +92,7 @@ def contents(message: Message) -> tuple[int, frozenset[int]]:
 
 
 def run(ranks: int, body: Callable[[Watched], T]) -> tuple[list[T], list[Sent]]:
-    """What each rank returned, and all messages that were sent."""
+    """Return the result of each rank, and all sent messages."""
 
     def guarded(link: Watched) -> T:
         try:
@@ -109,7 +109,7 @@ def run(ranks: int, body: Callable[[Watched], T]) -> tuple[list[T], list[Sent]]:
 
 
 def per_rank(ranks: int, sent: Sequence[Sent], key: str, end: str = "source") -> list[int]:
-    """The sum of a field over the messages that each rank sent or, by target, got."""
+    """Return the sum of a field over the messages that each rank sent or, by target, received."""
     totals = [0] * ranks
     for message in sent:
         totals[getattr(message, end)] += getattr(message, key)
@@ -117,6 +117,6 @@ def per_rank(ranks: int, sent: Sequence[Sent], key: str, end: str = "source") ->
 
 
 def fan_in(ranks: int, sent: Sequence[Sent]) -> int:
-    """From how many others the rank with most of them got messages."""
+    """Return the largest number of peers that a rank received messages from."""
     pairs = {(message.target, message.source) for message in sent}
     return max(sum(target == rank for target, _ in pairs) for rank in range(ranks))

@@ -39,8 +39,8 @@ def test_without_results_every_row_says_how_to_get_them(tmp_path):
     pytest.importorskip("matplotlib")
     text = claims_page.page(tmp_path)
     for claim in CLAIMS:
-        assert f"no data kept; run `python benchmarks/run_claims.py {claim.number}`" in text
-        assert f"## {claim.number}. {claim.title}\n\nNo data kept" in text
+        assert f"no data; run `python benchmarks/run_claims.py {claim.number}`" in text
+        assert f"## {claim.number}. {claim.title}\n\nNo data" in text
     assert "figures/" not in text
     assert claims_page.figures(tmp_path) == {}
 
@@ -89,7 +89,7 @@ def test_a_row_that_is_off_makes_a_miss():
 def test_methods_without_results_say_how_to_get_them(tmp_path):
     pytest.importorskip("matplotlib")
     text = methods_page.page(tmp_path)
-    assert "No data kept; run `python benchmarks/run_claims.py 7`." in text
+    assert "No data; run `python benchmarks/run_claims.py 7`." in text
     assert "### TopK(" in text
     assert methods_page.figures(tmp_path) == {}
 
@@ -97,13 +97,13 @@ def test_methods_without_results_say_how_to_get_them(tmp_path):
 def test_every_method_has_a_section_and_a_row():
     """What the package exports is what the page speaks of."""
     titles = {t.title.partition("(")[0] for texts in TEXTS.values() for t in texts}
-    kinds = (sparcml.Sparsifier, Quantizer, sparcml.Method)
+    bases = (sparcml.Sparsifier, Quantizer, sparcml.Method)
     exported = {
         name
         for name, thing in vars(sparcml).items()
-        if isinstance(thing, type) and issubclass(thing, kinds) and thing not in kinds
+        if isinstance(thing, type) and issubclass(thing, bases) and thing not in bases
     }
-    assert exported - {"Integer"} <= titles  # it codes the sums of ternaries
+    assert exported - {"Integer"} <= titles  # quantizes sums of ternary values
     shown = " ".join(repr(entry.method) for entry in ROSTER)
     assert all(f"{name}(" in shown for name in titles)
 
@@ -124,8 +124,8 @@ def test_a_claim_waits_for_all_its_files(tmp_path):
     write_json(tmp_path / f"2026-01-02-{claim.file}.json", {"date": "2026"}, [{"k": 2}])
     assert kept(claim, tmp_path) == "make bench-micro"
     text = claims_page.page(tmp_path)
-    assert "no data kept; run `make bench-micro`" in text
-    assert f"## 14. {claim.title}\n\nNo data kept; run `make bench-micro`." in text
+    assert "no data; run `make bench-micro`" in text
+    assert f"## 14. {claim.title}\n\nNo data; run `make bench-micro`." in text
     write_json(tmp_path / "2026-01-02-micro-gige.json", {"date": "2026"}, [{"k": 3}])
     newest = kept(claim, tmp_path)
     assert not isinstance(newest, str)
