@@ -18,14 +18,14 @@ INTRODUCTION = """\
 # Claims
 
 Claims of talks, lectures and the paper about these methods, and our results. Each claim has a file
-in `benchmarks/claims` with its experiment. `make claims` runs the experiments and saves their rows in
-`benchmarks/results`; `make docs` generates this page from the newest rows.
+in `benchmarks/claims` with its experiment. `make claims` runs the experiments and saves their rows
+in `benchmarks/results`; `make docs` generates this page from the newest rows.
 
 How a result was obtained:
 
 - **measured**: times or errors of real runs;
 - **counted**: messages, entries and bytes of real runs, counted at the sender;
-- **modelled**: from the declared costs of the collectives and a network of given latency and bandwidth;
+- **modelled**: from the declared costs of the collectives, and a network's latency and bandwidth;
 - **emulated**: real runs on one machine, with a slow link per rank;
 - **simulated**: the same programs under a virtual clock, which messages and declared work advance.
 

@@ -1,6 +1,6 @@
-"""Write docs/methods.md and its figure from the roster, the texts and the kept rows.
+"""Write docs/methods.md and its figure from the registries, the texts and the saved rows.
 
-With --check nothing is written, and the page must be up to date already.
+With --check it writes nothing, and fails unless the page is up to date.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ Row = dict[str, Any]
 INTRODUCTION = """\
 # Methods
 
-Written by `make docs` from `benchmarks/methods` and the newest rows of claim 7. Three questions
-decide on a method: how much does it compress, does it converge, does it need tuning?
+`make docs` generates this page from `benchmarks/methods` and the newest rows of claim 7. Three
+questions decide on a method: how much does it compress, does it converge, does it need tuning?
 """
 
 READING = """\
 A network of two layers on Fashion-MNIST, {ranks} ranks, {steps} steps, one seed
 ([claims.md](claims.md), claim 7).
 
-- *Bytes*: what all ranks sent, dense / ours, small parameters and headers among it. Sums of
-  sparse vectors fill up with the ranks, so a run saves less than a single message does.
-- *Share*: how much of the norm of what was owed was selected, over all steps.
-- *Converges*: the theorem, and where in `tests` the method is held to what the theorem needs.
+- *Compression ratio*: bytes sent by all ranks, dense / ours, including small parameters and
+  headers. The sum of sparse vectors gets denser with more ranks, so the ratio of a run is below
+  that of a single message.
+- *Selected norm*: fraction of the norm of the corrected gradient (residual + gradient) that was
+  selected, over all steps.
+- *Converges*: the theorem, and the test in `tests` that checks its assumptions.
 - *1/2x, 1x, 2x*: accuracy on the test set at that multiple of the dense run's learning rate;
-  **bold** within a percent of the dense run at the same rate. The loss at 1x is relative to the
-  dense one.
+  **bold** if within a percent of the dense run at the same learning rate. The loss at 1x is
+  relative to the dense one.
 """
 
 
 def page(results: Path) -> str:
-    """The whole page."""
+    """Return the page."""
     data = newest(three_questions.CLAIM.file, results)
     parts = [INTRODUCTION]
     if data is None:
-        parts.append(f"No data kept; run `{three_questions.CLAIM.command}`.\n")
+        parts.append(f"No data; run `{three_questions.CLAIM.command}`.\n")
     else:
         parts += [questions(data["rows"]), _notes(data["rows"]), _origin(data)]
     for title, texts in TEXTS.items():
@@ -58,11 +60,11 @@ def page(results: Path) -> str:
 
 
 def questions(rows: list[Row]) -> str:
-    """The table that opens the page."""
+    """Return the table at the top of the page."""
     head = [
         "method",
-        "bytes",
-        "share",
+        "compression ratio",
+        "selected norm",
         "converges",
         "test",
         "1/2x",
@@ -76,16 +78,16 @@ def questions(rows: list[Row]) -> str:
 
 def _line(entry: Entry, rows: list[Row]) -> list[str]:
     ours, dense = (three_questions.scanned(rows, n) for n in (entry.name, "Dense"))
-    cells = [entry.name + ("" if entry.rate == 1 else f" (rate x {entry.rate:g})")]
+    cells = [entry.name + ("" if entry.rate == 1 else f" (learning rate x {entry.rate:g})")]
     cells += [f"{dense['sent'] / ours['sent']:.1f}x", _share(ours["share"])]
     cells += [entry.theorem, f"`{entry.test}`"]
     cells += [_accuracy(rows, entry.name, rate) for rate in three_questions.RATES]
     loss = ours["loss"]
-    return [*cells, "lost" if loss is None else f"{loss / dense['loss']:.3f}"]
+    return [*cells, "diverged" if loss is None else f"{loss / dense['loss']:.3f}"]
 
 
 def _share(share: float) -> str:
-    return f"{share:.2f}" if share <= 1 else ""  # scaled values say nothing about it
+    return f"{share:.2f}" if share <= 1 else ""  # scaled values exceed the norm
 
 
 def _accuracy(rows: list[Row], name: str, rate: float) -> str:
@@ -98,9 +100,9 @@ def _notes(rows: list[Row]) -> str:
     names = " and ".join(f"{e.name} at {e.rate:g}" for e in special)
     text = READING.format(**three_questions.SCAN)
     return (
-        f"{text}\n{names} times these rates: the former has momentum in its mean, which makes "
-        f"steps ten times as long; the latter gives a direction and no mean.\n\n"
-        f"What must hold on both workloads, 8 ranks, three seeds, no tuning:\n\n"
+        f"{text}\n{names} times these learning rates: the mean of the former includes momentum, "
+        f"which makes steps ten times longer; the latter returns a direction, not a mean.\n\n"
+        f"Criteria on both workloads, 8 ranks, three seeds, no tuning:\n\n"
         f"{three_questions.losses(rows)}\n![losses](figures/three-questions.svg)\n"
     )
 
@@ -113,28 +115,28 @@ def _origin(data: dict[str, Any]) -> str:
 
 
 def section(text: Text) -> str:
-    """One method."""
+    """Return the section of one method."""
     return (
         f"### {text.title}\n\n"
         f"- **Computes:** {text.formula}.\n"
-        f"- **Takes:** {text.size}.\n"
-        f"- **Promises:** {text.promise}.\n"
-        f"- **Use it:** {text.use}.\n"
-        f"- **From:** {text.reference}.\n"
+        f"- **Size:** {text.size}.\n"
+        f"- **Guarantees:** {text.promise}.\n"
+        f"- **Use:** {text.use}.\n"
+        f"- **Reference:** {text.reference}.\n"
     )
 
 
 def instances() -> str:
-    """Methods of the literature as settings of one."""
-    head = ["method", "as an instance", "what is special"]
+    """Return the table of methods of the literature as settings of `Compressed`."""
+    head = ["method", "instance", "note"]
     lines = [[name, f"`{code}`", text] for name, code, text in INSTANCES]
     return markdown(head, lines).replace("--:", ":--")
 
 
 def errors(rows: list[Row]) -> str:
-    """The plot of error against bytes, and its numbers."""
+    """Return the figure of error against bytes, and its table."""
     found = [row for row in rows if row["what"] == "error"]
-    head = ["code", "bytes", "bits a value", "relative error", "bias"]
+    head = ["code", "bytes", "bits per value", "relative error", "bias"]
     lines = [
         [
             f"`{row['method']}`",
@@ -148,16 +150,16 @@ def errors(rows: list[Row]) -> str:
     return (
         f"## Error against bytes\n\n"
         f"One gradient of a real network, {found[0]['size']:,} values: the first layer of the "
-        f"network above, after 200 steps. What is lost is not lost for good where there is "
-        f"error feedback; this is what one message says. Bias is how much of the gradient is "
-        f"missing (or too much) in its own direction: about 0 for unbiased codes, minus the "
-        f"share of the squared norm that was left out for selections.\n\n"
+        f"network above, after 200 steps. The errors are those of one message; error feedback "
+        f"adds them to the next one. Bias is the relative error in the direction of the "
+        f"gradient: about 0 for unbiased codes, and minus the fraction of the squared norm that "
+        f"was not selected for sparsifiers.\n\n"
         f"![error against bytes](figures/{FIGURE}.svg)\n\n{markdown(head, lines)}"
     )
 
 
 def figures(results: Path) -> dict[str, str]:
-    """The picture, as SVG, if there are rows."""
+    """Return the figure as SVG, if there are rows."""
     from claims.drawing import svg
 
     data = newest(three_questions.CLAIM.file, results)

@@ -1,6 +1,6 @@
 """Write docs/training.md and its figures from the rows in benchmarks/results.
 
-With --check nothing is written, and the page must be up to date already.
+With --check it writes nothing, and fails unless the page is up to date.
 """
 
 from __future__ import annotations
@@ -19,47 +19,46 @@ RESULTS = Path(__file__).resolve().parent / "results"
 INTRODUCTION = f"""\
 # Training networks
 
-The networks of `examples/torch`, trained by DDP over gloo: plain, with torch's own hooks, and with
-`sparcml.torch.compress`. Learning rate, momentum and batches are those of the dense run for all of
-them. Three things were chosen after first runs had shown scores of some methods: DGC's warm-up (a
-fortieth of the steps, first an eightieth), the tagger's epochs (8, first 4) and that the language
-model has no output biases. `make bench-training` measures, a job a row, and can be
-ended and started again; `make docs` writes this page from the newest rows. Nobody types
-the numbers.
+The networks of `examples/torch`, trained with DDP over gloo: plain, with torch's hooks, and with
+`sparcml.torch.compress`. All methods use the learning rate, momentum and batches of the dense run.
+Three settings were chosen after the first runs had shown scores of some methods: DGC's warm-up (a
+fortieth of the steps, before an eightieth), the tagger's epochs (8, before 4), and a language model
+without output biases. `make bench-training` measures one row per job and can be interrupted and
+resumed; `make docs` generates this page from the newest rows.
 
 - **Steps** are *emulated*: 4 or 8 ranks of the large network, {RANKS} of the others, on 2
-  cores, each behind a link of its own. All ranks begin a step together, and the slowest one
-  counts. *Communication off* is the same step under `no_sync`, measured in between in the same
-  job; what a step takes on top of it is *exposed*: waiting for sums, and selecting and coding as
-  far as these are not hidden. The *ceiling* is what a method without any communication would
-  gain. Four ranks share two cores here; on machines of their own computing takes a part of
-  that, and the gain is larger.
-- **Scores** are *measured* on {RANKS} ranks without emulated links, which change times and no
-  bit of the result. Bytes are those of the whole run, small dense tensors and warm-ups
-  included; those of torch's own sums are reckoned as a ring's.
-- torch's PowerSGD hook gets one bucket, and begins at the third step. With several buckets over
-  gloo its sums come in different orders on different ranks, and the job ends.
+  cores, with one link per rank. All ranks start a step at the same time, and the slowest one
+  counts. *Communication off* is the same step under `no_sync`, measured in the same
+  job; the rest of a step is *exposed*: waiting for the allreduce, selecting and encoding, unless
+  they overlap with the backward pass. The *ceiling* is the speedup of a method without any
+  communication. Four ranks share two cores here; on separate machines computing takes a fraction
+  of that time, and the speedup is larger.
+- **Scores** are *measured* on {RANKS} ranks without emulated links, which affect times but not
+  results. Bytes are those of the full run, including small dense tensors and warm-ups; those of
+  torch's own allreduce are estimated as a ring's.
+- torch's PowerSGD hook uses one bucket, and starts at the third step. With several buckets over
+  gloo, ranks call its allreduces in different orders, and the job fails.
 """
 
 UNCOUNTED = """\
-Bytes of our methods at 4 ranks are from before `handle.stats` counted the sums that gloo makes of
-small dense tensors, here some 0.1 MB a step; the times have them.
+The bytes of our methods at 4 ranks do not include gloo's allreduce of small dense tensors, here
+about 0.1 MB per step, which `handle.stats` did not count then; the times include it.
 """
 
 PRODUCT = """\
-Time to a score: steps (measured) times the seconds of a step (emulated), a product and not a run
-of its own.
+Time to a score: steps (measured) times the seconds per step (emulated). This is a product, not a
+run.
 """
 
 CHECK = """\
-## The product, checked
+## Check of the product
 
-One epoch trained behind the links, *emulated*, against its steps times the median step.
+One epoch trained on emulated links, compared with its steps times the median step.
 """
 
 
 def page(results: Path) -> str:
-    """The whole page."""
+    """Return the page."""
     stepped, judged = (
         newest(f"training-{part}", results) for part in ("steps", "accuracy")
     )
@@ -72,7 +71,7 @@ def page(results: Path) -> str:
         table = pages.checked(epochs["rows"], judged["rows"], stepped["rows"])
         parts += [CHECK, table]
     if not stepped or not judged:
-        parts += ["No data kept yet for some of it; run `make bench-training`.\n"]
+        parts += ["Some data are missing; run `make bench-training`.\n"]
     return "\n".join(parts)
 
 
@@ -85,10 +84,10 @@ def _steps(kept: dict[str, Any]) -> str:
     rows = kept["rows"]
     return (
         f"## Steps of an LSTM of 20 million parameters\n\n"
-        f"The ATIS tagger with two layers of 1,200 units, 4 sentences of each rank in a step; "
+        f"The ATIS tagger with two layers of 1,200 units, 4 sentences per rank and step; "
         f"medians, emulated.\n\n{pages.steps(rows, WIDE)}\n{UNCOUNTED}\n"
-        f"![Where a step's time goes](figures/training-steps.svg)\n\n"
-        f"Against what it must reach:\n\n{pages.wanted(rows)}\n"
+        f"![Time of a step](figures/training-steps.svg)\n\n"
+        f"Targets:\n\n{pages.wanted(rows)}\n"
         f"`python benchmarks/all_training.py --only steps`: {_origin(kept)}.\n"
     )
 
@@ -114,7 +113,7 @@ def _scores(kept: dict[str, Any], stepped: list[dict[str, Any]]) -> str:
 
 
 def figures(results: Path) -> dict[str, str]:
-    """The pictures there are rows for, as SVG."""
+    """Return the figures that have rows, as SVG."""
     from claims.drawing import svg
     from training import figures as draw
 

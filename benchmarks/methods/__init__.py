@@ -1,4 +1,4 @@
-"""The methods that docs/methods.md compares, and what it says of them."""
+"""Methods in docs/methods.md, and their descriptions."""
 
 from .roster import ROSTER as ROSTER
 from .roster import Entry as Entry

@@ -1,7 +1,4 @@
-"""Every method as it is trained with: settings, theorem, and the test that holds it to it.
-
-A method joins the table of docs/methods.md by one entry here.
-"""
+"""Methods of the experiment behind docs/methods.md: settings, theorem and test."""
 
 from __future__ import annotations
 
@@ -28,20 +25,20 @@ from sparcml import (
     TopK,
 )
 
-CONTRACTS = "contracts: Stich 2018, Karimireddy 2019"
+CONTRACTS = "contraction: Stich 2018, Karimireddy 2019"
 UNBIASED = "unbiased, bounded variance: Alistarh 2017"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the table.
+    """One row of the table.
 
     Attributes:
-        name: What it is called there.
-        method: With its settings.
-        theorem: Why it converges, or that there is no such theorem.
-        test: Where the project holds it to that.
-        rate: Times the dense learning rate, for methods whose result is no mean gradient.
+        name: Name in the table.
+        method: Aggregation method with its settings.
+        theorem: Convergence theorem, or "none".
+        test: Test that checks the theorem's assumptions.
+        rate: Multiple of the dense learning rate, for methods that do not return a mean.
     """
 
     name: str
@@ -52,7 +49,7 @@ class Entry:
 
 
 def without_feedback(**parts: object) -> Compressed:
-    """What the library warns of, for comparison."""
+    """Return a method without error feedback, without its warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Compressed(**parts, error_feedback=False)  # type: ignore[arg-type]
@@ -111,7 +108,7 @@ ROSTER = (
     Entry(
         "TernGrad",
         without_feedback(quantize=TernGrad()),
-        "unbiased but for clipping: Wen 2017",
+        "unbiased except for clipping: Wen 2017",
         CODES,
     ),
     Entry(

@@ -1,4 +1,4 @@
-"""What docs/methods.md says of each method, in few words."""
+"""Descriptions of the methods in docs/methods.md."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ class Text(NamedTuple):
     """One section.
 
     Attributes:
-        title: The class, as it is called.
-        formula: What it computes.
+        title: Class and main parameters.
+        formula: Equation.
         size: Bytes or bits of d values.
-        promise: What is proved, and tested.
-        use: When to take it.
-        reference: Who wrote it first.
+        promise: Proved and tested guarantee.
+        use: When to use it.
+        reference: Original publication.
     """
 
     title: str
@@ -28,43 +28,43 @@ class Text(NamedTuple):
 SPARSIFIERS = (
     Text(
         "TopK(ratio | k, bucket=None)",
-        "the k entries of largest magnitude; equal ones by the lowest index; with `bucket`, k "
-        "of every so many consecutive values",
-        "k values and k coded indices: log2(d/k) + about 1.5 bits each, where 32-bit indices "
-        "would take 32",
-        "|v - TopK(v)|^2 <= (1 - k/d) |v|^2, and no other k entries leave less. Biased: needs "
+        "the k entries of largest magnitude, ties by the lowest index; with `bucket`, k "
+        "of every `bucket` consecutive values",
+        "k values and k compressed indices of log2(d/k) + about 1.5 bits each, instead of 32",
+        "|v - TopK(v)|^2 <= (1 - k/d) |v|^2, the smallest error of any k entries. Biased: needs "
         "error feedback",
-        "first choice on slow links: the largest entries have most of the norm of real gradients. "
-        "The bucket form has the same bound, is found in one pass, and spreads entries over "
-        "layers that differ in scale",
+        "first choice for SGD on slow links: the largest entries have most of the norm of real "
+        "gradients. With a bucket the bound is the same, selection needs one pass, and entries "
+        "are spread over layers that differ in scale. With Adam and similar optimizers accuracy "
+        "is lost for now",
         "Aji and Heafield 2017; buckets: Renggli et al. 2019 (SparCML); convergence: Alistarh et "
         "al. 2018, Stich et al. 2018",
     ),
     Text(
         "RandomK(ratio | k, scaled=True, shared=False)",
-        "k entries at places that the seed decides; times d/k if scaled",
-        "k values; with a seed that all ranks share no index at all, and sums stay of length k",
+        "k entries at random indices, drawn from the seed; multiplied by d/k if scaled",
+        "k values; with a seed that all ranks share no indices, and the sum has k entries too",
         "scaled: unbiased, E|C(v)|^2 = (d/k) |v|^2. Unscaled: E|v - C(v)|^2 = (1 - k/d) |v|^2, "
-        "for use with feedback",
-        "when selecting costs too much, or as the honest baseline of any other selection",
+        "for use with error feedback",
+        "if selection is too expensive, or as a baseline for other sparsifiers",
         "Stich et al. 2018; Wangni et al. 2018",
     ),
     Text(
         "Threshold(value | ratio, strom=False)",
         "all entries with |v_i| >= lambda; with `ratio`, lambda is sampled, reused and corrected; "
-        "with `strom`, +lambda or -lambda is sent for each and the difference kept",
-        "as TopK, of a k that varies; Strom's values are one bit each in principle",
+        "with `strom`, +lambda or -lambda is sent for each, and the residual has the difference",
+        "as TopK, with a k that varies; Strom's values are one bit each in principle",
         "|v - C(v)|^2 <= d lambda^2",
-        "`ratio` where the exact k does not matter and selection must be cheapest; a fixed value "
-        "has to be tuned for each model",
+        "`ratio` if the exact k does not matter and selection must be cheap; a fixed value "
+        "needs tuning for each model",
         "Strom 2015; Dryden et al. 2016; Lin et al. 2018; Li and Hoefler 2022",
     ),
     Text(
         "BlockTopK(ratio | k, block=64)",
         "the k blocks of consecutive values with the largest norm",
-        "k blocks of values, an index for each",
+        "k blocks of values with one index each",
         "|v - C(v)|^2 <= (1 - k/blocks) |v|^2",
-        "embeddings and other matrices whose rows are large or small together",
+        "embeddings and other matrices with few large rows",
         "as TopK, on rows",
     ),
 )
@@ -73,61 +73,64 @@ QUANTIZERS = (
     Text(
         "QSGD(bits | levels, bucket=1024, norm='max' | 'l2', coder=None)",
         "n sign(v_i) xi_i / s with n the norm of the bucket, s levels, and xi_i the level below "
-        "or above s |v_i| / n at random, so that it is right on average",
-        "d b bits + 32 a bucket, s = 2^(b-1) - 1; with a coder fewer (claim 3)",
+        "or above s |v_i| / n, chosen at random so that the expectation is v_i",
+        "d b bits + 32 per bucket, s = 2^(b-1) - 1; fewer with a coder (claim 3)",
         "unbiased; E|Q - v|^2 <= min(d/s^2, sqrt(d)/s) |v|^2 for the 2-norm of d values",
-        "first choice among codes: 4 bits train as float32 does, and need neither feedback nor "
-        "tuning. `coder=` is for slow links, where processors have time",
+        "first choice among quantizers, and with Adam: 4 bits train as float32 does, and need "
+        "neither error feedback nor tuning. `coder=` is for slow links, where encoding time does "
+        "not matter",
         "Alistarh, Grubic, Li, Tomioka, Vojnovic 2017",
     ),
     Text(
         "NUQSGD(bits=4, bucket=1024)",
         "as QSGD with levels 0, 2^-s, ..., 1/2, 1 of the 2-norm",
-        "d b bits + 32 a bucket",
+        "d b bits + 32 per bucket",
         "unbiased; E|Q - v|^2 <= (1/8 + min(2^(-2s-2) d, 2^-s sqrt d)) |v|^2",
-        "few bits and long buckets of uneven values, where QSGD's even levels are too coarse",
+        "few bits and long buckets of uneven values, where QSGD's uniform levels are too coarse",
         "Ramezani-Kebrya, Faghri, Roy 2019",
     ),
     Text(
         "TernGrad(clip=2.5, scale=None)",
         "s sign(v_i) with probability |v_i|/s, else 0; s = max |v| after clipping at 2.5 "
-        "standard deviations; ranks share the largest s, so that ternaries add up",
-        "2 bits a value (1.58 in principle) and one scale",
+        "standard deviations; all ranks use the largest s, so that ternary values can be summed",
+        "2 bits per value (1.58 in principle) and one scale",
         "unbiased but for the clipping; variance s |v|_1 - |v|^2",
-        "sums of whole numbers, for hardware that adds them; else QSGD 2 bits has a scale a bucket",
+        "integer sums, for hardware that adds integers; otherwise QSGD 2 bits, with one scale per "
+        "bucket",
         "Wen et al. 2017",
     ),
     Text(
         "OneBit(bucket=None, threshold='zero' | 'mean')",
-        "the mean of the negative values for those, the mean of the others for them",
-        "1 bit a value and two float32 a bucket",
-        "the best two values for that partition; sums of buckets are kept. Biased: needs error "
+        "every negative value becomes the mean of the negative values, every other value the mean "
+        "of the others",
+        "1 bit per value and two float32 per bucket",
+        "the best two values for that partition; bucket sums are preserved. Biased: needs error "
         "feedback, and stalls without (claim 1)",
-        "fewest bits at which networks still train; the owner of a range keeps a residual too",
+        "fewest bits with which networks still train; the owner of a range has a residual too",
         "Seide, Fu, Droppo, Li, Yu 2014",
     ),
     Text(
         "Sign(bucket=None, scale=None)",
-        "(|v|_1 / d) sign(v_i); with `scale` that number instead",
-        "1 bit a value and one float32 a bucket",
+        "(|v|_1 / d) sign(v_i), or scale sign(v_i)",
+        "1 bit per value and one float32 per bucket",
         "|v - C(v)|^2 = (1 - |v|_1^2 / (d |v|^2)) |v|^2. Biased: needs error feedback",
         "as OneBit, with one scale",
         "Karimireddy, Rebjock, Stich, Jaggi 2019",
     ),
     Text(
         "Natural()",
-        "sign and a power of two, that below or above at random",
-        "9 bits a value",
-        "unbiased, E|C(v) - v|^2 <= |v|^2 / 8 for every value by itself",
-        "values of very different size in one vector, no bucket to choose",
+        "sign and a power of two, the next below or above at random",
+        "9 bits per value",
+        "unbiased, E|C(v) - v|^2 <= |v|^2 / 8 for every value",
+        "values of very different magnitude in one vector; there is no bucket to choose",
         "Horvath, Ho, Horvath, Sahu, Canini, Richtarik 2019",
     ),
     Text(
         "Half(dtype='float16' | 'bfloat16')",
         "rounded to 16 bits",
-        "2 bytes a value",
-        "an error of at most 2^-11 or 2^-8 of each value",
-        "the network is fast and only half of it is wanted",
+        "2 bytes per value",
+        "a relative error of at most 2^-11 or 2^-8 per value",
+        "fast networks, where half of the bytes is enough",
         "IEEE 754; bfloat16: Google Brain",
     ),
 )
@@ -135,46 +138,47 @@ QUANTIZERS = (
 METHODS = (
     Text(
         "Compressed(sparsify=None, quantize=None, error_feedback=True, global_topk=None)",
-        "owed = residual + gradient; sent = quantize(sparsify(owed)); residual = owed - seen; "
-        "mean = sum of sent / P",
-        "that of its parts",
-        "nothing is lost: what was applied and all residuals are what was owed, whatever the "
-        "parts are. Converges if they contract, or are unbiased",
-        "the usual way to use any of the above",
+        "corrected = residual + gradient; sent = quantize(sparsify(corrected)); "
+        "residual = corrected - seen; mean = sum of sent / P",
+        "that of the sparsifier and the quantizer",
+        "nothing is lost: applied means plus residuals equal the gradients, for any sparsifier "
+        "and quantizer. Converges if they are contractions, or unbiased",
+        "with any of the above",
         "Seide et al. 2014; Stich et al. 2018; Karimireddy et al. 2019",
     ),
     Text(
         "DGC(ratio, momentum=0.9, clip=None, masking=True, warm_up=0)",
-        "u = m u + g; v = v + u; the largest of v are sent, where v and u become 0",
+        "u = m u + g; v = v + u; the largest entries of v are sent, and set to 0 in v and u",
         "as TopK",
-        "at ratio 1 it is momentum SGD; no theorem for the rest",
-        "99.9 % left out, where momentum would otherwise push with gradients of long ago",
+        "momentum SGD at ratio 1; no theorem otherwise",
+        "ratios around 0.1 %, where ordinary momentum would apply stale gradients",
         "Lin, Han, Mao, Wang, Dally 2018",
     ),
     Text(
         "PowerSGD(rank, warm_start=True, error_feedback=True)",
         "P = orthonormal(mean(M Q)); Q = mean(M^T P); mean = P Q^T",
-        "r (n + m) values of n m",
-        "linear: P ranks do what one would with the mean; the error is that of a projection",
-        "matrices of low rank on engines that only sum dense vectors; on CPUs its products cost "
+        "r (n + m) instead of n m values",
+        "linear: P ranks compute what one rank computes from the mean; the error is that of a "
+        "projection",
+        "matrices of low rank, on engines with dense allreduce only; on CPUs its products cost "
         "more than a selection",
         "Vogels, Karimireddy, Jaggi 2019",
     ),
     Text(
         "MajorityVote(momentum=0)",
         "sign(sum over ranks of sign(g))",
-        "1 bit a value up, 1 bit down",
-        "the vote of most ranks; fewer than half of them cannot turn it where the others agree. "
-        "No feedback: may stall where gradients are skewed",
-        "ranks that are not to be trusted, and a learning rate of its own",
+        "1 bit per value in each direction",
+        "the majority of the ranks; a minority cannot change it where the others agree. "
+        "No error feedback: may stall where gradients are skewed",
+        "ranks that are not trusted; needs its own learning rate",
         "Bernstein, Wang, Azizzadenesheli, Anandkumar 2018",
     ),
     Text(
         "Dense()",
         "sum of gradients / P",
-        "4 bytes a value",
-        "the mean itself",
-        "fast networks; `auto` says when",
+        "4 bytes per value",
+        "the exact mean",
+        "fast networks; `auto` chooses it there",
         "any textbook",
     ),
 )
@@ -184,26 +188,26 @@ TEXTS = {"Sparsifiers": SPARSIFIERS, "Quantizers": QUANTIZERS, "Aggregation": ME
 ONE_FRAME = """\
 ## Known methods as instances
 
-`Compressed` is error feedback around any selection and any code; most methods of the literature
-are settings of it. The learning rate is constant here and stays outside: Algorithm 1 has it
-inside the accumulator, which matters when it changes from step to step.
+`Compressed` is error feedback around any sparsifier and any quantizer; most methods of the
+literature are settings of it. The learning rate is applied outside of the method: Algorithm 1
+applies it inside the accumulator, which differs if the learning rate changes between steps.
 """
 
 INSTANCES = (
     (
         "1BitSGD (Seide 2014)",
         "Compressed(quantize=OneBit())",
-        "the owner of a range codes the sum in one bit too, and keeps that error itself",
+        "the owner of a range quantizes the sum to one bit too, and has a residual for that error",
     ),
     (
         "QSGD (Alistarh 2017)",
         "Compressed(quantize=QSGD(bits=4), error_feedback=False)",
-        "unbiased, so nothing has to be carried over",
+        "unbiased, so no error feedback is needed",
     ),
     (
         "TernGrad (Wen 2017)",
         "Compressed(quantize=TernGrad(), error_feedback=False)",
-        "ranks agree on one scale first, so that ternaries add up",
+        "ranks agree on one scale first, so that ternary values can be summed",
     ),
     (
         "EF-signSGD (Karimireddy 2019)",
@@ -213,16 +217,16 @@ INSTANCES = (
     (
         "SparCML, Algorithm 1 (Renggli 2019)",
         "Compressed(TopK(k=4, bucket=512), QSGD(bits=4))",
-        "its residual lets the unbiased coding error go; ours, owed - seen, carries it over too",
+        "its residual omits the unbiased quantization error; ours includes it",
     ),
     (
         "Ok-Topk (Li and Hoefler 2022)",
         'Compressed(TopK(0.01), algorithm="oktopk")',
-        "only what is among the largest sums leaves a residual",
+        "only entries among the largest sums leave the residual",
     ),
     (
         "gTop-k (Shi 2019)",
         "Compressed(TopK(0.01), global_topk=TopK(0.01))",
-        "the same rule, after an exact sum",
+        "the same rule, after a lossless allreduce",
     ),
 )

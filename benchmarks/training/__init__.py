@@ -1,7 +1,7 @@
-"""Networks trained by DDP: what methods of compression cost and keep."""
+"""Networks trained with DDP: cost and accuracy of compression methods."""
 
 import sys
 from pathlib import Path
 
-# They are those of the examples.
+# The networks are those of the examples.
 sys.path.append(str(Path(__file__).resolve().parents[2] / "examples" / "torch"))

@@ -1,4 +1,4 @@
-"""Trainings as pictures: where a step's time goes, and what becomes of the score."""
+"""Figures of training runs: time of a step, and scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKS = "os^vDP*Xo^sd"
 
 
 def where_time_goes(rows: list[Row]) -> Figure:
-    """The wide tagger: computing, and communication that is not hidden."""
+    """Plot the wide tagger: computing and exposed communication."""
     at = {link: here for link in LINKS if (here := steps_at(rows, WIDE, WIDE_RANKS, link))}
     canvas, found = axes(len(at), (9.5, 3.2), together=False)
     for ax, (link, here) in zip(found, at.items(), strict=True):
@@ -36,17 +36,17 @@ def where_time_goes(rows: list[Row]) -> Figure:
         ax.set_xlim(0, 1.4 * max(s.seconds for s in here.values()))
         ax.invert_yaxis()
         ax.set_title(f"{LINKS[link]}, {WIDE_RANKS} ranks", fontsize=10)
-        ax.set_xlabel("seconds of a step")
+        ax.set_xlabel("seconds per step")
         ax.grid(visible=False)
     canvas.suptitle(
-        "ATIS LSTM of 20 M parameters, emulated; grey: communication off, in colour: exposed",
+        "ATIS LSTM of 20 M parameters, emulated; grey: communication off, colour: exposed",
         fontsize=10,
     )
     return canvas
 
 
 def bytes_and_scores(rows: list[Row]) -> Figure:
-    """For each network: the score at the end against the bytes of the whole run."""
+    """Plot the final score against the bytes of the full run, for each network."""
     counted = [name for name, about in NETWORKS.items() if not about.rows]
     names = [name for name in counted if "dense" in scores(rows, name)]
     canvas, found = axes(len(names), (3.4 * len(names) + 2.2, 3.6), together=False)
@@ -67,7 +67,7 @@ def bytes_and_scores(rows: list[Row]) -> Figure:
                 )
         ax.axhline(here["dense"].score, color="0.6", lw=1, ls=":")
         metric = next(row["metric"] for row in rows if row["network"] == network)
-        ax.set(xscale="log", xlabel="MB sent by a rank, whole run", ylabel=metric)
+        ax.set(xscale="log", xlabel="MB sent per rank, full run", ylabel=metric)
         ax.set_title(NETWORKS[network].title, fontsize=9)
     handles = {
         label: handle
@@ -81,7 +81,7 @@ def bytes_and_scores(rows: list[Row]) -> Figure:
 
 
 def curves(rows: list[Row]) -> Figure:
-    """For each network: the score after each epoch."""
+    """Plot the score after each epoch, for each network."""
     names = [name for name in NETWORKS if "dense" in scores(rows, name)]
     canvas, found = axes(len(names), (3.4 * len(names) + 2.2, 3.4), together=False)
     handles = {}

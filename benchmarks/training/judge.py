@@ -1,4 +1,4 @@
-"""What the rows of trainings say: medians, means over seeds, gains, and what they must reach."""
+"""Evaluation of training rows: medians, means over seeds, speedups and targets."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Row = dict[str, Any]
 
 
 class Step(NamedTuple):
-    """A method's step behind a link.
+    """A method's step on a link.
 
     Attributes:
-        seconds: The median.
-        compute: That of the same step with communication off, in the same job.
-        sent: Bytes of a rank.
-        measured: How many steps that is over.
+        seconds: Median time.
+        compute: Median time of the same step with communication off, in the same job.
+        sent: Bytes sent per rank.
+        measured: Number of measured steps.
     """
 
     seconds: float
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
     @property
     def exposed(self) -> float:
-        """What communication, coding included, adds to a step."""
+        """Time that communication, including encoding, adds to a step."""
         return max(self.seconds - self.compute, 1e-6)
 
 
@@ -35,13 +35,13 @@ class Score(NamedTuple):
     """A method's result, over seeds.
 
     Attributes:
-        score: The mean at the end.
-        apart: The mean difference to dense runs of the same seeds; positive is better.
-        within: Whether that is no worse than the network allows.
-        seeds: How many.
-        fewer: How many times fewer bytes than dense, over the whole run.
-        sent: Bytes of a rank, the mean.
-        steps: Of a run.
+        score: Mean final score.
+        apart: Mean difference to dense runs of the same seeds; positive is better.
+        within: Whether the difference is within the tolerance of the network.
+        seeds: Number of seeds.
+        fewer: Compression ratio over the full run.
+        sent: Mean bytes sent per rank.
+        steps: Steps per run.
     """
 
     score: float
@@ -54,13 +54,13 @@ class Score(NamedTuple):
 
 
 def step_of(row: Row) -> Step:
-    """From a kept row."""
+    """Return the step of a saved row."""
     seconds, alone = median(row["steps"]), median(row["compute"])
     return Step(seconds, alone, row["sent"], len(row["steps"]))
 
 
 def steps_at(rows: list[Row], network: str, ranks: int, link: str) -> dict[str, Step]:
-    """Each method's, in the order they are kept."""
+    """Return the step of each method, in the order of the rows."""
     return {
         row["method"]: step_of(row)
         for row in rows
@@ -69,7 +69,7 @@ def steps_at(rows: list[Row], network: str, ranks: int, link: str) -> dict[str, 
 
 
 def scores(rows: list[Row], network: str) -> dict[str, Score]:
-    """Each method's, against dense runs of the same seeds; nothing without these."""
+    """Return the score of each method that has dense runs of the same seeds."""
     here = [row for row in rows if row["network"] == network]
     dense = {row["seed"]: row for row in here if row["method"] == "dense"}
     found = {}
@@ -98,7 +98,7 @@ def _score(network: str, rows: list[Row], dense: dict[int, Row]) -> Score:
 
 
 def curve(rows: list[Row], network: str, method: str) -> list[tuple[float, float]]:
-    """Steps and the mean score after them, over seeds."""
+    """Return pairs of steps and mean score over seeds."""
     mine = [r for r in rows if (r["network"], r["method"]) == (network, method)]
     if not mine:
         return []
@@ -108,13 +108,13 @@ def curve(rows: list[Row], network: str, method: str) -> list[tuple[float, float
 
 
 def until(points: list[tuple[float, float]], goal: float, *, higher: bool) -> float | None:
-    """Steps after which a curve is at the goal for the first time; None if it never is."""
+    """Return the steps until a curve reaches the goal; None if it never does."""
     sign = 1 if higher else -1
     return next((made for made, score in points if sign * (score - goal) >= 0), None)
 
 
 def goal(network: str, dense: Score) -> float:
-    """What must be reached: the dense score, less what the network allows."""
+    """Return the target: the dense score less the tolerance of the network."""
     about = NETWORKS[network]
     slack = about.within * (dense.score if about.relative else 1)
     return dense.score - slack if about.higher else dense.score + slack

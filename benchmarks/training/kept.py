@@ -1,4 +1,4 @@
-"""Rows of JSON that grow: each job adds what it has measured, and may be run again."""
+"""JSON rows that jobs add to, one job at a time."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Row = dict[str, Any]
-LEAST = 30  # steps that a median is taken over
+LEAST = 30  # steps per median
 POOLED = ("steps", "compute")  # lists of seconds
 
 
 def rows_of(path: Path) -> list[Row]:
-    """What is kept; nothing without a file."""
+    """Return the saved rows; none without a file."""
     return json.loads(path.read_text())["rows"] if path.exists() else []
 
 
 def keep(path: Path, row: Row, names: tuple[str, ...], torch: str) -> Row:
-    """Put a row in the place of the one with the same names, or after all others.
+    """Replace the row with the same names, or append it.
 
-    Too few steps are added to, so that long steps can be measured in several jobs.
+    If the old row has too few steps, the new ones are added to it, so that long steps can be
+    measured in several jobs.
 
     Returns:
-        What is kept now.
+        The saved row.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = rows_of(path)

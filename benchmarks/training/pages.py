@@ -1,4 +1,4 @@
-"""Trainings as tables of docs/training.md."""
+"""Tables of docs/training.md."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 LINKS = {"100mbit": "100 Mbit/s", "1gbit": "1 Gbit/s"}
 OURS = "topk"
-KEPT = 5e-6  # of a number, when rows are written
+KEPT = 5e-6  # relative rounding of saved numbers
 
-# Of TopK 0.5 % + 8 bit against others, on the wide tagger: what must be reached.
+# Targets of TopK 0.5 % + 8 bit on the wide tagger, relative to other methods.
 WANTED = (
-    ("a dense step / ours", "dense", 4, "100mbit", 6.0),
-    ("a dense step / ours", "dense", 4, "1gbit", 1.4),
-    ("a dense step / ours", "dense", 8, "100mbit", 4.5),
+    ("dense step / ours", "dense", 4, "100mbit", 6.0),
+    ("dense step / ours", "dense", 4, "1gbit", 1.4),
+    ("dense step / ours", "dense", 8, "100mbit", 4.5),
     ("dense exposed communication / ours", "dense", 4, "100mbit", 15.0),
-    ("a step with the fp16 hook / ours", "fp16", 4, "100mbit", 1.0),
-    ("a step with the fp16 hook / ours", "fp16", 4, "1gbit", 1.0),
-    ("a step with torch's PowerSGD hook / ours", "torch-powersgd", 4, "100mbit", 1.0),
-    ("a step with torch's PowerSGD hook / ours", "torch-powersgd", 4, "1gbit", 1.0),
+    ("step with the fp16 hook / ours", "fp16", 4, "100mbit", 1.0),
+    ("step with the fp16 hook / ours", "fp16", 4, "1gbit", 1.0),
+    ("step with torch's PowerSGD hook / ours", "torch-powersgd", 4, "100mbit", 1.0),
+    ("step with torch's PowerSGD hook / ours", "torch-powersgd", 4, "1gbit", 1.0),
 )
 
 
 def steps(rows: list[Row], network: str) -> str:
-    """One line a method, link and number of ranks."""
-    head = ["link", "ranks", "method", "a step (ms)", "communication off (ms)"]
-    head += ["exposed (ms)", "kB sent a step", "dense exposed / exposed"]
+    """Return a table with one row per method, link and number of ranks."""
+    head = ["link", "ranks", "method", "step (ms)", "communication off (ms)"]
+    head += ["exposed (ms)", "kB sent per step", "dense exposed / exposed"]
     head += ["dense step / step", "ceiling", "steps measured"]
     lines = []
     for ranks in STEPPED:
@@ -61,8 +61,8 @@ def _step(mine: Step, dense: Step) -> list[str]:
 
 
 def wanted(rows: list[Row]) -> str:
-    """What the wide tagger must reach, and what it does."""
-    head = ["TopK 0.5 % + 8 bit", "ranks", "link", "wanted", "measured", "met"]
+    """Return the targets of the wide tagger and the measured ratios."""
+    head = ["TopK 0.5 % + 8 bit", "ranks", "link", "target", "measured", "met"]
     lines = []
     for what, other, ranks, link, floor in WANTED:
         found = steps_at(rows, WIDE, ranks, link)
@@ -78,11 +78,11 @@ def wanted(rows: list[Row]) -> str:
 
 
 def accuracy(rows: list[Row], network: str) -> str:
-    """One line a method."""
+    """Return a table with one row per method."""
     about, found = NETWORKS[network], scores(rows, network)
     metric = next(row["metric"] for row in rows if row["network"] == network)
-    head = ["method", metric, "better than dense by", "allowed", "met", "seeds"]
-    head += ["MB sent by a rank", "times fewer"]
+    head = ["method", metric, "difference to dense", "tolerance", "met", "seeds"]
+    head += ["MB sent per rank", "compression ratio"]
     lines = [
         [NAMES[name], *_score(found[name], about, name)] for name in NAMES if name in found
     ]
@@ -95,18 +95,18 @@ def _score(s: Score, about: Network, method: str) -> list[str]:
     allowed = f"-{within:.0%}" if about.relative else f"-{within:g}"
     met = "yes" if s.within else "no"
     sent = [f"{s.sent / 1e6:,.1f}", f"{s.fewer:,.1f}x"]
-    if about.rows:  # torch's rows are not counted, so there is nothing to compare with
+    if about.rows:  # torch does not count the bytes of sparse rows
         sent = ["not counted" if method == "dense" else sent[0], ""]
     return [f"{s.score:.2f}", apart, allowed, met, str(s.seeds), *sent]
 
 
 def reaching(accuracy: list[Row], stepped: list[Row], network: str) -> str:
-    """Steps to the goal, times the seconds of a step, for all methods that have both."""
+    """Return the steps to the target times the seconds per step, by method."""
     found = scores(accuracy, network)
     if "dense" not in found:
         return ""
     about, target = NETWORKS[network], goal(network, found["dense"])
-    head = ["link", "method", f"steps to {target:.2f}", "a step (ms)", "product (s)"]
+    head = ["link", "method", f"steps to {target:.2f}", "step (ms)", "product (s)"]
     lines = []
     for link, name in LINKS.items():
         for method, step in steps_at(stepped, network, RANKS, link).items():
@@ -121,9 +121,9 @@ def reaching(accuracy: list[Row], stepped: list[Row], network: str) -> str:
 
 
 def checked(epochs: list[Row], accuracy: list[Row], stepped: list[Row]) -> str:
-    """The first epoch behind links, against the product and against the one without links."""
+    """Compare the first epoch on links with the product, and with the run without links."""
     head = ["network", "method", "link", "steps", "product (s)", "run (s)", "run / product"]
-    head += ["loss and score of the run without links"]
+    head += ["loss and score without links"]
     lines = []
     for row in epochs:
         step = steps_at(stepped, row["network"], RANKS, row["link"])[row["method"]]
@@ -136,7 +136,7 @@ def checked(epochs: list[Row], accuracy: list[Row], stepped: list[Row]) -> str:
 
 
 def _first(accuracy: list[Row], row: Row) -> bool:
-    """Whether the first epoch of seed 0 has the same loss and score, as far as both are kept."""
+    """Return whether the first epoch of seed 0 has the same loss and score."""
     return any(
         (r["network"], r["method"], r["seed"]) == (row["network"], row["method"], 0)
         and isclose(r["losses"][0], row["loss"], rel_tol=KEPT)

@@ -1,11 +1,11 @@
-"""Which networks are trained by which methods, and what these are called."""
+"""Networks, methods and their names."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 SEEDS = (0, 1, 2)
-RANKS = 2  # a core each
+RANKS = 2  # one core each
 WIDE_RANKS = 4
 
 
@@ -13,12 +13,12 @@ class Network(NamedTuple):
     """One of the examples.
 
     Attributes:
-        title: What it is, for people.
-        epochs: Over its data.
-        higher: Whether a higher score is a better one.
-        within: How far from the dense score a method may be: points, or a part of it.
-        relative: Whether it is a part.
-        rows: Whether gradients are mostly rows of tables, whose bytes torch does not count.
+        title: Title.
+        epochs: Number of epochs.
+        higher: Whether a higher score is better.
+        within: Tolerance of the score: points, or a fraction of the dense score.
+        relative: Whether the tolerance is a fraction.
+        rows: Whether gradients are mostly sparse rows, whose bytes torch does not count.
     """
 
     title: str
@@ -35,7 +35,7 @@ NETWORKS = {
     ),
     "atis": Network("LSTM tagger on ATIS", 8, False, within=0.3),
     "moby-dick": Network("word LSTM on Moby-Dick", 2, False, within=0.01, relative=True),
-    "clicks": Network("recommender on made-up clicks", 2, True, within=0.5, rows=True),
+    "clicks": Network("recommender on synthetic clicks", 2, True, within=0.5, rows=True),
 }
 WIDE = "atis-wide"  # for step times: 20 M parameters
 
@@ -54,24 +54,24 @@ NAMES = {
     "onebit": "OneBit, error feedback",
     "powersgd": "PowerSGD, rank 4 (ours)",
 }
-# Of the wide tagger, by ranks: what takes turns in a job, as far as time and memory go.
+# Methods that alternate in one job of the wide tagger, by ranks.
 STEPPED = {
     WIDE_RANKS: (("dense", "topk"), ("fp16", "torch-powersgd", "qsgd")),
     8: (("dense", "topk"),),
 }
-# Whose first epoch is trained behind links, too: network, method, link.
+# First epochs that are also trained on emulated links: network, method, link.
 CHECKED = (("moby-dick", "dense", "1gbit"), ("moby-dick", "topk1", "1gbit"))
-# Who is judged over all seeds, on which network; everyone else by the first one.
+# Methods that are trained with all seeds, and by network; others use the first seed.
 ALL_SEEDS = ("dense", "topk1", "dgc", "qsgd", "terngrad", "nuqsgd", "powersgd", "onebit")
 TRAINED = {
     "fashion-mnist": (*ALL_SEEDS, "fp16", "torch-powersgd", "topk8of512", "topk16of512"),
     "moby-dick": (*ALL_SEEDS, "fp16", "torch-powersgd"),
     "atis": ("dense", "topk", "fp16", "torch-powersgd"),
-    "clicks": ("dense", "topk"),  # gradients that are sparse already
+    "clicks": ("dense", "topk"),  # with sparse gradients
 }
 
 
 def seeds(network: str, method: str) -> tuple[int, ...]:
-    """Those that a method is trained with."""
+    """Return the seeds of a method."""
     few = network == "clicks" or method not in (*ALL_SEEDS, "topk")
     return SEEDS[:1] if few else SEEDS

@@ -1,7 +1,7 @@
-"""How long a step takes: with the sums of several methods in turn, and with communication off.
+"""Time of a step with several methods in turn, and with communication off.
 
-All ranks begin each step together. Of the seconds of all ranks the longest count: until then
-no rank can begin the next step. Methods take turns, so that noise meets all of them.
+All ranks start each step together, and the slowest rank counts: no rank can start the next
+step before. Methods alternate, so that noise affects all of them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from loop import Task
     from torch import Tensor
 
-# Steps: DDP makes its buckets anew after the first, torch's PowerSGD waits for two.
+# Steps: DDP rebuilds its buckets after the first, torch's PowerSGD starts after two.
 WARM_UP = 3
 
-RATE = 1e-3  # steps without sums take ranks apart, which must not end in infinity
+RATE = 1e-3  # ranks diverge in steps without allreduce; weights must stay finite
 
 
 class Steps:
@@ -32,11 +32,11 @@ class Steps:
 
     Args:
         task: The network and its data.
-        method: Of those of the examples.
+        method: Name of a method of the examples.
 
     Attributes:
-        model: Under DDP.
-        seconds: For whoever measures steps.
+        model: DDP model.
+        seconds: Times of the steps, appended by the caller.
     """
 
     def __init__(self, task: Task, method: str) -> None:
@@ -59,23 +59,23 @@ class Steps:
             epoch += 1
 
     def step(self) -> None:
-        """One as in training."""
+        """Make one step as in training."""
         self.compute()
         self._made += 1
 
     def alone(self) -> None:
-        """The same, with communication off."""
+        """Make one step with communication off."""
         with self.model.no_sync():
             self.compute()
 
     def compute(self) -> None:
-        """Forward, backward, update."""
+        """Run forward, backward and update."""
         self._optimizer.zero_grad()
         self._task.loss(self.model, next(self._rows)).backward()
         self._optimizer.step()
 
     def row(self) -> dict[str, Any]:
-        """What is kept of it."""
+        """Return the row to save."""
         sent = self._sent(self._made) - self._sent_before
         return {
             "steps": [round(s, 6) for s in self.seconds],
@@ -87,7 +87,7 @@ class Steps:
 def measure(
     task: Task, methods: Sequence[str], count: int, seconds: float
 ) -> dict[str, dict[str, Any]]:
-    """A row for each method: so many rounds, or as many as fit; warming up counts."""
+    """Return a row per method, over `count` rounds or those that fit into the time."""
     end = time.monotonic() + seconds
     slow = replace(task, rate=RATE)
     running = {method: Steps(slow, method) for method in methods}
@@ -101,7 +101,7 @@ def measure(
 
 
 def timed(work: Callable[[], None]) -> float:
-    """Seconds of the slowest rank; all begin together."""
+    """Return the seconds of the slowest rank; all start together."""
     dist.barrier()
     start = time.perf_counter()
     work()
@@ -111,7 +111,7 @@ def timed(work: Callable[[], None]) -> float:
 
 
 def _agreed(yes: bool) -> bool:
-    """Rank 0's word."""
-    said = torch.tensor([float(yes)])
-    dist.broadcast(said, 0)
-    return bool(said)
+    """Return rank 0's value on all ranks."""
+    decision = torch.tensor([float(yes)])
+    dist.broadcast(decision, 0)
+    return bool(decision)

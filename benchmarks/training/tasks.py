@@ -1,4 +1,4 @@
-"""The networks of the experiment: those of the examples, with the real data."""
+"""Tasks of the experiment: the networks of the examples with real data."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from loop import Task
 
-SHARE = 4  # one of so many images
+SHARE = 4  # one image in four
 
 
 def made(name: str) -> Task:
-    """A task by the name of its network."""
+    """Return the task of a network."""
     data: dict[str, Callable[[Path], Task]] = {
         "fashion-mnist": partial(fashion_mnist.task, share=SHARE),
         "atis": atis.task,
@@ -37,7 +37,7 @@ def made(name: str) -> Task:
 
 
 def made_up(name: str) -> Task:
-    """The same networks with data that come with the examples."""
+    """Return the task of a network with the synthetic data of the examples."""
     tasks: dict[str, Callable[[], Task]] = {
         "fashion-mnist": partial(fashion_mnist.task, None),
         "atis": partial(atis.task, None),

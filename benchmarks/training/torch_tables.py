@@ -1,4 +1,4 @@
-"""The tables of docs/torch.md."""
+"""Tables of docs/torch.md."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from tables import markdown
 
 Row = dict[str, Any]
-SLACK = 0.05  # that auto may cost, beside what two plain models differ by
+SLACK = 0.05  # tolerated cost of auto, beyond the difference of two plain runs
 
 
 def auto(rows: list[Row]) -> str:
-    """One line a network."""
-    head = ["network", "parameters", "plain DDP (ms)", "plain again (ms)", "auto (ms)"]
-    head += ["auto / plain", "allowed", "met", "what auto has decided"]
+    """Return a table with one row per network."""
+    head = ["network", "parameters", "plain DDP (ms)", "plain, repeated (ms)", "auto (ms)"]
+    head += ["auto / plain", "tolerance", "met", "decision of auto"]
     lines = []
     for row in rows:
         allowed = 1 + SLACK + row["noise"]
@@ -26,7 +26,7 @@ def auto(rows: list[Row]) -> str:
 
 
 def _decision(said: str) -> str:
-    """The name of what was tried or planned, and whether it was taken."""
+    """Return the method that was tried or planned, and the decision."""
     text = said.removeprefix("auto: ")
     if not text.startswith("no hook"):
         text = text.rpartition("): ")[2]
@@ -34,9 +34,9 @@ def _decision(said: str) -> str:
 
 
 def embedding(rows: list[Row]) -> str:
-    """One line a table and number of rows."""
-    head = ["rows of the table", "used by each rank", "ours (ms)", "gloo (ms)", "ratio"]
-    head += ["memory grew by (MB)"]
+    """Return a table with one row per table size and number of rows."""
+    head = ["rows of the table", "rows used per rank", "ours (ms)", "gloo (ms)", "speedup"]
+    head += ["memory growth (MB)"]
     lines = [
         [
             f"{row['table'] / 1e6:g} M",
