@@ -14,7 +14,6 @@ import sparcml
 from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.errors import DataError
 from sparcml.linear import SGD, Constant, Penalty, Rows, write_svmlight
-from sparcml.linear.training.methods import parse_method
 from sparcml.linear.training.model import Model
 
 from ..linear.problems import problem
@@ -190,15 +189,6 @@ def test_zero_based_text_is_known_again(tmp_path):
     _, (found,) = trained(config(tmp_path / "train.svm", features=None), 1)
     assert found.model.zero_based
     assert found.model.features == 3
-
-
-def test_methods_by_name():
-    assert parse_method("topk:0.01, qsgd:4") == sparcml.Compressed(
-        sparcml.TopK(0.01), sparcml.QSGD(4)
-    )
-    assert parse_method("onebit") == sparcml.Compressed(quantize=sparcml.OneBit())
-    with pytest.raises(ValueError, match="half takes no number"):
-        parse_method("half:3")
 
 
 def test_a_picture_and_a_bar(text, monkeypatch, capfd):

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import kernels
 from ..collectives.base import mixed
 from ..communicator.arguments import check_reduction
-from ..quantize import Quantizer
-from ..sparsify import Selection, Sparsifier, TopK
-from ..stream.ranges import restrict_to, take
+from ..quantize.base import QUANTIZERS, Quantizer
+from ..sparsify import TopK
+from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
 from .base import Method
 from .error_feedback import select, squared_norm, update_residual
-from .reduce import allreduce_streams, allreduce_values, mean_dense
+from .reduce import allreduce_streams, allreduce_values, keep_largest, mean_dense
 from .scaling import SharedScale, wire_quantizer
 from .schedule import Schedule, at
 from .state import RESIDUAL, STEP, key, load, zeros
@@ -113,6 +112,16 @@ class Compressed(Method):
                 stacklevel=3,
             )
 
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        """Return one instance per example of a sparsifier or a quantizer."""
+        sparsifiers = [s for t in SPARSIFIERS.values() for s in t.examples()]
+        quantizers = [q for t in QUANTIZERS.values() if t.selectable for q in t.examples()]
+        return (
+            *(cls(s, dense_below=100) for s in sparsifiers),
+            *(cls(quantize=q, dense_below=100) for q in quantizers),
+        )
+
     @property
     def keeps_residual(self) -> bool:
         """Whether there is error feedback."""
@@ -199,7 +208,7 @@ class Compressed(Method):
             pairs = allreduce(streams, fixed_nnz=fixed)
         if self.global_topk is None:
             return pairs
-        return [_keep_largest(self.global_topk, *pair) for pair in pairs]
+        return [keep_largest(self.global_topk, *pair) for pair in pairs]
 
     def _quantized_allreduce(
         self, comm: Communicator, streams: Sequence[Stream], *, fixed_nnz: bool, seed: int
@@ -238,22 +247,3 @@ def _sparsifier_state(
     entry = key(SPARSIFIER_STATE, name)
     new[entry] = carried = np.array(state.get(entry, initial), np.float64)
     return carried
-
-
-def _keep_largest(topk: TopK, total: Stream, seen: Stream) -> Pair:
-    """Return the largest entries (blocks: by norm) of a sum, and this rank's part of them.
-
-    The gTop-k paper drops entries inside a tree and may miss some of the largest. Here the sum
-    is complete, and every rank drops the same entries.
-
-    Reference: Shi et al.: A Distributed Synchronous SGD Algorithm with Global Top-k
-    Sparsification for Low Bandwidth Networks, ICDCS 2019.
-    """
-    magnitudes, k = total.raw_values, topk.count(total.blocks)
-    if total.nnz <= k:
-        return total, seen
-    if total.block > 1:
-        magnitudes = kernels.block_squared_norms(magnitudes, total.block)
-    positions, _ = kernels.top_k(magnitudes, k)
-    largest = take(total, positions.astype(np.intp))
-    return largest, restrict_to(seen, largest.indices)

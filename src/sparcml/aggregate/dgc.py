@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..sparsify import TopK
+from ..sparsify.base import parse_number
 from .base import Method
 from .compressed import Compressed
 from .error_feedback import squared_norm
@@ -83,7 +84,7 @@ class DGC(Method):
     @classmethod
     def from_option(cls, text: str) -> Self:
         """Return the method with this ratio."""
-        return cls(ratio=float(text)) if text else cls()
+        return cls(ratio=parse_number(cls.name, cls.option, text)) if text else cls()
 
     @classmethod
     def examples(cls) -> tuple[Method, ...]:

@@ -69,7 +69,11 @@ class PowerSGD(Method):
     @classmethod
     def from_option(cls, text: str) -> Self:
         """Return the method with this rank."""
-        return cls(rank=int(text)) if text else cls()
+        if not text:
+            return cls()
+        if not text.isdecimal():
+            raise ValueError(f"{cls.name}: {cls.option} must be an integer, got {text!r}")
+        return cls(rank=int(text))
 
     @classmethod
     def examples(cls) -> tuple[Method, ...]:

@@ -11,12 +11,14 @@ import numpy as np
 from .. import buffer_pool, kernels
 from ..collectives import ALLREDUCES
 from ..stream import Stream, join, split
+from ..stream.ranges import restrict_to, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
+    from ..sparsify import TopK
     from ..stream.stream import Values
 
 SHORT = 1 << 18  # bytes that cost about as much as the latency of a message
@@ -123,6 +125,25 @@ def allreduce_values(
         (with_indices(result, s), with_indices(seen, s))
         for s, (result, seen) in zip(streams, allreduce(values), strict=True)
     ]
+
+
+def keep_largest(topk: TopK, total: Stream, seen: Stream) -> Pair:
+    """Return the largest entries (blocks: by norm) of a sum, and this rank's part of them.
+
+    The gTop-k paper drops entries inside a tree and may miss some of the largest. Here the sum
+    is complete, and every rank drops the same entries.
+
+    Reference: Shi et al.: A Distributed Synchronous SGD Algorithm with Global Top-k
+    Sparsification for Low Bandwidth Networks, ICDCS 2019.
+    """
+    magnitudes, k = total.raw_values, topk.count(total.blocks)
+    if total.nnz <= k:
+        return total, seen
+    if total.block > 1:
+        magnitudes = kernels.block_squared_norms(magnitudes, total.block)
+    positions, _ = kernels.top_k(magnitudes, k)
+    largest = take(total, positions.astype(np.intp))
+    return largest, restrict_to(seen, largest.indices)
 
 
 def mean_stream(total: Stream, ranks: int, out: Values | None = None) -> Stream:

@@ -11,13 +11,13 @@ from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from pathlib import Path  # noqa: TC003  # resolved by get_type_hints
 from typing import TYPE_CHECKING, Any
 
+from ...aggregate.parse import method_syntax, parse_method
 from ...communicator.arguments import check_reduction
 from ..solvers.learning_rate import Constant, ExponentialDecay, InverseDecay, WarmUp
 from ..solvers.objective import LOSSES, loss_of
 from ..solvers.penalty import Penalty
 from ..solvers.scd import SCD
 from ..solvers.sgd import SGD
-from .methods import KNOWN, parse_method
 from .weights import parse_class_weight
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class TrainingConfig:
     compress: str | None = field(
         default=None,
         metadata=_option(
-            f"sgd: lossy gradient compression with error feedback: {KNOWN}.",
+            f"sgd: lossy gradient compression with error feedback: {method_syntax()}.",
             metavar="METHOD",
         ),
     )

@@ -1,0 +1,47 @@
+"""Methods are built from specifications, and wrong ones raise errors that name the choices."""
+
+import pytest
+
+import sparcml
+from sparcml.aggregate import METHODS, method_syntax, parse_method
+from sparcml.quantize.base import QUANTIZERS
+from sparcml.sparsify.base import SPARSIFIERS
+
+
+def test_a_sparsifier_and_a_quantizer_give_compressed():
+    both = sparcml.Compressed(sparcml.TopK(0.01), sparcml.QSGD(4))
+    assert parse_method("topk:0.01, qsgd:4") == both
+    assert parse_method("qsgd:4,topk:0.01") == both
+    assert parse_method("onebit") == sparcml.Compressed(quantize=sparcml.OneBit())
+
+
+def test_a_registered_method_is_built_by_its_own_class():
+    assert parse_method("dense") == sparcml.Dense()
+    assert parse_method("dgc:0.01") == sparcml.DGC(ratio=0.01)
+    assert parse_method("powersgd:2") == sparcml.PowerSGD(rank=2)
+    assert parse_method("powersgd") == sparcml.PowerSGD()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("half:3", "'half:3' is invalid: .* got '3'"),
+        ("topk:x", "RATIO must be a number, got 'x'"),
+        ("dense:1", "option must be empty, got '1'"),
+        ("dgc:x", "RATIO must be a number, got 'x'"),
+        ("powersgd:1.5", "RANK must be an integer, got '1.5'"),
+        ("topk:0.1,topk:0.2", "topk:RATIO"),
+        ("dense,qsgd:4", "text must be"),
+        ("", "text must be"),
+    ],
+)
+def test_wrong_specifications_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_method(text)
+
+
+def test_the_syntax_lists_every_registered_name():
+    for registry in (METHODS, SPARSIFIERS, QUANTIZERS):
+        for name, plug_in in registry.items():
+            selectable = getattr(plug_in, "selectable", True)
+            assert (name in method_syntax()) == (selectable and name != "compressed")
