@@ -181,7 +181,7 @@ def test_clocks_of_different_machines_are_shifted(tmp_path, monkeypatch):
 
 
 def test_no_such_folder(tmp_path):
-    with pytest.raises((FileNotFoundError, TransportError), match="trace: no folder"):
+    with pytest.raises((FileNotFoundError, TransportError), match="trace: folder"):
         sparcml.launch(lambda comm: comm.trace(tmp_path / "none" / "out.json"), 2)
 
 

@@ -58,7 +58,7 @@ class Watched(ThreadTransport):
 
 class _Arriving(Pending):
     def __init__(self, to: Watched, inner: Pending) -> None:
-        super().__init__(to, inner.peer, inner.verb)
+        super().__init__(to, inner.peer, inner.action)
         self._to, self._inner = to, inner
 
     def poll(self) -> bool:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sparcml.aggregate.stats import SelectionStats
+
 from .ranks import launch
 
 if TYPE_CHECKING:
@@ -95,7 +97,8 @@ def train(
             parameters = {n: w - eta * mean[n] for n, w in parameters.items()}
             if comm.rank == 0 and step in marks:
                 kept.append((step, parameters))
-        return kept, 1.0 if comm.stats.share is None else comm.stats.share
+        norm = comm.cache.get(SelectionStats).selected_norm
+        return kept, 1.0 if norm is None else norm
 
     work.rows()  # read before the clock of the first wait runs
     found, sent = launch(body, ranks)

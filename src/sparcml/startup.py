@@ -16,8 +16,9 @@ from .errors import TransportError
 from .network.known import known
 from .network.probe import probe
 from .transport import ThreadGroup, ThreadTransport
+from .transport.bootstrap import this_machine
 from .transport.control import abort_message
-from .transport.nodes import find_nodes, here
+from .transport.nodes import find_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +98,7 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
 
 def _opened(transport: Transport) -> Communicator:
     """With the network that rank 0 knows, else the one assumed for near or far ranks."""
-    transport.nodes = find_nodes(transport, here())
+    transport.nodes = find_nodes(transport, this_machine().encode())
     assumed = ONE_MACHINE if len(transport.nodes.leaders) == 1 else Network()
     try:
         network = known(transport, assumed)

@@ -20,6 +20,7 @@ from sparcml import (
     TernGrad,
     TopK,
 )
+from sparcml.aggregate.stats import SelectionStats
 
 from ..rosters import METHODS
 
@@ -301,10 +302,11 @@ def test_the_share_of_the_norm_is_in_the_statistics():
         method.aggregate(comm, g, method.init(SIZE))
         top = np.sort(np.abs(g.astype(np.float64)))[-400:]
         want = np.linalg.norm(top) / np.linalg.norm(g.astype(np.float64))
-        assert comm.stats.share == pytest.approx(want, rel=1e-4)
-        assert comm.stats.selected == 400
-        comm.stats.reset()
-        assert comm.stats.share is None  # nothing was chosen since
+        stats = comm.cache.get(SelectionStats)
+        assert stats.selected_norm == pytest.approx(want, rel=1e-4)
+        assert stats.entries == 400
+        stats.reset()
+        assert stats.selected_norm is None
 
     sparcml.launch(work, 2)
 

@@ -73,7 +73,7 @@ def test_ranks_find_out_who_shares_a_node(ranks):
     places = [f"host {rank * rank % 5}" for rank in range(ranks)]
 
     def body(comm):
-        return find_nodes(comm._transport, places[comm.rank])
+        return find_nodes(comm._transport, places[comm.rank].encode())
 
     numbers = list(dict.fromkeys(places))
     want = Nodes(tuple(numbers.index(place) for place in places))

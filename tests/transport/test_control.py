@@ -22,7 +22,7 @@ def test_only_another_call_of_the_same_number_differs(theirs, differs):
     transport.operation = "ring #5"
     transport.control.begin_wait(1, "receive from rank 1")
     transport.control.record_wait(1, (0, f"{theirs}, receive from rank 0{INPUT}"))
-    found = transport.control.divergence()
+    found = transport.control.find_mismatch()
     assert (found is not None) == differs
     if found is not None:
         assert "rank 0 waits in ring #5, but rank 1 waits in sharded #5" in str(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from .gradients import describe, opened, shapes_of
 from .state import RESIDUAL, STEP, initial_state, keys_of, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from ..communicator.communicator import Communicator
     from ..stream.stream import Values
@@ -191,6 +192,13 @@ def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:
         )
 
 
+@dataclass
+class CheckedSteps:
+    """The next step that needs no comparison between ranks, by method and layout."""
+
+    next: dict[Hashable, int] = field(default_factory=dict)
+
+
 def _check_equal(
     comm: Communicator, method: Method, parameters: Sequence[Parameter], state: State
 ) -> None:
@@ -201,9 +209,10 @@ def _check_equal(
     """
     layout = tuple((p.name, p.shape, str(p.values.dtype)) for p in parameters)
     case, step = ("layout", method, layout), int(state[STEP])
-    if comm.size > 1 and comm.cache.next_steps.get(case) != step:
+    checked = comm.cache.get(CheckedSteps)
+    if comm.size > 1 and checked.next.get(case) != step:
         _compare(comm, {"parameters": layout, "method": method, "step": step})
-    comm.cache.next_steps[case] = step + 1
+    checked.next[case] = step + 1
 
 
 def _compare(comm: Communicator, facts: Mapping[str, object]) -> None:

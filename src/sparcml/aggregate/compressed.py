@@ -21,6 +21,7 @@ from .reduce import allreduce_streams, allreduce_values, keep_largest, mean_dens
 from .scaling import SharedScale, wire_quantizer
 from .schedule import Schedule, at
 from .state import RESIDUAL, STEP, key, load, zeros
+from .stats import SelectionStats
 from .uncompressed import mean_uncompressed
 
 if TYPE_CHECKING:
@@ -189,7 +190,8 @@ class Compressed(Method):
         self.check_finite(comm, p.name, p.values, selection.squared_norm, residual)
         if sparsifier is not None:
             sent = squared_norm(selection.sent.raw_values)
-            comm.stats.count_selected(selection.sent.nnz, sent, selection.squared_norm)
+            stats = comm.cache.get(SelectionStats)
+            stats.count(selection.sent.nnz, sent, selection.squared_norm)
         return selection
 
     def _allreduce(

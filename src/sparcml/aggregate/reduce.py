@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,9 @@ from ..stream import Stream, join, split
 from ..stream.ranges import restrict_to, take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
+    from ..collectives import Network
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
     from ..sparsify import TopK
@@ -97,18 +99,33 @@ def _unfuse(x: Stream, offsets: list[int]) -> list[Stream]:
     return [x] if len(offsets) == 2 else split(x, offsets)
 
 
+@dataclass
+class SelectedAlgorithms:
+    """Algorithms that `auto` has selected, by workload, for one network model."""
+
+    network: Network | None = None
+    _algorithms: dict[Hashable, str] = field(default_factory=dict)
+
+    def of(self, network: Network) -> dict[Hashable, str]:
+        """Return the algorithms selected for this network model, discarding others."""
+        if self.network is not network:
+            self.network, self._algorithms = network, {}
+        return self._algorithms
+
+
 def _fixed_choice(comm: Communicator, x: Stream, quantize: Quantizer | None) -> str:
     """Return the algorithm that "auto" chooses for streams of this size and nnz.
 
     The choice is made once per communicator: native allreduces are preceded by an agreement
     of all ranks, and gloo's runs in threads that cost more than short messages.
     """
-    case = ("settled", x.size, x.nnz, x.block, x.dtype.char, quantize)
-    if case not in comm.cache.algorithms:
+    case = (x.size, x.nnz, x.block, x.dtype.char, quantize)
+    algorithms = comm.cache.get(SelectedAlgorithms).of(comm.network)
+    if case not in algorithms:
         choice = comm.explain(x, quantize=quantize).choice
         short = choice == "native" and comm.engine == "torch" and x.nbytes <= SHORT
-        comm.cache.algorithms[case] = "recursive_double" if short else choice
-    return str(comm.cache.algorithms[case])
+        algorithms[case] = "recursive_double" if short else choice
+    return algorithms[case]
 
 
 def allreduce_values(

@@ -56,7 +56,7 @@ class Communicator(Background):
     Attributes:
         stats: Messages, bytes and seconds per phase, and of allreduces the seconds that
             were predicted and measured by algorithm; `stats.reset()` starts anew.
-        cache: Agreements between these ranks that layers above reuse.
+        cache: Objects that the layers above keep with these ranks, one per type.
     """
 
     def __init__(
@@ -117,7 +117,6 @@ class Communicator(Background):
 
     def _set_network(self, network: Network) -> None:
         self._selector.set_network(network)
-        self.cache.clear()  # it depends on the network
         self._tell_helper("recalibrate", lambda helper: helper._set_network(network))
 
     def __repr__(self) -> str:
@@ -262,7 +261,7 @@ class Communicator(Background):
             raise ValueError(f"advance: seconds must be finite and >= 0, got {seconds!r}")
         passed = self._transport.advance(seconds)
         if passed and self.stats.trace is not None:
-            self.stats.trace.computed(self.now() - passed, self.now())
+            self.stats.trace.add_compute(self.now() - passed, self.now())
 
     def trace(self, path: str | Path | None, *, add: bool = False) -> None:
         """Keep what every rank does from here on in one file, for Perfetto.

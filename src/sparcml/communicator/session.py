@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import buffer_pool
 from ..collectives import Call, Shape
@@ -13,32 +12,32 @@ from ..errors import TransportError
 from ..transport import CountingTransport, Stats, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Iterator
 
     from ..quantize import Quantizer
     from ..stream import Stream
     from ..transport.timeline import Span
 
+T = TypeVar("T")
 
-@dataclass
+
 class CommunicatorCache:
-    """Agreements between the ranks of one communicator, reused by the layers above.
+    """Objects that the layers above keep with a communicator, one per type.
 
-    All ranks make the same calls in the same order, so that all ranks hold the same
-    entries. `Communicator.recalibrate` clears the cache.
-
-    Attributes:
-        algorithms: Allreduce algorithm, by the workload that it was selected for.
-        next_steps: Step at which aggregation needs no further check, by method and layout.
+    Each layer defines a class of its own, so that the objects are typed and no layer
+    depends on another. All ranks make the same calls in the same order, so entries that
+    are derived from collective results are the same on all ranks.
     """
 
-    algorithms: dict[Hashable, str] = field(default_factory=dict)
-    next_steps: dict[Hashable, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._objects: dict[type, Any] = {}
 
-    def clear(self) -> None:
-        """Discard all entries."""
-        self.algorithms.clear()
-        self.next_steps.clear()
+    def get(self, cls: type[T]) -> T:
+        """Return the object of this type; the first call creates it without arguments."""
+        if cls not in self._objects:
+            self._objects[cls] = cls()
+        cached: T = self._objects[cls]
+        return cached
 
 
 class Session:
@@ -73,7 +72,7 @@ class Session:
         """A collective in which all ranks bring a vector like x, if one is given."""
         with self.operation(collective) as span:
             if span is not None and x is not None:
-                span.about.update(op=op, size=x.size, nnz=x.nnz)
+                span.args.update(op=op, size=x.size, nnz=x.nnz)
             shape = None if x is None else Shape.of(x)
             coding = "" if quantizer is None else f", {quantizer}"
             self.transport.input_summary = "" if shape is None else f"{shape}, {op}{coding}"
@@ -117,7 +116,7 @@ class Session:
             self.transport.operation = f"after {name} #{self._sequence}"
         except BaseException as error:
             if span is not None:
-                span.about["error"] = f"{type(error).__name__}: {error}"
+                span.args["error"] = f"{type(error).__name__}: {error}"
             self.transport.abort(error)
             raise
         finally:

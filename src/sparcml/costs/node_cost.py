@@ -60,7 +60,7 @@ def node_seconds(
             for load in turn.receives:
                 nbytes = load.expected_nbytes(entry_bytes)
                 (own if turn.intra_node else outside).wait(nbytes, turn.repeat)
-            inside = max(inside, own.seconds(near.latency, near.gap, near.byte))
+            inside = max(inside, own.seconds(near.latency, near.gap, near.seconds_per_byte))
             computing = max(computing, network.computing(turn))
         total += max(
             inside, outside.seconds(link.latency, link.overhead, link.seconds_per_byte)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..collectives import Network
 from ..costs.calibration import Calibration
-from ..transport.bootstrap import hosts, share
+from ..transport.bootstrap import broadcast, gather_hosts
 from .store import NONE, kept, told
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def known(transport: Transport, assumed: Network) -> Network:
     Raises:
         ValueError: On all ranks, if SPARCML_NETWORK names no network.
     """
-    places = hosts(transport)
+    places = gather_hosts(transport)
     answer = b""
     if transport.rank == 0:
         try:
@@ -29,7 +29,7 @@ def known(transport: Transport, assumed: Network) -> Network:
             answer = json.dumps(asdict(found)).encode()
         except ValueError as error:
             answer = json.dumps({"error": str(error)}).encode()
-    facts = json.loads(share(transport, answer))
+    facts = json.loads(broadcast(transport, answer))
     if "error" in facts:
         raise ValueError(facts["error"])
     facts["calibration"] = tuple(Calibration(*row) for row in facts["calibration"])

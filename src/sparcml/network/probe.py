@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..collectives import Network
-from ..transport.bootstrap import hosts, share
+from ..transport.bootstrap import broadcast, gather_hosts
 from .least_squares import Fit, least_squares
 from .measurement import Measurement, from_json
 from .probe_algorithms import Sample, samples, tune
@@ -57,7 +57,7 @@ def probe(
     transport.barrier()
     progress("kernels")
     work = speeds(transport)
-    places = hosts(transport)
+    places = gather_hosts(transport)
     found = _told(transport, _measurement(transport, alone, together, work, places))
     if quick or transport.is_simulated:  # in a simulation, sums take what they declare
         return found
@@ -68,7 +68,7 @@ def probe(
 def _told(transport: Transport, found: Measurement) -> Measurement:
     """Rank 0's, on every rank."""
     told = found.to_json().encode() if transport.rank == 0 else b""
-    return from_json(share(transport, told).decode())
+    return from_json(broadcast(transport, told).decode())
 
 
 def _tuned(found: Measurement, sums: list[Sample], nodes: Nodes) -> Measurement:
@@ -156,7 +156,7 @@ def _sample(transport: Transport, step: Callable[[], None], steps: int = 1) -> f
     transport.barrier()
     first = _times(transport, step, steps, 2)[-1]
     often = int(min(max(BUDGET / max(first, 1e-9), FEWEST), MOST))
-    often = len(share(transport, bytes(often)))
+    often = len(broadcast(transport, bytes(often)))
     times = _times(transport, step, steps, 1 + often)
     return max(float(np.median(times[1:])), 1e-9)
 

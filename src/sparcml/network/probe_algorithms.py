@@ -17,7 +17,7 @@ from ..communicator.communicator import Communicator
 from ..communicator.declared import CostEstimate
 from ..costs.calibration import Calibration, parts_of
 from ..stream import Stream
-from ..transport.bootstrap import share
+from ..transport.bootstrap import broadcast
 from .least_squares import least_squares
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _declared(sample: Sample, nodes: Nodes) -> CostEstimate:
 
 def _agreed(transport: Transport, seconds: float, most: float) -> bool:
     """Whether rank 0 finds that short enough."""
-    return share(transport, b"yes" if seconds <= most else b"no") == b"yes"
+    return broadcast(transport, b"yes" if seconds <= most else b"no") == b"yes"
 
 
 def _times(
@@ -146,7 +146,7 @@ def _times(
     """The slowest rank's, of which the first is not counted."""
     first = _timed(comm, sum_up)
     often = int(min(max(BUDGET / max(first, 1e-9), FEWEST), MOST))
-    often = len(share(transport, bytes(often)))
+    often = len(broadcast(transport, bytes(often)))
     times = np.array([_timed(comm, sum_up) for _ in range(often)])
     return list(map(float, comm.allreduce(times, op="max", algorithm="recursive_double")))
 

@@ -42,7 +42,7 @@ def _median(transport: Transport, name: str, work: Callable[[], None], count: in
     for _ in range(REPEATS):
         start = transport.now()
         if transport.is_simulated:  # simulated: it takes what it is said to take
-            transport.charge(**{name: count})
+            transport.charge(**{"encoded" if name == "coded" else name: count})
         else:
             work()
         taken.append(transport.now() - start)

@@ -10,7 +10,7 @@ from ..transport.timeline import Timeline
 
 if TYPE_CHECKING:
     from ..transport import Transport
-    from ..transport.timeline import About
+    from ..transport.timeline import EventArgs
 
 T = TypeVar("T")
 
@@ -30,11 +30,11 @@ class BoundedTimeline(Timeline):
         super().__init__(transport)
         self._budget = budget
 
-    def add(self, name: str, start: float, end: float, about: About) -> None:
+    def add(self, name: str, start: float, end: float, args: EventArgs) -> None:
         """Something that this strand has done."""
         if self._budget.left:
             self._budget.left -= 1
-            super().add(name, start, end, about)
+            super().add(name, start, end, args)
         else:
             self._budget.missed += 1
 
@@ -82,5 +82,5 @@ class Simulation(Generic[T]):
     def trace(self) -> dict[str, Any]:
         """When each rank did what: `json.dump` makes a file of it that Perfetto opens."""
         about = {"run": "simulation", "events left out": self._missed}
-        events = [event for timeline in self._timelines for event in timeline.taken()]
+        events = [event for timeline in self._timelines for event in timeline.drain()]
         return {"otherData": about, "traceEvents": events}

@@ -142,7 +142,7 @@ def _run(
 
     for rank in range(ranks):
         cluster.clock.spawn(partial(body, rank))
-    cluster.clock.run(lambda: len(ends) == ranks, cluster.stuck)
+    cluster.clock.run(lambda: len(ends) == ranks, cluster.raise_deadlock)
     if failures:
         # Some ranks only report what another began.
         rank, cause, _ = next((f for f in failures if f[2]), failures[0])

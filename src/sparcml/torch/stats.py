@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..aggregate.error_feedback import squared_norm
 from ..aggregate.state import RESIDUAL, keys_of
+from ..aggregate.stats import SelectionStats
 
 if TYPE_CHECKING:
     from .reducer import GradientReducer
@@ -100,6 +101,7 @@ def counted(
 ) -> Stats:
     """The statistics of a reducer and of those who work for it."""
     sent, ranks = reducer.comm.stats, reducer.comm.size
+    selection = reducer.comm.cache.get(SelectionStats)
     owed = [reducer.state[k] for k in keys_of(reducer.state, RESIDUAL)]
     return Stats(
         steps=reducer.applied,
@@ -109,8 +111,8 @@ def counted(
         exposed=exposed,
         active_seconds=active_seconds,
         phases=dict(sent.seconds),
-        squares_sent=sent.squares_sent,
-        squares_owed=sent.squares_owed,
+        squares_sent=selection.selected_squares,
+        squares_owed=selection.corrected_squares,
         residual_norm=sqrt(sum(squared_norm(a) for a in owed)),
         buckets=buckets,
     )

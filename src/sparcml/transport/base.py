@@ -1,8 +1,8 @@
-"""What every engine offers: bytes from rank to rank, in order, and no wait without an end.
+"""Interface of all engines: ordered messages between ranks; every wait has a timeout.
 
-A message is a one-dimensional uint8 array. Between two ranks messages arrive in the
-order in which they were sent; there are no tags. Whoever sends a buffer leaves it alone
-afterwards. What `receive` returns belongs to the receiver unless it is read-only.
+A message is a one-dimensional uint8 array. Messages between two ranks arrive in the
+order in which they were sent; there are no tags. A sender must not modify a buffer after
+sending it. A received message belongs to the receiver unless it is read-only.
 """
 
 from __future__ import annotations
@@ -10,207 +10,240 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bootstrap import allgather
 from .control import Control
 from .nodes import Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from .virtual.condition import Condition
+    from types import TracebackType
 
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)
-BRIEF = 50e-6  # seconds
-PROGRESS = "sparcml progress"  # the name of threads begun with `start`
+SHORT_WAIT = 50e-6  # seconds of a wait before control messages are read
+BACKGROUND = "sparcml progress"  # name of the threads that `start` creates
 _T = TypeVar("_T", bound="Transport")
 
 
-class Pending(ABC):
-    """A message on its way; `wait` ends with it, or with an error that says why not."""
+class Condition(Protocol):
+    """The part of `threading.Condition` that requests use."""
 
-    def __init__(self, transport: Transport, peer: int, verb: str) -> None:
+    def __enter__(self) -> Any: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+    def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
+        """Wait until the predicate is true or the time is up; return its last value."""
+
+    def notify_all(self) -> None:
+        """Wake all waiting tasks."""
+
+
+class Pending(ABC):
+    """A message in flight. `wait` returns it, or raises an error that names the cause.
+
+    Attributes:
+        transport: The transport of the message.
+        peer: Rank at the other end.
+        action: Description for error messages, such as "receive from rank 3".
+    """
+
+    def __init__(self, transport: Transport, peer: int, action: str) -> None:
         self.transport = transport
         self.peer = peer
-        self.verb = verb
+        self.action = action
 
     @abstractmethod
     def poll(self) -> bool:
-        """Move it along without waiting; true once it is done."""
+        """Make progress without waiting; return whether the message is complete."""
 
     def begin(self) -> bool:
-        """Let it move along while another is waited for; true if it needs that no more."""
+        """Make progress during another wait; return whether that is no longer needed."""
         return self.poll()
 
     @abstractmethod
     def result(self) -> Message:
-        """What arrived (empty for a send), once `poll` has been true."""
+        """Return the received message (empty for a send), once `poll` was true."""
 
     def wait(self) -> Message:
-        """Until it is done, a peer reports an error, or the time is up."""
-        self.transport.wait_for(self.poll, self.peer, self.verb)
+        """Wait until the message is complete, a peer reports an error, or the timeout."""
+        self.transport.wait_for(self.poll, self.peer, self.action)
         return self.result()
 
 
 class Transport(ABC):
-    """One rank's end of an engine. Only the thread that uses it may touch it."""
+    """One rank's end of an engine. Only one thread at a time may use it.
 
-    engine: str  # its name, for people
-    is_simulated = False  # whether `charge` does something
+    Attributes:
+        engine: Name of the engine.
+        is_simulated: Whether the clock is virtual, so that `charge` advances it.
+        operation: The current call, for error messages.
+        input_summary: Description of the current call's input, for error messages.
+        control: State of the control channel.
+        siblings: This rank's transports that were made from one another.
+        global_ranks: The ranks' numbers in the world, for messages to the user.
+        nodes: Placement of the ranks on nodes.
+        channel_id: The same on all ranks, and different for each duplicate.
+    """
+
+    engine: str
+    is_simulated = False
 
     def __init__(self, rank: int, size: int, timeout: float) -> None:
         self.rank = rank
         self.size = size
         self.timeout = timeout
-        self.operation = "start"  # what the caller is doing, for error messages
-        self.input_summary = ""  # with which vector, if with one
+        self.operation = "start"
+        self.input_summary = ""
         self.control = Control(self)
-        self.siblings: list[Transport] = [self]  # this rank's ends made from one another
-        self.global_ranks = list(
-            range(size)
-        )  # what ranks are called in messages: the world's
+        self.siblings: list[Transport] = [self]
+        self.global_ranks = list(range(size))
         self.nodes = Nodes((0,) * size)
-        self.channel = "0"  # the same name on all ranks, another for each duplicate
-        self._adopted = 0
+        self.channel_id = "0"
+        self._sibling_count = 0
 
     @abstractmethod
     def isend(self, peer: int, message: Message) -> Pending:
-        """Start sending; the buffer must stay as it is until done."""
+        """Start a send; the buffer must not change until it is complete."""
 
     @abstractmethod
     def irecv(self, peer: int) -> Pending:
-        """Start receiving the next message of that peer, of whatever size."""
+        """Start a receive of the peer's next message, of any size."""
 
     @abstractmethod
     def send_control(self, peer: int, message: bytes) -> None:
-        """Send a small note on the control channel; never waits."""
+        """Send a short message on the control channel, without waiting."""
 
     @abstractmethod
     def poll_control(self) -> Sequence[tuple[int, bytes]]:
-        """The notes that have arrived on the control channel, with their senders."""
+        """Return the senders and the control messages that have arrived."""
 
     @abstractmethod
     def idle(self, waited: float) -> None:
-        """Give the processor away between two polls, `waited` seconds after the first."""
+        """Yield the processor between two polls, `waited` seconds after the first."""
 
     @abstractmethod
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
-        """The engine's own dense allreduce: a new array, the same on all ranks."""
+        """Return the result of the engine's own dense allreduce, a new array."""
 
     @abstractmethod
     def duplicate(self) -> Transport:
-        """The same ranks, with channels of their own. All ranks call it."""
+        """Return a transport of the same ranks with channels of its own. Collective."""
 
     @abstractmethod
     def split(self, members: Sequence[int]) -> Transport:
-        """A group of these ranks, in this order; each calls it with its own group.
+        """Return a transport of the given ranks, in this order. Collective.
 
-        All ranks must have come, so that an engine's blocking call ends at once.
+        Each rank passes the members of its own group. All ranks must have arrived, so
+        that a blocking call of the engine ends at once.
         """
 
     @abstractmethod
     def release(self) -> None:
-        """Give the engine's resources back; called once."""
+        """Free the engine's resources; called once."""
 
-    def adopt(self, child: _T, members: Sequence[int]) -> _T:
-        """Take a group of these ranks into the family: they fail together."""
+    def add_sibling(self, child: _T, members: Sequence[int]) -> _T:
+        """Add a transport of some of these ranks, which shares this one's errors."""
         child.global_ranks = [self.global_ranks[member] for member in members]
         child.nodes = self.nodes.subgroup(members)
-        self._adopted += 1
-        child.channel = f"{self.channel}.{self._adopted}"
+        self._sibling_count += 1
+        child.channel_id = f"{self.channel_id}.{self._sibling_count}"
         child.siblings = self.siblings
         self.siblings.append(child)
         return child
 
     def abort(self, error: BaseException) -> None:
-        """Tell all peers, on every channel this rank shares with them."""
+        """Send an error to all peers, on every channel shared with them."""
         self.control.abort(error)
-        told = self.control.failure or error  # the same words everywhere
-        for member in list(self.siblings):
-            member.control.abort(told)
+        error = self.control.failure or error  # the same text on every channel
+        for sibling in list(self.siblings):
+            sibling.control.abort(error)
 
     def leave(self) -> None:
-        """Tell all peers, on every channel, that this rank ends here."""
-        for member in list(self.siblings):
-            member.control.leave()
+        """Tell all peers on every channel that this rank ends."""
+        for sibling in list(self.siblings):
+            sibling.control.leave()
 
     def close(self) -> None:
-        """Give the channels back; once is enough."""
+        """Free the channels; a second call does nothing."""
         if self in self.siblings:
             self.siblings.remove(self)
             self.release()
 
     @property
     def allows_threads(self) -> bool:
-        """Whether another thread may use another member of the family at the same time."""
+        """Whether another thread may use a sibling at the same time."""
         return True
 
     def start(self, work: Callable[[], None]) -> None:
-        """Run something beside the caller, on this engine's clock."""
-        threading.Thread(target=work, name=PROGRESS, daemon=True).start()
+        """Run a function concurrently, on this engine's clock."""
+        threading.Thread(target=work, name=BACKGROUND, daemon=True).start()
 
     def task(self) -> tuple[int, bool]:
-        """Who runs: its number, and whether it was begun with `start`."""
-        progress = threading.current_thread().name == PROGRESS
-        return threading.get_ident(), progress
+        """Return the number of the current task, and whether `start` created it."""
+        is_background = threading.current_thread().name == BACKGROUND
+        return threading.get_ident(), is_background
 
     def condition(self) -> Condition:
-        """What the caller and something that was started can wait for together."""
+        """Return a condition variable for the caller and a function that was started."""
         return threading.Condition()
 
     def now(self) -> float:
-        """Seconds on this engine's clock."""
+        """Return the seconds on this engine's clock."""
         return time.perf_counter()
 
     def advance(self, seconds: float) -> float:
-        """Let time pass where it does so only when told; how much of it did."""
+        """Advance a virtual clock; return the seconds by which it was advanced."""
         del seconds
         return 0.0
 
     def charge(self, *, encoded: float = 0, merged: float = 0, written: float = 0) -> None:
-        """Let the time pass that these entries take; see `Round` for what they are."""
+        """Advance a virtual clock by the computing time of entries, see `Round`."""
         del encoded, merged, written
 
     def charge_poll(self) -> None:  # noqa: B027
-        """Whoever only asks whether something is done must let time pass, too."""
+        """Advance a virtual clock by the time of one poll, so that polling loops end."""
 
     def send(self, peer: int, message: Message) -> None:
-        """Send and wait until the buffer is free again."""
+        """Send, and wait until the buffer may be reused."""
         self.isend(peer, message).wait()
 
     def receive(self, peer: int) -> Message:
-        """Wait for the next message of that peer."""
+        """Wait for the peer's next message."""
         return self.irecv(peer).wait()
 
     def exchange(self, to: int, message: Message, source: int) -> Message:
         """Send to one peer while receiving from another (or the same)."""
-        arriving = self.irecv(source)
-        leaving = self.isend(to, message)
-        received = arriving.wait()
-        leaving.wait()
+        receiving = self.irecv(source)
+        sending = self.isend(to, message)
+        received = receiving.wait()
+        sending.wait()
         return received
 
     def barrier(self) -> None:
-        """No rank leaves before all have come (dissemination, log2 P rounds)."""
-        distance = 1
-        while distance < self.size:
-            to = (self.rank + distance) % self.size
-            self.exchange(to, EMPTY, (self.rank - distance) % self.size)
-            distance *= 2
+        """Wait until all ranks have called this. Collective."""
+        allgather(self, b"")
 
-    def wait_for(self, poll: Callable[[], bool], peer: int, verb: str) -> None:
-        """Poll until true, watching the control channel and the clock."""
+    def wait_for(self, poll: Callable[[], bool], peer: int, action: str) -> None:
+        """Poll until true, while reading control messages and checking the timeout."""
         if poll():
             return
-        self.control.begin_wait(peer, verb)
+        self.control.begin_wait(peer, action)
         start = self.now()
         waited = 0.0
         while not poll():
-            if waited > BRIEF:  # whoever waits only a moment has no time for news
+            if waited > SHORT_WAIT:
                 self.control.check(waited)
             if waited > self.timeout:
                 self.control.time_out(poll)

@@ -1,11 +1,11 @@
-"""The control channel: how ranks learn that a peer has raised, stalled or left.
+"""Control channel: reports of ranks that have raised, stalled or left.
 
-In most collectives a rank talks to few others, so it would never see that some other
-rank has failed. Therefore whoever raises tells everybody, and every wait listens.
-A wait that runs out of time first asks around who waits for whom: the rank at the end of
-that chain is the one to name, not the innocent neighbour.
+In most collectives a rank communicates with few others, so it would never notice that
+some other rank has failed. Therefore a rank that raises reports this to all ranks, and
+every wait reads such reports. A wait that times out first asks all ranks which rank they
+wait for. The error then names the rank at the end of that chain, not the next neighbour.
 
-Notes are text: a letter for the kind, then fields separated by unit separators.
+Control messages are text: a letter for the type, then fields separated by unit separators.
 """
 
 from __future__ import annotations
@@ -19,83 +19,87 @@ if TYPE_CHECKING:
 
     from .base import Transport
 
-SEPARATOR, INPUT = "\x1f", "\x1e"
+SEPARATOR, INPUT = "\x1f", "\x1e"  # INPUT separates a call from the summary of its input
 ABORT, WAITING, LEFT = "A", "W", "L"
-ASKING, ANSWERING = "?", "!"
-LONG = 1.0  # seconds of waiting before the others are asked what they do
-KINDS: dict[str, type[SparcmlError]] = {
-    kind.__name__: kind for kind in (TransportError, WireError, MismatchError)
+QUESTION, ANSWER = "?", "!"
+QUESTION_SECONDS = 1.0  # of waiting, before a rank asks which ranks the others wait for
+ERRORS: dict[str, type[SparcmlError]] = {
+    error.__name__: error for error in (TransportError, WireError, MismatchError)
 }
 
 
 class Control:
-    """One rank's view of how the others are doing."""
+    """One rank's knowledge of the state of all ranks.
+
+    Attributes:
+        failure: The error that has ended the communication, if there was one.
+        is_origin: Whether this rank was the first to raise.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._mine: tuple[int, str] | None = None  # whom this rank waits for, and in what
-        self._asked = False  # whether, in this wait, the others
-        self._theirs: dict[int, tuple[int, str]] = {}  # the same of ranks that have said
-        self._left: dict[int, float] = {}  # ranks that have ended, and when we heard
+        self._wait: tuple[int, str] | None = None  # this rank's: the peer, and the call
+        self._asked = False  # the other ranks, in this wait
+        self._waits: dict[int, tuple[int, str]] = {}  # of the ranks that have reported
+        self._left: dict[int, float] = {}  # ranks that have ended, and when they said so
         self.failure: SparcmlError | None = None
-        self.is_origin = False  # whether this rank was the one to raise
+        self.is_origin = False
 
-    def begin_wait(self, peer: int, verb: str) -> None:
-        """Note down what this rank is about to wait for."""
-        self._mine = (peer, f"{self._transport.operation}, {verb}")
+    def begin_wait(self, peer: int, action: str) -> None:
+        """Record that this rank starts to wait for a peer."""
+        self._wait = (peer, f"{self._transport.operation}, {action}")
         self._asked = False
 
     def end_wait(self) -> None:
-        """The wait ended well."""
-        self._mine = None
+        """Record that the wait has ended without an error."""
+        self._wait = None
 
     @property
     def waiting(self) -> tuple[int, str] | None:
-        """Whom this rank waits for, in what, and with which vector."""
-        if self._mine is None:
+        """The peer that this rank waits for, and its call with the summary of the input."""
+        if self._wait is None:
             return None
-        peer, doing = self._mine
-        return peer, doing + INPUT + self._transport.input_summary
+        peer, call = self._wait
+        return peer, call + INPUT + self._transport.input_summary
 
     def record_wait(self, rank: int, waiting: tuple[int, str] | None) -> None:
-        """Whom another rank waits for, from one who sees it without asking."""
+        """Record what another rank waits for, without asking it."""
         if waiting is not None:
-            self._theirs[rank] = waiting
+            self._waits[rank] = waiting
 
     def check(self, waited: float = 0.0) -> None:
-        """Read what has arrived; raise if a peer has raised or will never answer.
+        """Read control messages; raise if a peer has raised or will never answer.
 
-        Whoever has waited for long asks around, once: ranks that wait for each other in
-        different calls need not wait until the time is up.
+        A long wait asks the other ranks once. Ranks that wait for each other in different
+        calls are thus found before the timeout.
         """
-        self._listen()
+        self._read()
         if self.failure is not None:
             raise self.failure
-        if waited > LONG and not self._asked:
+        if waited > QUESTION_SECONDS and not self._asked:
             self._asked = True
-            self._theirs.clear()
-            self._tell_all(self._whom_i_wait_for(ASKING))
-        elif self._asked and (divergence := self.divergence()) is not None:
-            self.fail(divergence)
-        if self._mine is None or self._mine[0] not in self._left:
+            self._ask()
+        elif self._asked and (mismatch := self.find_mismatch()) is not None:
+            self.fail(mismatch)
+        if self._wait is None or self._wait[0] not in self._left:
             return
-        peer, doing = self._mine
-        # Its last messages may still be on their way: give them a moment.
+        peer, call = self._wait
+        # The peer's last messages may still be in flight.
         if self._transport.now() - self._left[peer] > min(1.0, self._transport.timeout):
             self.fail(
                 TransportError(
                     f"{self._name(peer)} has ended, and {self._name()} still waits for it "
-                    f"in {doing}"
+                    f"in {call}"
                 )
             )
 
     def fail(self, error: SparcmlError) -> NoReturn:
-        """Tell everybody, then raise."""
+        """Report an error to all peers, then raise it."""
         self.abort(error)
         raise error
 
     def abort(self, error: BaseException) -> None:
-        """Tell all peers that this rank has raised; only the first time counts."""
+        """Report an error to all peers; only the first error counts."""
         if self.failure is not None:
             return
         where = self._transport.operation
@@ -104,118 +108,122 @@ class Control:
             detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
             where = where if where.startswith("after") else f"in {where}"
             text = f"{self._name()} raised {detail} {where}"
-        kind = type(error).__name__ if isinstance(error, SparcmlError) else ""
-        self.failure = KINDS.get(kind, TransportError)(text)
+        name = type(error).__name__ if isinstance(error, SparcmlError) else ""
+        self.failure = ERRORS.get(name, TransportError)(text)
         self.is_origin = True
-        self._tell_all(SEPARATOR.join((ABORT, kind, text)).encode())
+        self._send_all(SEPARATOR.join((ABORT, name, text)).encode())
 
     def leave(self) -> None:
-        """Tell all peers that this rank ends here."""
-        self._tell_all(LEFT.encode())
+        """Report to all peers that this rank ends."""
+        self._send_all(LEFT.encode())
 
     def has_left(self, peer: int) -> bool:
-        """Whether that peer has said that it ends."""
+        """Return whether that peer has reported its end."""
         return peer in self._left
 
     def all_peers_left(self) -> bool:
-        """Whether every peer has ended."""
-        self._listen()
+        """Return whether every peer has ended."""
+        self._read()
         return len(self._left) == self._transport.size - 1
 
     def time_out(self, poll: Callable[[], bool]) -> None:
-        """The time is up: find out who holds everybody up, and raise in its name.
+        """Find the rank that delays the others, and raise an error that names it.
 
-        Returns only if the wait is over after all.
+        Returns only if the wait ends after all.
         """
         transport = self._transport
-        assert self._mine is not None
-        self._theirs.clear()
-        self._tell_all(self._whom_i_wait_for(ASKING))
+        self._ask()
         start, limit = transport.now(), min(1.0, max(0.2, transport.timeout / 10))
         while (waited := transport.now() - start) < limit:
             if poll():
                 return
             self.check()
             transport.idle(waited)
-        self.fail(self.divergence() or TransportError(self._verdict()))
+        self.fail(self.find_mismatch() or TransportError(self._describe_timeout()))
 
-    def divergence(self) -> MismatchError | None:
-        """Ranks that wait in different calls, if there are such."""
-        if self._mine is None:
+    def find_mismatch(self) -> MismatchError | None:
+        """Return an error if ranks wait in different calls, else None."""
+        if self._wait is None:
             return None
-        mine = _call(self._mine[1])
-        number = mine.rpartition("#")[2]
-        for rank, (_, doing) in sorted(self._theirs.items()):
-            theirs, _, brought = doing.partition(INPUT)
-            theirs = _call(theirs)
-            # A rank may rightly be some calls ahead, but not in another one.
-            if theirs != mine and theirs.rpartition("#")[2] == number:
+        call = _call(self._wait[1])
+        number = call.rpartition("#")[2]
+        for rank, (_, waiting) in sorted(self._waits.items()):
+            other, _, summary = waiting.partition(INPUT)
+            other = _call(other)
+            # A rank may be some calls ahead, but it must not be in a different one.
+            if other != call and other.rpartition("#")[2] == number:
+                own_summary = self._transport.input_summary
                 return MismatchError(
-                    f"{self._name()} waits in {mine}{_with(self._transport.input_summary)}, but "
-                    f"{self._name(rank)} waits in {theirs}{_with(brought)}: all ranks must "
+                    f"{self._name()} waits in {call}{_with(own_summary)}, but "
+                    f"{self._name(rank)} waits in {other}{_with(summary)}: all ranks must "
                     f"make the same calls in the same order, with vectors of the same size"
                 )
         return None
 
-    def _verdict(self) -> str:
-        assert self._mine is not None
-        me, limit = self._transport.rank, self._transport.timeout
-        peer, doing = self._mine
-        chain = [me]
-        while peer in self._theirs and peer not in chain:
+    def _describe_timeout(self) -> str:
+        assert self._wait is not None
+        rank, limit = self._transport.rank, self._transport.timeout
+        peer, call = self._wait
+        chain = [rank]
+        while peer in self._waits and peer not in chain:
             chain.append(peer)
-            peer = self._theirs[peer][0]
+            peer = self._waits[peer][0]
         if peer in chain:
             ring = [*chain[chain.index(peer) :], peer]
             circle = " -> ".join(self._name(rank) for rank in ring)
             return (
                 f"ranks wait for each other in a circle ({circle}) after {limit:g} s in "
-                f"{doing}: do all ranks make the same calls in the same order?"
+                f"{call}: check that all ranks make the same calls in the same order"
             )
-        asked = f", asked by {self._name(chain[-1])}" if len(chain) > 1 else ""
+        waiter = f", awaited by {self._name(chain[-1])}" if len(chain) > 1 else ""
         return (
-            f"{self._name(peer)} has not answered for {limit:g} s{asked} in {doing} of "
-            f"{self._name(me)}: it is stopped, dead, or busy elsewhere "
+            f"{self._name(peer)} has not answered for {limit:g} s{waiter} in {call} of "
+            f"{self._name(rank)}: it is stopped, dead or busy "
             f"(SPARCML_TIMEOUT or timeout= sets the limit)"
         )
 
     def _name(self, rank: int | None = None) -> str:
-        """What to call a rank (this one by default): by its number in the world."""
-        which = self._transport.rank if rank is None else rank
-        return f"rank {self._transport.global_ranks[which]}"
+        """Return the name of a rank (default: this one) by its number in the world."""
+        rank = self._transport.rank if rank is None else rank
+        return f"rank {self._transport.global_ranks[rank]}"
 
-    def _listen(self) -> None:
-        for sender, note in self._transport.poll_control():
-            kind, *fields = note.decode("utf-8", "replace").split(SEPARATOR)
-            if kind == ABORT and self.failure is None:
-                self.failure = KINDS.get(fields[0], TransportError)(fields[1])
-            elif kind == LEFT:
+    def _read(self) -> None:
+        for sender, message in self._transport.poll_control():
+            letter, *fields = message.decode("utf-8", "replace").split(SEPARATOR)
+            if letter == ABORT and self.failure is None:
+                self.failure = ERRORS.get(fields[0], TransportError)(fields[1])
+            elif letter == LEFT:
                 self._left.setdefault(sender, self._transport.now())
-            elif kind == WAITING:
-                self._theirs[sender] = (int(fields[1]), fields[2])
-                if fields[0] == ASKING and self._mine is not None:
-                    self._transport.send_control(sender, self._whom_i_wait_for(ANSWERING))
+            elif letter == WAITING:
+                self._waits[sender] = (int(fields[1]), fields[2])
+                if fields[0] == QUESTION and self._wait is not None:
+                    self._transport.send_control(sender, self._wait_message(ANSWER))
 
-    def _whom_i_wait_for(self, why: str) -> bytes:
+    def _ask(self) -> None:
+        """Ask all ranks what they wait for."""
+        self._waits.clear()
+        self._send_all(self._wait_message(QUESTION))
+
+    def _wait_message(self, purpose: str) -> bytes:
         assert self.waiting is not None
-        peer, doing = self.waiting
-        return SEPARATOR.join((WAITING, why, str(peer), doing)).encode()
+        peer, call = self.waiting
+        return SEPARATOR.join((WAITING, purpose, str(peer), call)).encode()
 
-    def _tell_all(self, note: bytes) -> None:
+    def _send_all(self, message: bytes) -> None:
         for peer in range(self._transport.size):
             if peer != self._transport.rank:
-                self._transport.send_control(peer, note)
+                self._transport.send_control(peer, message)
 
 
-def _call(doing: str) -> str:
-    """The call in which, or after which, a rank waits."""
-    return doing.partition(",")[0].removeprefix("after ")
+def _call(waiting: str) -> str:
+    """Return the call in which, or after which, a rank waits."""
+    return waiting.partition(",")[0].removeprefix("after ")
 
 
-def _with(vector: str) -> str:
-    return f" with {vector}" if vector else ""
+def _with(summary: str) -> str:
+    return f" with {summary}" if summary else ""
 
 
 def abort_message(text: str) -> bytes:
-    """What a rank hears when something outside ends the job."""
+    """Return the control message that ends a rank from outside."""
     return SEPARATOR.join((ABORT, "", text)).encode()

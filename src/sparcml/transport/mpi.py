@@ -165,7 +165,7 @@ class MpiTransport(Transport):
 
     def duplicate(self) -> MpiTransport:
         copy = MpiTransport(self.comm, self.timeout)
-        return self.adopt(copy, range(self.size))
+        return self.add_sibling(copy, range(self.size))
 
     def split(self, members: Sequence[int]) -> MpiTransport:
         group = self.comm.Split(members[0], list(members).index(self.rank))
@@ -173,7 +173,7 @@ class MpiTransport(Transport):
             part = MpiTransport(group, self.timeout)
         finally:
             group.Free()
-        return self.adopt(part, members)
+        return self.add_sibling(part, members)
 
     def release(self) -> None:
         if MPI.Is_finalized():

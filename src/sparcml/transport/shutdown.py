@@ -1,7 +1,8 @@
-"""What a process does when it ends with communicators open.
+"""End of a process that has open communicators.
 
-Ranks that wait for it hear of it at once, and why. If it ends in an error it stays a
-moment, in which the others can say what they saw before a launcher ends them.
+Ranks that wait for this process learn of its end, and of the error that caused it. After
+an error the process stays for some seconds, so that other ranks can report their errors
+before a launcher kills them.
 """
 
 from __future__ import annotations
@@ -18,29 +19,34 @@ if TYPE_CHECKING:
 
     from .base import Transport
 
-GRACE_SECONDS = 3.0  # seconds
+GRACE_SECONDS = 3.0
 
 
 class ShutdownHandler:
-    """The open transports of this process, and what ended it. One for each engine."""
+    """The open transports of this process and its error. One instance per engine.
+
+    Attributes:
+        transports: Transports that are open or have failed.
+        error: The uncaught exception of this process, if there is one.
+    """
 
     _instances: ClassVar[dict[type, ShutdownHandler]] = {}
 
     def __init__(self) -> None:
-        self.transports: set[Transport] = set()  # open, or failed
+        self.transports: set[Transport] = set()
         self.error: BaseException | None = None
-        self._print = sys.excepthook
+        self._excepthook = sys.excepthook
         sys.excepthook = self._on_error
         atexit.register(self.on_exit)
 
     @classmethod
     def instance(cls) -> Self:
-        """The only one; the first call makes it."""
+        """Return this process's only instance; the first call creates it."""
         if cls not in ShutdownHandler._instances:
             ShutdownHandler._instances[cls] = cls()
-        found = ShutdownHandler._instances[cls]
-        assert isinstance(found, cls)
-        return found
+        handler = ShutdownHandler._instances[cls]
+        assert isinstance(handler, cls)
+        return handler
 
     def _on_error(
         self,
@@ -49,13 +55,13 @@ class ShutdownHandler:
         trace: TracebackType | None,
     ) -> None:
         self.error = error
-        if self._print is sys.__excepthook__:  # in one piece: ranks print at the same time
+        if self._excepthook is sys.__excepthook__:  # one write: ranks print concurrently
             sys.stderr.write("".join(traceback.format_exception(kind, error, trace)))
         else:
-            self._print(kind, error, trace)
+            self._excepthook(kind, error, trace)
 
     def on_exit(self) -> None:
-        """Tell the others; after an error, give them a moment."""
+        """Notify the peers; after an error, wait until they have left too."""
         sys.stderr.flush()
         if self.error is not None:
             self.notify_peers()
@@ -66,12 +72,12 @@ class ShutdownHandler:
             transport.close()
 
     def notify_peers(self) -> None:
-        """That this rank ends, and in what error if it is one."""
+        """Report the end of this rank, and its error if there is one."""
         for transport in self.transports:
             if self.error is not None:
                 transport.control.abort(self.error)
             transport.control.leave()
 
     def all_peers_left(self) -> bool:
-        """Whether everybody else has left."""
+        """Return whether all peers of all transports have left."""
         return all(transport.control.all_peers_left() for transport in self.transports)

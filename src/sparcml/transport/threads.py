@@ -1,6 +1,6 @@
-"""Ranks as threads of one process: for tests and notebooks.
+"""Ranks as threads of one process, for tests and notebooks.
 
-A message is handed over by reference, marked read-only: nothing is copied.
+Messages are passed by reference and marked read-only; nothing is copied.
 """
 
 from __future__ import annotations
@@ -19,20 +19,27 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
+UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 
 
 class Mailbox:
-    """What has been sent to one rank and not yet been read."""
+    """Unread messages to one rank.
+
+    Attributes:
+        changed: Notified of every arrival.
+        messages: Messages, by source.
+        control: Senders and control messages.
+        arrivals: Number of all arrivals so far, so that a waiting rank sees new ones.
+    """
 
     def __init__(self, size: int) -> None:
         self.changed = threading.Condition()
         self.messages: list[deque[Message]] = [deque() for _ in range(size)]
         self.control: deque[tuple[int, bytes]] = deque()
-        self.arrivals = 0  # counts both, so that a waiting rank sees that there is news
+        self.arrivals = 0
 
     def put(self, queue: deque[Any], item: object) -> None:
-        """Add to one of the queues and wake the rank that may wait for it."""
+        """Append to one of the queues and wake the rank if it waits."""
         with self.changed:
             queue.append(item)
             self.arrivals += 1
@@ -40,31 +47,30 @@ class Mailbox:
 
 
 class ThreadGroup:
-    """The mailboxes of all ranks, and the worlds that were made from this one."""
+    """The mailboxes of all ranks, and the groups that were made from this one."""
 
     def __init__(self, size: int) -> None:
         self.mailboxes = [Mailbox(size) for _ in range(size)]
         self._lock = threading.Lock()
-        # Those that nobody uses any more are forgotten.
         self._children: weakref.WeakValueDictionary[tuple[int, ...], ThreadGroup] = (
             weakref.WeakValueDictionary()
         )
 
     def child(self, key: tuple[int, ...], size: int) -> ThreadGroup:
-        """The group that all callers of the same call share; made by the first."""
+        """Return the group that all ranks of one `split` share; the first creates it."""
         with self._lock:
             group = self._children.get(key)
             if group is None:
                 group = self._children[key] = ThreadGroup(size)
             return group
 
-    def broadcast_control(self, note: bytes) -> None:
-        """Tell every rank, from outside."""
+    def broadcast_control(self, message: bytes) -> None:
+        """Send a control message to every rank, from outside."""
         for box in self.mailboxes:
-            box.put(box.control, (0, note))
+            box.put(box.control, (0, message))
 
 
-class _Sent(Pending):
+class _Sending(Pending):
     def poll(self) -> bool:
         return True
 
@@ -96,8 +102,8 @@ class ThreadTransport(Transport):
     def __init__(self, group: ThreadGroup, rank: int, timeout: float) -> None:
         super().__init__(rank, len(group.mailboxes), timeout)
         self._group = group
-        self._calls = 0
-        self._seen = -1
+        self._splits = 0
+        self._seen_arrivals = -1
         self.mailbox = group.mailboxes[rank]
 
     def isend(self, peer: int, message: Message) -> Pending:
@@ -105,7 +111,7 @@ class ThreadTransport(Transport):
         message.flags.writeable = False
         box = self._group.mailboxes[peer]
         box.put(box.messages[self.rank], message)
-        return _Sent(self, peer, f"send to rank {self.global_ranks[peer]}")
+        return _Sending(self, peer, f"send to rank {self.global_ranks[peer]}")
 
     def irecv(self, peer: int) -> Pending:
         return _Receiving(self, peer, f"receive from rank {self.global_ranks[peer]}")
@@ -115,36 +121,35 @@ class ThreadTransport(Transport):
         box.put(box.control, (self.rank, message))
 
     def poll_control(self) -> Sequence[tuple[int, bytes]]:
-        box = self.mailbox
-        control = []
-        while box.control:
-            control.append(box.control.popleft())
-        return control
+        control, messages = self.mailbox.control, []
+        while control:
+            messages.append(control.popleft())
+        return messages
 
     def idle(self, waited: float) -> None:
         del waited
         box = self.mailbox
         with box.changed:
-            if box.arrivals == self._seen:  # no news since before the last poll
+            if box.arrivals == self._seen_arrivals:  # none since before the last poll
                 box.changed.wait(0.05)
-            self._seen = box.arrivals
+            self._seen_arrivals = box.arrivals
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
-        """Each rank reduces its share of all arrays, which it sees by reference."""
-        mine = array.reshape(-1).view(np.uint8)
-        arrays = [a.view(array.dtype) for a in self._everyones(mine)]
-        share = slice(
+        """Reduce one range per rank of all arrays, which are passed by reference."""
+        flat = array.reshape(-1).view(np.uint8)
+        arrays = [message.view(array.dtype) for message in self._exchange_all(flat)]
+        owned = slice(
             self.rank * array.size // self.size,
             (self.rank + 1) * array.size // self.size,
         )
-        total = arrays[0][share].copy()
-        with np.errstate(all="ignore"):  # as every other engine
+        reduced = arrays[0][owned].copy()
+        with np.errstate(all="ignore"):  # as in every other engine
             for other in arrays[1:]:
-                REDUCE[op](total, other[share], out=total)
-        shares = self._everyones(total.view(np.uint8))
-        return np.concatenate(shares).view(array.dtype).reshape(array.shape)
+                UFUNCS[op](reduced, other[owned], out=reduced)
+        ranges = self._exchange_all(reduced.view(np.uint8))
+        return np.concatenate(ranges).view(array.dtype).reshape(array.shape)
 
-    def _everyones(self, message: Message) -> list[Message]:
+    def _exchange_all(self, message: Message) -> list[Message]:
         others = [p for p in range(self.size) if p != self.rank]
         for peer in others:
             self.isend(peer, message)
@@ -154,10 +159,10 @@ class ThreadTransport(Transport):
         return self.split(range(self.size))
 
     def split(self, members: Sequence[int]) -> ThreadTransport:
-        self._calls += 1
-        group = self._group.child((self._calls, *members), len(members))
+        self._splits += 1
+        group = self._group.child((self._splits, *members), len(members))
         child = ThreadTransport(group, list(members).index(self.rank), self.timeout)
-        return self.adopt(child, members)
+        return self.add_sibling(child, members)
 
     def release(self) -> None:
-        """Nothing to give back: the garbage collector has it."""
+        """Do nothing: the garbage collector frees the mailboxes."""

@@ -43,11 +43,11 @@ class _Sending(Pending):
         with suppress(RuntimeError):
             self._operation = transport.peers[peer].send(message)
             return
-        raise transport.lost(peer, self.verb)
+        raise transport.lost(peer, self.action)
 
     def poll(self) -> bool:
         return self._operation is None or self.transport.done(
-            self._operation, self.peer, self.verb
+            self._operation, self.peer, self.action
         )
 
     def result(self) -> Message:
@@ -69,7 +69,7 @@ class _Receiving(Pending):
             if self._message is None:
                 self._begin()
             return self._message is not None and (self._body is None or self._body.done())
-        raise self.transport.lost(self.peer, self.verb)
+        raise self.transport.lost(self.peer, self.action)
 
     def _begin(self) -> None:
         peer = self.transport.peers[self.peer]
@@ -136,15 +136,15 @@ class TorchTransport(Transport):
         else:
             self._mesh.waiters.sleep(NAP)
 
-    def done(self, operation: Operation, peer: int, verb: str) -> bool:
+    def done(self, operation: Operation, peer: int, action: str) -> bool:
         """Whether it is; raises if the connection is lost."""
         with suppress(RuntimeError):
             return operation.done()
-        raise self.lost(peer, verb)
+        raise self.lost(peer, action)
 
-    def lost(self, peer: int, verb: str) -> TransportError:
+    def lost(self, peer: int, action: str) -> TransportError:
         """A connection has closed: raise what its end has said, or tell that it is gone."""
-        self.control.begin_wait(peer, verb)
+        self.control.begin_wait(peer, action)
         gone = self._mesh.dead() or [peer]
         deadline = self.now() + LAST_WORDS
         while self.now() < deadline:
@@ -154,7 +154,7 @@ class TorchTransport(Transport):
         how = "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
         error = TransportError(
             f"{ranks} {how}, and rank {self.global_ranks[self.rank]} still waits in "
-            f"{self.operation}, {verb}"
+            f"{self.operation}, {action}"
         )
         self.control.abort(error)
         return error
@@ -163,9 +163,9 @@ class TorchTransport(Transport):
         total = array.copy()
         if self.size > 1 and array.size:
             # Nobody in particular is waited for; the next rank stands for all.
-            peer, verb = (self.rank + 1) % self.size, "native allreduce"
+            peer, action = (self.rank + 1) % self.size, "native allreduce"
             operation = self._mesh.allreduce(total.reshape(-1), op)
-            self.wait_for(lambda: self.done(operation, peer, verb), peer, verb)
+            self.wait_for(lambda: self.done(operation, peer, action), peer, action)
         return total
 
     def duplicate(self) -> TorchTransport:
@@ -177,7 +177,7 @@ class TorchTransport(Transport):
         store = dist.PrefixStore(name, self._store)
         rank = list(members).index(self.rank)
         child = TorchTransport(store, rank, len(members), self.timeout)
-        return self.adopt(child, members)
+        return self.add_sibling(child, members)
 
     def release(self) -> None:
         ShutdownHandler.instance().transports.discard(self)

@@ -1,1 +1,1 @@
-"""The transport of the simulator: virtual clock, links and channels."""
+"""Transport of the simulator: virtual clock, links and channels."""

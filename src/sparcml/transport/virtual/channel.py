@@ -1,4 +1,4 @@
-"""Where the messages of virtual ranks wait, and where ranks meet for the engine's own sum."""
+"""Mailboxes of virtual ranks, and the engine's own allreduce."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..threads import REDUCE
+from ..threads import UFUNCS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,47 +15,65 @@ if TYPE_CHECKING:
     from ..base import Message
     from .clock import Task
     from .cluster import Cluster
-    from .links import Sending
+    from .links import Transfer
 
 
 class Mailbox:
-    """What has been sent to one rank and not yet been read."""
+    """Unread messages to one rank.
+
+    Attributes:
+        messages: Arrival times and messages, by source.
+        control: Senders and control messages.
+        waiter: The task that waits, and the peer that it waits for.
+    """
 
     def __init__(self) -> None:
-        self.messages: dict[int, deque[tuple[float, Message]]] = {}  # (when, what) by peer
+        self.messages: dict[int, deque[tuple[float, Message]]] = {}
         self.control: list[tuple[int, bytes]] = []
-        self.waiter: tuple[Task, int] | None = None  # and for which peer
+        self.waiter: tuple[Task, int] | None = None
 
 
 class NativeAllreduce:
-    """Where ranks bring their vectors for one call of the engine's own allreduce."""
+    """One call of the engine's own allreduce.
+
+    Attributes:
+        ready: Time at which the result is there, once all ranks have contributed.
+        result: The result.
+        remaining: Number of ranks that have not taken the result.
+    """
 
     def __init__(self, size: int) -> None:
-        self.arrays: dict[int, NDArray[Any]] = {}  # by rank
-        self.size = size
-        self.inside = size  # that have not left with the result
         self.ready: float | None = None
-        self.total: NDArray[Any]
+        self.result: NDArray[Any]
+        self.remaining = size
+        self._size = size
+        self._arrays: dict[int, NDArray[Any]] = {}  # by rank
 
     def contribute(self, rank: int, array: NDArray[Any], op: str) -> bool:
-        """Whether all have come; then the sum is formed, in the order of ranks."""
-        self.arrays[rank] = array
-        if len(self.arrays) < self.size:
+        """Add a rank's array; the last one computes the result and returns true."""
+        self._arrays[rank] = array
+        if len(self._arrays) < self._size:
             return False
-        self.total = self.arrays[0].copy()
-        with np.errstate(all="ignore"):  # as every other engine
-            for other in range(1, self.size):
-                REDUCE[op](self.total, self.arrays[other], out=self.total)
-        self.arrays.clear()
+        self.result = self._arrays[0].copy()
+        with np.errstate(all="ignore"):  # as in every other engine
+            for other in range(1, self._size):
+                UFUNCS[op](self.result, self._arrays[other], out=self.result)
+        self._arrays.clear()
         return True
 
     def missing_rank(self, rank: int) -> int:
-        """A rank that has not come, for those who wait."""
-        return next((r for r in range(self.size) if r not in self.arrays), rank)
+        """Return a rank that has not contributed, or the given one."""
+        return next((r for r in range(self._size) if r not in self._arrays), rank)
 
 
 class Channel:
-    """The mailboxes of a group of ranks, and the groups that were made from it."""
+    """The mailboxes of a group of ranks.
+
+    Attributes:
+        cluster: The cluster of the ranks.
+        mailboxes: One mailbox per rank.
+        native_calls: Allreduces of the engine in progress, by number.
+    """
 
     def __init__(self, cluster: Cluster, size: int) -> None:
         self.cluster = cluster
@@ -64,19 +82,21 @@ class Channel:
         self._forming: dict[tuple[int, ...], tuple[Channel, int]] = {}
 
     def child(self, key: tuple[int, ...], size: int) -> Channel:
-        """The channel that all callers of the same call share; made by the first.
+        """Return the channel that all ranks of one `split` share.
 
-        It is kept until the last has come: what the first has sent may wait there.
+        It is retained until the last rank has called this: it may hold messages already.
         """
-        found = self._forming.pop(key, None)
-        channel, missing = found or (Channel(self.cluster, size), size)
+        channel, missing = self._forming.pop(key, None) or (
+            Channel(self.cluster, size),
+            size,
+        )
         if missing > 1:
             self._forming[key] = channel, missing - 1
         return channel
 
-    def arrive(self, source: int, target: int, message: Message, sending: Sending) -> None:
-        """The first byte is at the receiver: it is known when the last one will be."""
-        ready = sending.received()
+    def arrive(self, source: int, target: int, message: Message, sent: Transfer) -> None:
+        """Receive the first byte of a message, which fixes the time of the last one."""
+        ready = sent.receive()
         box = self.mailboxes[target]
         queue = box.messages.get(source)
         if queue is None:
@@ -86,7 +106,7 @@ class Channel:
             self.cluster.clock.wake_at(ready, box.waiter[0])
 
     def wake(self, rank: int) -> None:
-        """There is news for that rank."""
+        """Wake the rank's waiting task."""
         waiter = self.mailboxes[rank].waiter
         if waiter is not None:
             self.cluster.clock.wake(waiter[0])

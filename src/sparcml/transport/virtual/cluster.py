@@ -1,4 +1,4 @@
-"""What virtual ranks share: a clock, links, what computing costs, and who waits for whom."""
+"""The state that virtual ranks share: clock, links, compute costs, and waiting tasks."""
 
 from __future__ import annotations
 
@@ -17,34 +17,40 @@ if TYPE_CHECKING:
     from .links import Links
     from .transport import VirtualTransport
 
-SHOWN = 8  # of the ranks that wait, in an error message
+SHOWN_WAITS = 8  # in an error message
 
 
 @dataclass(frozen=True)
 class Work:
-    """What computing costs, in seconds an entry, on a rank of the usual speed.
+    """Compute costs, in seconds per entry, on a rank of normal speed.
 
     Attributes:
-        coded: To code and decode it.
-        merged: To bring a sparse one into a sum.
-        written: To write a dense one.
-        native: Seconds of the engine's own allreduce, of (nodes, values, bytes a value).
+        encoded: To encode and decode an entry.
+        merged: To merge a sparse entry into a result.
+        written: To write a dense entry.
+        native: Seconds of the engine's own allreduce, by nodes, values and bytes per value.
     """
 
-    coded: float
+    encoded: float
     merged: float
     written: float
     native: Callable[[Nodes, int, int], float]
 
 
 class Cluster:
-    """The machine room.
+    """The simulated machines.
 
     Args:
-        links: What messages take.
-        work: What computing takes.
-        speed: How many times faster than usual each rank computes.
-        delay: What is added to a computation of the rank, in seconds; may be negative.
+        links: Costs of messages.
+        work: Costs of computing.
+        speed: Speed factor of each rank.
+        delay: Returns the seconds that are added to a computation of a rank; may be negative.
+
+    Attributes:
+        sent: Bytes sent, by rank.
+        messages: Messages sent, by rank.
+        left: Ranks that have ended.
+        waiting: The transport and the peer of each waiting task.
     """
 
     def __init__(
@@ -59,68 +65,68 @@ class Cluster:
         self.work = work
         self.speed = speed
         self.delay = delay
-        self.sent = [0] * len(speed)  # bytes, by rank
+        self.sent = [0] * len(speed)
         self.messages = [0] * len(speed)
-        self.left: set[int] = set()  # ranks that have ended
-        self.waiting: dict[Task, tuple[VirtualTransport, int]] = {}  # and for whom
+        self.left: set[int] = set()
+        self.waiting: dict[Task, tuple[VirtualTransport, int]] = {}
 
     def compute(self, rank: int, seconds: float) -> float:
-        """Let a rank compute, and whatever delays it; what that took comes back."""
-        taken = seconds / self.speed[rank]
+        """Let a rank compute; return the time, including its speed and its delay."""
+        elapsed = seconds / self.speed[rank]
         if self.delay is not None:
-            taken = max(0.0, taken + self.delay(rank))
-        self.clock.sleep_until(self.clock.now + taken)
-        return taken
+            elapsed = max(0.0, elapsed + self.delay(rank))
+        self.clock.sleep_until(self.clock.now + elapsed)
+        return elapsed
 
-    def stuck(self) -> None:
-        """All wait, and nothing is on its way: have one of them raise, and tell all."""
+    def raise_deadlock(self) -> None:
+        """Raise in one of the waiting tasks: all wait, and no message is in flight."""
         if not self.waiting:
-            raise RuntimeError("simulate: tasks wait for each other, and no message")
-        task = min(self.waiting, key=lambda s: s.number)
+            raise RuntimeError("simulate: tasks of a rank wait for each other")
+        task = min(self.waiting, key=lambda t: t.number)
         transport, _ = self.waiting[task]
-        transport.pending_error = self._divergence() or self._verdict()
+        transport.pending_error = self._find_mismatch() or self._describe_deadlock()
         self.clock.wake(task)
 
-    def _divergence(self) -> SparcmlError | None:
-        """Ranks that wait in different calls, if there are such."""
-        tried = set()
+    def _find_mismatch(self) -> SparcmlError | None:
+        """Return an error if ranks wait in different calls, else None."""
+        checked = set()
         for transport, _ in self.waiting.values():
-            case = transport.channel, transport.operation
-            if case in tried:
+            case = transport.channel_id, transport.operation
+            if case in checked:
                 continue
-            tried.add(case)
+            checked.add(case)
             for other, _ in self.waiting.values():
-                if other.channel == transport.channel and other is not transport:
+                if other.channel_id == transport.channel_id and other is not transport:
                     transport.control.record_wait(other.rank, other.control.waiting)
-            if (found := transport.control.divergence()) is not None:
-                return found
+            if (mismatch := transport.control.find_mismatch()) is not None:
+                return mismatch
         return None
 
-    def _verdict(self) -> TransportError:
+    def _describe_deadlock(self) -> TransportError:
         waits = sorted(self.waiting.items(), key=lambda item: item[0].number)
         for _, (transport, peer) in waits:
             if transport.global_ranks[peer] in self.left:
                 return TransportError(
-                    f"rank {transport.global_ranks[peer]} has ended, and {_who(transport)} still "
-                    f"waits for it in {_what(transport)}"
+                    f"rank {transport.global_ranks[peer]} has ended, and "
+                    f"{_name(transport)} still waits for it in {_call(transport)}"
                 )
         shown = [
-            f"{_who(t)} waits for rank {t.global_ranks[peer]} in {_what(t)}"
-            for _, (t, peer) in waits[:SHOWN]
+            f"{_name(t)} waits for rank {t.global_ranks[peer]} in {_call(t)}"
+            for _, (t, peer) in waits[:SHOWN_WAITS]
         ]
-        if len(waits) > SHOWN:
-            shown.append(f"and {len(waits) - SHOWN} more")
+        if len(waits) > SHOWN_WAITS:
+            shown.append(f"and {len(waits) - SHOWN_WAITS} more")
         return TransportError(
-            f"ranks wait for each other and no message is on its way, after "
-            f"{self.clock.now:g} simulated seconds ({'; '.join(shown)}): do all ranks make "
-            f"the same calls in the same order?"
+            f"ranks wait for each other and no message is in flight, after "
+            f"{self.clock.now:g} simulated seconds ({'; '.join(shown)}): check that all "
+            f"ranks make the same calls in the same order"
         )
 
 
-def _who(transport: VirtualTransport) -> str:
+def _name(transport: VirtualTransport) -> str:
     return f"rank {transport.global_ranks[transport.rank]}"
 
 
-def _what(transport: VirtualTransport) -> str:
+def _call(transport: VirtualTransport) -> str:
     waiting = transport.control.waiting
     return "a call" if waiting is None else waiting[1].partition(INPUT)[0]

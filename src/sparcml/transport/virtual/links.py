@@ -1,9 +1,9 @@
-"""How long a message takes: latency and bandwidth, one at a time in each direction.
+"""Times of messages: latency and bandwidth, one message at a time per direction.
 
 A message occupies its sender's port from its first to its last byte, and its receiver's
-port the same time later; in between passes the latency. Ports carry both directions at
-once. Whatever finds a port occupied waits, first come, first served. Where something on
-the way is slower than a port, the port has time for other messages meanwhile.
+port for the same time, one latency later. Both directions of a port are independent. A
+message that finds a port occupied waits, first come, first served. If another part of the
+path is slower than a port, the port serves other messages meanwhile.
 """
 
 from __future__ import annotations
@@ -17,100 +17,114 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Link:
-    """What a message costs, in seconds.
+    """Cost of a message, in seconds.
 
     Attributes:
         latency: From the first byte sent to the first byte received.
         gap: Between two messages on one port.
-        byte: For each byte.
+        seconds_per_byte: Inverse of the bandwidth.
     """
 
     latency: float
     gap: float
-    byte: float
+    seconds_per_byte: float
 
 
 @dataclass
-class Port:
-    """One direction of a link; `slow` is how many times slower it is than others."""
+class LinkPort:
+    """One direction of a link.
 
-    slow: float = 1.0
-    free: float = field(default=0.0, init=False)  # when the next message may begin
+    Attributes:
+        slowdown: Factor on the time of every message.
+        free: Time at which the next message may start.
+    """
 
-    def take(self, now: float, seconds: float, gap: float) -> tuple[float, float]:
-        """A place for a message that usually takes so long: its start and its end."""
+    slowdown: float = 1.0
+    free: float = field(default=0.0, init=False)
+
+    def reserve(self, now: float, seconds: float, gap: float) -> tuple[float, float]:
+        """Reserve the port for a message; return its start and end."""
         start = max(now, self.free)
-        end = start + seconds * self.slow
+        end = start + seconds * self.slowdown
         self.free = end + gap
         return start, end
 
 
-class Sending(NamedTuple):
-    """A message that has a place at its sender's port."""
+class Transfer(NamedTuple):
+    """A message that has reserved its sender's port.
 
-    left: float  # when its last byte has left the sender
-    first: float  # when its first byte gets to the receiver
-    last: float  # when its last byte does, if the receiver is ready for it
-    seconds: float  # that it takes at a port of the usual speed
+    Attributes:
+        left: Time at which the last byte has left the sender.
+        first: Time at which the first byte reaches the receiver.
+        last: Earliest time at which the last byte reaches the receiver.
+        seconds: Time at a port without a slowdown.
+        gap: Gap of the link.
+        port: The receiver's port.
+    """
+
+    left: float
+    first: float
+    last: float
+    seconds: float
     gap: float
-    port: Port  # of the receiver
+    port: LinkPort
 
-    def received(self) -> float:
-        """Its turn at the receiver's port: when its last byte is there."""
-        _, end = self.port.take(self.first, self.seconds, self.gap)
+    def receive(self) -> float:
+        """Reserve the receiver's port; return the time of the last byte."""
+        _, end = self.port.reserve(self.first, self.seconds, self.gap)
         return max(end, self.last)
 
 
 class Links:
-    """Ranks, each on a node; those of one node share its port to the others.
+    """The links of all ranks; the ranks of a node share its port to other nodes.
 
     Args:
-        ranks: How many.
-        between: The links between nodes.
-        inside: What connects ranks of one node.
-        per_node: How many ranks a node has.
-        slow: How many times slower than others is what a rank sends and receives, or
-            what goes from one rank to another.
+        ranks: Number of ranks.
+        inter_node: Link between nodes.
+        intra_node: Link between the ranks of a node.
+        ranks_per_node: Number of ranks per node.
+        slow: Slowdown factor of a rank's link, by rank, or of the path between two ranks,
+            by (source, target).
     """
 
     def __init__(
         self,
         ranks: int,
-        between: Link,
-        inside: Link | None = None,
-        per_node: int = 1,
+        inter_node: Link,
+        intra_node: Link | None = None,
+        ranks_per_node: int = 1,
         slow: Mapping[int | tuple[int, int], float] | None = None,
     ) -> None:
-        self._between, self._inside = between, inside or between
-        self._per_node = per_node
-        self._ways = {k: Port(v) for k, v in (slow or {}).items() if isinstance(k, tuple)}
-        ports = {k: v for k, v in (slow or {}).items() if isinstance(k, int)}
-        nodes = range(0, ranks, per_node)
-        worst = [
-            max(ports.get(rank, 1.0) for rank in range(first, first + per_node))
-            for first in nodes
+        self._inter_node, self._intra_node = inter_node, intra_node or inter_node
+        self._ranks_per_node = ranks_per_node
+        factors = slow or {}
+        self._paths = {k: LinkPort(v) for k, v in factors.items() if isinstance(k, tuple)}
+        of_rank = [factors.get(rank, 1.0) for rank in range(ranks)]
+        of_node = [
+            max(of_rank[first : first + ranks_per_node])
+            for first in range(0, ranks, ranks_per_node)
         ]
-        self._out = [Port(slow) for slow in worst]
-        self._into = [Port(slow) for slow in worst]
-        self._out_inside = [Port(ports.get(rank, 1.0)) for rank in range(ranks)]
-        self._into_inside = [Port(ports.get(rank, 1.0)) for rank in range(ranks)]
+        self._node_out = [LinkPort(factor) for factor in of_node]
+        self._node_in = [LinkPort(factor) for factor in of_node]
+        self._rank_out = [LinkPort(factor) for factor in of_rank]
+        self._rank_in = [LinkPort(factor) for factor in of_rank]
 
-    def send(self, now: float, source: int, target: int, nbytes: int) -> Sending:
-        """Take a place at the sender's port."""
-        home, away = source // self._per_node, target // self._per_node
+    def send(self, now: float, source: int, target: int, nbytes: int) -> Transfer:
+        """Reserve the sender's port for a message."""
+        home, away = source // self._ranks_per_node, target // self._ranks_per_node
         if home == away:
             link, out, into = (
-                self._inside,
-                self._out_inside[source],
-                self._into_inside[target],
+                self._intra_node,
+                self._rank_out[source],
+                self._rank_in[target],
             )
         else:
-            link, out, into = self._between, self._out[home], self._into[away]
-        seconds = nbytes * link.byte
-        start, left = out.take(now, seconds, link.gap)
+            link, out, into = self._inter_node, self._node_out[home], self._node_in[away]
+        seconds = nbytes * link.seconds_per_byte
+        start, left = out.reserve(now, seconds, link.gap)
         last = left
-        if (way := self._ways.get((source, target))) is not None:
-            _, passed = way.take(start, seconds, link.gap)
+        if (path := self._paths.get((source, target))) is not None:
+            _, passed = path.reserve(start, seconds, link.gap)
             last = max(left, passed)
         first, last = start + link.latency, last + link.latency
-        return Sending(left, first, last, seconds, link.gap, into)
+        return Transfer(left, first, last, seconds, link.gap, into)

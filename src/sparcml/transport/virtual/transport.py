@@ -1,7 +1,7 @@
-"""Ranks on a virtual clock: greenlets of one thread, thousands of them, always the same.
+"""Ranks on a virtual clock: thousands of greenlets in one thread, deterministic.
 
-A message is handed over by reference, marked read-only: nothing is copied. What it takes
-is time on the clock, by `links.py`.
+Messages are passed by reference and marked read-only; nothing is copied. Their times on
+the clock follow `links.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import EMPTY, Message, Pending, Transport
 from .channel import Channel, NativeAllreduce
-from .condition import VirtualCondition
+from .clock import VirtualCondition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...errors import SparcmlError
-    from .condition import Condition
+    from ..base import Condition
 
-GLANCE = 1e-6  # seconds that it takes to see that something is not done
-NAP = 0.01  # seconds between two looks, for whoever has waited too long already
+POLL_SECONDS = 1e-6  # of one unsuccessful poll
+IDLE_SECONDS = 0.01  # between two polls after the timeout
 
 
-class _Sent(Pending):
+class _Sending(Pending):
     transport: VirtualTransport
 
     def __init__(self, transport: VirtualTransport, peer: int, left: float) -> None:
@@ -57,7 +57,7 @@ class _Receiving(Pending):
         return True
 
     def begin(self) -> bool:
-        return True  # messages move by themselves
+        return True  # messages progress by themselves
 
     def result(self) -> Message:
         assert self._message is not None
@@ -65,21 +65,25 @@ class _Receiving(Pending):
 
 
 class VirtualTransport(Transport):
-    """One rank's end of a `Channel`."""
+    """One rank's end of a `Channel`.
+
+    Attributes:
+        cluster: The cluster of the ranks.
+        mailbox: This rank's mailbox.
+        pending_error: The error to raise in the current wait, after a deadlock.
+    """
 
     engine = "virtual"
     is_simulated = True
 
-    def __init__(self, team: Channel, rank: int, timeout: float) -> None:
-        super().__init__(rank, len(team.mailboxes), timeout)
-        self.cluster = team.cluster
-        self.mailbox = team.mailboxes[rank]
-        self.pending_error: SparcmlError | None = (
-            None  # what to raise, as nothing moves any more
-        )
-        self._clock = team.cluster.clock
-        self._team = team
-        self._groups = self._native_calls = 0
+    def __init__(self, channel: Channel, rank: int, timeout: float) -> None:
+        super().__init__(rank, len(channel.mailboxes), timeout)
+        self.cluster = channel.cluster
+        self.mailbox = channel.mailboxes[rank]
+        self.pending_error: SparcmlError | None = None
+        self._clock = channel.cluster.clock
+        self._channel = channel
+        self._splits = self._native_calls = 0
 
     def isend(self, peer: int, message: Message) -> Pending:
         message = message.view()
@@ -88,49 +92,49 @@ class VirtualTransport(Transport):
         cluster = self.cluster
         cluster.sent[source] += len(message)
         cluster.messages[source] += 1
-        sending = cluster.links.send(self._clock.now, source, target, len(message))
-        arrive = partial(self._team.arrive, self.rank, peer, message, sending)
-        self._clock.at(sending.first, arrive)
-        return _Sent(self, peer, sending.left)
+        sent = cluster.links.send(self._clock.now, source, target, len(message))
+        arrive = partial(self._channel.arrive, self.rank, peer, message, sent)
+        self._clock.at(sent.first, arrive)
+        return _Sending(self, peer, sent.left)
 
     def irecv(self, peer: int) -> Pending:
         return _Receiving(self, peer, f"receive from rank {self.global_ranks[peer]}")
 
-    def arrival(self, peer: int) -> float | None:
-        """When the peer's next message is here, if that is known."""
+    def _arrival(self, peer: int) -> float | None:
+        """Return the arrival time of the peer's next message, if it is known."""
         queue = self.mailbox.messages.get(peer)
         return queue[0][0] if queue else None
 
     def send_control(self, peer: int, message: bytes) -> None:
-        self._team.mailboxes[peer].control.append((self.rank, message))
-        self._team.wake(peer)
+        self._channel.mailboxes[peer].control.append((self.rank, message))
+        self._channel.wake(peer)
 
     def poll_control(self) -> Sequence[tuple[int, bytes]]:
-        control, self.mailbox.control = self.mailbox.control, []
-        return control
+        messages, self.mailbox.control = self.mailbox.control, []
+        return messages
 
     def idle(self, waited: float) -> None:
         del waited
-        self._clock.sleep_until(self._clock.now + NAP)
+        self._clock.sleep_until(self._clock.now + IDLE_SECONDS)
 
-    def wait_for(self, poll: Callable[[], bool], peer: int, verb: str) -> None:
-        self._wait(poll, partial(self.arrival, peer), peer, verb)
+    def wait_for(self, poll: Callable[[], bool], peer: int, action: str) -> None:
+        self._wait(poll, partial(self._arrival, peer), peer, action)
 
     def _wait(
         self,
         poll: Callable[[], bool],
         when: Callable[[], float | None],
         peer: int,
-        verb: str,
+        action: str,
     ) -> None:
-        """Until it is done; `when` says at what time that is, as soon as it is known."""
+        """Wait until `poll` is true; `when` returns the time of that, once it is known."""
         clock = self._clock
         limit = None
         while not poll():
             if limit is None:
-                self.control.begin_wait(peer, verb)
+                self.control.begin_wait(peer, action)
                 limit = clock.now + self.timeout
-            self._listen()
+            self._check()
             due = when()
             if due is not None and due <= limit:
                 clock.sleep_until(due)
@@ -142,7 +146,7 @@ class VirtualTransport(Transport):
         if limit is not None:
             self.control.end_wait()
 
-    def _listen(self) -> None:
+    def _check(self) -> None:
         if self.mailbox.control or self.control.failure is not None:
             self.control.check()
         if self.pending_error is not None:
@@ -159,58 +163,58 @@ class VirtualTransport(Transport):
             del self.cluster.waiting[task]
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
-        """All bring their vectors; the last to come starts the clock for all."""
+        """Reduce the arrays of all ranks; the time starts when the last rank arrives."""
         self._native_calls += 1
-        number, team = self._native_calls, self._team
-        pending = team.native_calls.setdefault(number, NativeAllreduce(self.size))
-        if pending.contribute(self.rank, array, op):
+        number, channel = self._native_calls, self._channel
+        call = channel.native_calls.setdefault(number, NativeAllreduce(self.size))
+        if call.contribute(self.rank, array, op):
             work = self.cluster.work
             seconds = work.native(self.nodes, array.size, array.itemsize)
-            pending.ready = self._clock.now + seconds
+            call.ready = self._clock.now + seconds
             for rank in range(self.size):
-                team.wake(rank)
+                channel.wake(rank)
         self.cluster.sent[self.global_ranks[self.rank]] += (
             2 * (self.size - 1) * array.nbytes // self.size
         )
 
         def done() -> bool:
-            return pending.ready is not None and self._clock.now >= pending.ready
+            return call.ready is not None and self._clock.now >= call.ready
 
-        peer = pending.missing_rank(self.rank)
-        self._wait(done, lambda: pending.ready, peer, "native allreduce")
-        pending.inside -= 1
-        if not pending.inside:
-            del team.native_calls[number]
-            return pending.total
-        return pending.total.copy()
+        peer = call.missing_rank(self.rank)
+        self._wait(done, lambda: call.ready, peer, "native allreduce")
+        call.remaining -= 1
+        if not call.remaining:
+            del channel.native_calls[number]
+            return call.result
+        return call.result.copy()
 
     def abort(self, error: BaseException) -> None:
         super().abort(error)
-        for member in self.siblings:  # what this rank does beside has to end, too
-            if isinstance(member, VirtualTransport):
-                member._team.wake(member.rank)
+        for sibling in self.siblings:  # this rank's background tasks must end too
+            if isinstance(sibling, VirtualTransport):
+                sibling._channel.wake(sibling.rank)
 
     def leave(self) -> None:
-        """Nobody has to be told: whoever waits for this rank is seen to be stuck."""
+        """Record the end of this rank; ranks that wait for it are found as a deadlock."""
         self.cluster.left.add(self.global_ranks[self.rank])
 
     def duplicate(self) -> VirtualTransport:
         return self.split(range(self.size))
 
     def split(self, members: Sequence[int]) -> VirtualTransport:
-        self._groups += 1
-        team = self._team.child((self._groups, *members), len(members))
-        child = VirtualTransport(team, list(members).index(self.rank), self.timeout)
-        return self.adopt(child, members)
+        self._splits += 1
+        channel = self._channel.child((self._splits, *members), len(members))
+        child = VirtualTransport(channel, list(members).index(self.rank), self.timeout)
+        return self.add_sibling(child, members)
 
     def release(self) -> None:
-        """Nothing to give back: the garbage collector has it."""
+        """Do nothing: the garbage collector frees the channel."""
 
     def start(self, work: Callable[[], None]) -> None:
-        self._clock.spawn(work).progress = True
+        self._clock.spawn(work).is_background = True
 
     def task(self) -> tuple[int, bool]:
-        return self._clock.current.number, self._clock.current.progress
+        return self._clock.current.number, self._clock.current.is_background
 
     def condition(self) -> Condition:
         return VirtualCondition(self._clock)
@@ -223,9 +227,9 @@ class VirtualTransport(Transport):
 
     def charge(self, *, encoded: float = 0, merged: float = 0, written: float = 0) -> None:
         work = self.cluster.work
-        seconds = encoded * work.coded + merged * work.merged + written * work.written
+        seconds = encoded * work.encoded + merged * work.merged + written * work.written
         speed = self.cluster.speed[self.global_ranks[self.rank]]
         self._clock.sleep_until(self._clock.now + seconds / speed)
 
     def charge_poll(self) -> None:
-        self._clock.sleep_until(self._clock.now + GLANCE)
+        self._clock.sleep_until(self._clock.now + POLL_SECONDS)
