@@ -89,7 +89,9 @@ def test_waiting_has_a_limit_and_can_go_on():
             time.sleep(0.5)
         request = comm.iallreduce(X)
         if comm.rank == 0:
-            with pytest.raises(TimeoutError, match=r"iallreduce is not done after 0.05 s"):
+            with pytest.raises(
+                TimeoutError, match=r"iallreduce is not complete after 0.05 s"
+            ):
                 request.wait(0.05)
         return request.wait().values[0]
 
@@ -157,7 +159,7 @@ def test_changing_the_vector_is_noticed_in_debug_mode(monkeypatch):
             return comm.iallreduce(x).wait()
         request = comm.iallreduce(x)
         values[0] = 2
-        with pytest.raises(RuntimeError, match="iallreduce: the vector was changed"):
+        with pytest.raises(RuntimeError, match="iallreduce: the input changed"):
             request.wait()
         return None
 

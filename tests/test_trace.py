@@ -10,7 +10,7 @@ import pytest
 
 import sparcml
 from sparcml import Stream, TransportError
-from sparcml.transport import ThreadTransport, trace
+from sparcml.transport import ThreadTransport, bootstrap
 
 from .mpi.jobs import mpiexec
 from .traces import check, events_of, total
@@ -175,7 +175,8 @@ def test_clocks_of_different_machines_are_shifted(tmp_path, monkeypatch):
         return time.perf_counter() + 1000 * far()
 
     monkeypatch.setattr(ThreadTransport, "now", now)
-    monkeypatch.setattr(trace, "_machine", lambda: f"far: {far()}")
+    machine = lambda: bootstrap.Machine("host", "", f"far: {far()}")  # noqa: E731
+    monkeypatch.setattr(bootstrap, "this_machine", machine)
     sparcml.launch(traced_work(path), 3)
     assert all(0 <= e["ts"] < 100e6 for e in check(path, 3))
 

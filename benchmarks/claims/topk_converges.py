@@ -12,6 +12,7 @@ import numpy as np
 from tables import markdown
 
 import sparcml
+from sparcml.aggregate.stats import SelectionStats
 
 from .base import Answer, Claim, Row
 
@@ -56,7 +57,8 @@ def measure(ratio: float) -> list[Row]:
             points.append(x)
             mean, state = method.aggregate(comm, slope(a, y, x), state)
             x = x - np.float32(RATE) * mean
-        return points, 1.0 if comm.stats.share is None else comm.stats.share
+        norm = comm.cache.get(SelectionStats).selected_norm
+        return points, 1.0 if norm is None else norm
 
     points, share = sparcml.launch(body, RANKS)[0]
     every, wanted = rows.reshape(-1, SIZE), goals.reshape(-1)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .aggregate import Method as Method
     from .aggregate import PowerSGD as PowerSGD
     from .aggregate import Schedule as Schedule
-    from .network.simulation import Simulation as Simulation
+    from .network.simulator import Simulation as Simulation
     from .network.simulator import simulate as simulate
     from .sparsify import BlockTopK as BlockTopK
     from .sparsify import RandomK as RandomK

@@ -1,16 +1,16 @@
-"""What a caller may catch; bad arguments are ValueError and TypeError, as usual."""
+"""Exceptions that a caller may catch; bad arguments raise ValueError and TypeError."""
 
 
 class SparcmlError(Exception):
-    """The base of the errors below."""
+    """Base class of the exceptions below."""
 
 
 class TransportError(SparcmlError):
-    """A peer is gone or late. The communicator it came from is closed for good."""
+    """A peer has ended, failed or not answered. The communicator is closed for good."""
 
 
 class WireError(SparcmlError):
-    """Bytes arrived that are no stream."""
+    """A malformed message was received."""
 
 
 class MismatchError(SparcmlError):
@@ -18,4 +18,4 @@ class MismatchError(SparcmlError):
 
 
 class DataError(SparcmlError, ValueError):
-    """Data that cannot be used; says where they are and what is wrong with them."""
+    """Data cannot be used; the message names the place and the problem."""

@@ -24,7 +24,7 @@ def as_integer(
         ValueError: If it is below the minimum.
     """
     try:
-        number = operator.index(value)
+        number = operator.index(None if isinstance(value, bool) else value)
     except TypeError:
         raise TypeError(
             f"{function}: {parameter} must be an integer, got {value!r}"

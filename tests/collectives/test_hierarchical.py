@@ -142,7 +142,9 @@ def test_simulated_time_is_the_declared_one(ranks, per_node):
         comm.allreduce(np.ones(size, np.float32), algorithm=NAME)
         return comm.network
 
-    sim = sparcml.simulate(work, ranks, LINKS_ONLY, ranks_per_node=per_node, inside=INSIDE)
+    sim = sparcml.simulate(
+        work, ranks, LINKS_ONLY, ranks_per_node=per_node, intra_node=INSIDE
+    )
     near = Link(INSIDE.latency, INSIDE.overhead, INSIDE.seconds_per_byte)
     nodes = Nodes(tuple(rank // per_node for rank in range(ranks)), near)
     workload = Workload(size, 4, (size,) * ranks, nodes)
@@ -158,6 +160,6 @@ def test_flat_sums_are_estimated_with_what_they_send_inside(algorithm):
         comm.allreduce(np.ones(size, np.float32), algorithm=algorithm)
         return comm.stats.allreduces[algorithm]
 
-    sim = sparcml.simulate(work, 16, LINKS_ONLY, ranks_per_node=4, inside=INSIDE)
+    sim = sparcml.simulate(work, 16, LINKS_ONLY, ranks_per_node=4, intra_node=INSIDE)
     told = sim.results[0]
     assert told.predicted == pytest.approx(sim.seconds, rel=0.25)

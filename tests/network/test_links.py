@@ -82,7 +82,7 @@ def test_what_is_slow_elsewhere_leaves_the_ports_to_others():
 
 
 def test_ranks_of_a_node_share_its_link():
-    node = {"ranks_per_node": 2, "inside": FAST}
+    node = {"ranks_per_node": 2, "intra_node": FAST}
     assert times([(0, 1), (2, 3)], **node) == pytest.approx([0.02, 0.02])
     assert times([(0, 2), (1, 3)], **node) == pytest.approx([2.0, 3.1])
     assert times([(0, 2), (1, 0)], **node) == pytest.approx([2.0, 0.02])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..communicator.arguments import whole
 from ..stream import Stream
+from ..validation import as_integer
 from .base import Method
 from .error_feedback import select_all, update_residual
 from .reduce import mean_arrays
@@ -63,8 +63,7 @@ class PowerSGD(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if whole("PowerSGD: rank", self.rank) < 1:
-            raise ValueError(f"PowerSGD: rank must be at least 1, got {self.rank}")
+        as_integer("PowerSGD", "rank", self.rank, minimum=1)
 
     @classmethod
     def from_option(cls, text: str) -> Self:

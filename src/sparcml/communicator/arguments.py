@@ -1,8 +1,7 @@
-"""What comes in from callers and goes back to them: checked, opened, wrapped again."""
+"""Arguments and results of collectives: checks, conversion to streams and back."""
 
 from __future__ import annotations
 
-import operator
 import os
 import sys
 from dataclasses import replace
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = 30.0
 
 
-def seconds_to_wait(timeout: float | None) -> float:
-    """How long a rank waits for another: `timeout`, else SPARCML_TIMEOUT, else 30."""
+def resolve_timeout(timeout: float | None) -> float:
+    """Return the seconds that a rank waits: `timeout`, else SPARCML_TIMEOUT, else 30."""
     name: str = "timeout"
     value: Any = timeout
     if timeout is None:
@@ -47,44 +46,41 @@ def check_reduction(
     *,
     return_seen: bool = False,
 ) -> None:
-    """Raise unless a reduction can be done in this way."""
-    for what, got, known in (
+    """Raise if the arguments of a reduction are invalid or do not fit together."""
+    for parameter, value, choices in (
         ("op", op, (*OPS, MEAN)),
         ("algorithm", algorithm, ("auto", *ALLREDUCES)),
     ):
-        if got not in known:
-            raise ValueError(f"{what} must be one of {', '.join(known)}, got {got!r}")
+        if value not in choices:
+            raise ValueError(
+                f"{parameter} must be one of {', '.join(choices)}, got {value!r}"
+            )
     if quantize is not None and not isinstance(quantize, Quantizer):
         raise TypeError(
             f"quantize must be a quantizer such as sparcml.Half(), got {quantize!r}"
         )
-    able = [name for name, a in ALLREDUCES.items() if a.supports_quantization]
-    if quantize is not None and algorithm not in ("auto", *able):
+    quantizing = [name for name, a in ALLREDUCES.items() if a.supports_quantization]
+    if quantize is not None and algorithm not in ("auto", *quantizing):
         raise ValueError(
-            f"quantize works with {', '.join(able)} or auto, got algorithm={algorithm!r}, "
+            f"quantize requires algorithm auto, {', '.join(quantizing)}, got {algorithm!r}, "
             f"which is lossless"
         )
     if algorithm in ALLREDUCES and ALLREDUCES[algorithm].lossy and op not in ("sum", MEAN):
-        raise ValueError(
-            f"{algorithm} keeps the largest sums and goes with sum and mean, got {op!r}"
-        )
+        raise ValueError(f"algorithm {algorithm} requires op sum or mean, got {op!r}")
     if return_seen and op not in ("sum", MEAN):
-        raise ValueError(
-            f"return_seen goes with sum and mean, got {op!r}: parts must add up"
-        )
+        raise ValueError(f"return_seen requires op sum or mean, got {op!r}")
 
 
 def candidates(op: str, quantize: Quantizer | None) -> tuple[str, ...]:
-    """What `auto` may take.
+    """Return the algorithms that `auto` may select.
 
-    Engines may lose a NaN in min and max; ours do not.
+    An engine's own min and max may drop a NaN, so they are left out.
     """
-    coded = quantize is not None
     return tuple(
         name
         for name, a in ALLREDUCES.items()
-        if (a.supports_quantization or not coded)
-        and (name != "native" or op not in ("min", "max"))
+        if (a.supports_quantization or quantize is None)
+        and (not a.is_native or op not in ("min", "max"))
     )
 
 
@@ -94,59 +90,49 @@ def check_root(name: str, root: int, size: int) -> None:
         raise ValueError(f"{name}: root must be in [0, {size}), got {root}")
 
 
-def whole(name: str, value: Any) -> int:
-    """A whole number that a double can carry."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
-    if isinstance(value, bool):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if abs(number) > 2**53:
-        raise ValueError(f"{name} must lie within plus or minus 2^53, got {value}")
-    return number
-
-
-def to_stream_for(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
-    """The caller's vector, ready for the operation."""
+def to_operand(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
+    """Return a vector as a stream for the operation, and the function that converts back."""
     fill = identity(op)
     stream, restore = to_stream(x, fill)
     if not stream.is_dense and stream.fill not in (0.0, fill):
         raise ValueError(
-            f"what this stream does not store counts as {stream.fill}, which {op} cannot "
-            f"use; make it dense with Stream.from_dense(x.to_dense())"
+            f"{op}: the fill of a sparse stream must be {fill:g}, got {stream.fill:g}; make "
+            f"it dense with Stream.from_dense(x.to_dense())"
         )
     return densify_if_smaller(refill(stream, fill)), restore
 
 
-def plain(op: str) -> str:
-    """The operation that is carried out: a mean is a sum, divided at the end."""
+def reduction_of(op: str) -> str:
+    """Return the operation of the collective: a mean is a sum that is divided at the end."""
     return "sum" if op == MEAN else op
 
 
 def coded(workload: Workload, block: int, quantizer: Quantizer) -> Workload:
-    """The same sum with values coded: what an entry then takes."""
+    """Return the workload with the bytes per entry of encoded values."""
     return replace(workload, entry_bytes=coded_bytes(block, quantizer))
 
 
 @lru_cache(maxsize=256)
 def coded_bytes(block: int, quantizer: Quantizer) -> float:
-    """What the values of an entry take, coded."""
+    """Return the bytes of an entry's encoded values."""
     return quantizer.nbytes(1024 * block) / 1024
 
 
-def copied_if_alone(x: Stream, ranks: int) -> Stream:
-    """A single rank's result must not change with its input: nothing else copies it."""
-    if ranks > 1:
-        return x
+def copy_if_single(x: Stream, ranks: int) -> Stream:
+    """Return a copy on a single rank, whose result would otherwise share x's memory."""
+    return copy_canonical(x) if ranks == 1 else x
+
+
+def copy_canonical(x: Stream) -> Stream:
+    """Return a copy in which every NaN is the canonical one, as in reduced results."""
     values = x.raw_values.copy()
-    values[np.isnan(values)] = np.nan  # the canonical one, as in every other result
+    values[np.isnan(values)] = np.nan
     indices = None if x.raw_indices is None else x.raw_indices.copy()
     return Stream.unchecked(x.size, indices, values, x.block, x.fill)
 
 
-def finished(x: Stream, op: str, ranks: int) -> Stream:
-    """The result, divided if a mean was asked for."""
+def divide_if_mean(x: Stream, op: str, ranks: int) -> Stream:
+    """Return the reduced stream, divided by the number of ranks if op is mean."""
     if op != MEAN:
         return x
     values = buffer_pool.empty(len(x.raw_values), x.dtype)
@@ -154,11 +140,11 @@ def finished(x: Stream, op: str, ranks: int) -> Stream:
     return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill)
 
 
-def into(out: Any, x: Stream) -> Callable[[Stream], Any]:
-    """A way back that writes into the caller's own array or tensor."""
+def write_to(out: Any, x: Stream) -> Callable[[Stream], Any]:
+    """Return a function that writes a result like x into the array or tensor `out`."""
     torch = sys.modules.get("torch")
-    tensor = torch is not None and isinstance(out, torch.Tensor)
-    array = out.detach().numpy() if tensor else out
+    is_tensor = torch is not None and isinstance(out, torch.Tensor)
+    array = out.detach().numpy() if is_tensor else out
     if not isinstance(array, np.ndarray):
         raise TypeError(
             f"out must be a NumPy array or a CPU tensor, got {type(out).__name__}"
@@ -170,9 +156,9 @@ def into(out: Any, x: Stream) -> Callable[[Stream], Any]:
     if not array.flags.c_contiguous or not array.flags.writeable:
         raise ValueError("out must be contiguous and writable")
 
-    def write(y: Stream) -> Any:
+    def write(result: Stream) -> Any:
         flat = array.reshape(-1)
-        flat[:] = y.raw_values if y.is_dense else y.to_dense()
+        flat[:] = result.raw_values if result.is_dense else result.to_dense()
         return out
 
     return write

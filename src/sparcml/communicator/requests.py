@@ -1,59 +1,66 @@
-"""Collectives that go on while the caller computes: requests, and who completes them."""
+"""Non-blocking collectives: requests, and the queue that completes them."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import kernels
-from ..stream.convert import to_stream
+from ..stream.convert import to_stream, vector_type
+from .arguments import check_reduction
+from .session import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
+    from ..quantize import Quantizer
     from ..transport import Transport
 
 
 class Request:
-    """A collective under way. As a context it is waited for at the end.
+    """A collective in progress. As a context manager it waits at the end.
 
-    What was handed in must stay unchanged until `wait` returns or `test` is true; with
-    SPARCML_DEBUG=1 that is checked.
+    The input must not change until `wait` returns or `test` is true. With SPARCML_DEBUG=1
+    this is checked.
+
+    Attributes:
+        is_done: Whether it has completed, with or without an error.
     """
 
-    def __init__(self, name: str, work: Callable[[], Any], progress: RequestQueue) -> None:
+    def __init__(self, name: str, work: Callable[[], Any], queue: RequestQueue) -> None:
         self._name = name
         self._work = work
-        self._progress = progress
-        self.is_done = False  # well or not
+        self._queue = queue
+        self.is_done = False
         self._waited = False
         self._result: Any = None
         self._error: BaseException | None = None
 
     def test(self) -> bool:
-        """Whether it is done, well or not; never waits."""
+        """Return whether the collective has completed, without waiting."""
         if not self.is_done:
-            self._progress.charge_poll()
+            self._queue.charge_poll()
         return self.is_done
 
     def wait(self, timeout: float | None = None) -> Any:
-        """The result, or the error that it ended in.
+        """Return the result of the collective, or raise its error.
 
         Args:
-            timeout: Seconds after which a TimeoutError is raised; the request goes on
-                and can be waited for again. A peer that never answers ends it anyway,
-                by the communicator's own timeout.
+            timeout: Seconds until a TimeoutError is raised. The request continues, and
+                `wait` may be called again. If a peer never answers, the request ends by
+                the communicator's own timeout.
         """
         if self._waited:
-            raise RuntimeError(f"wait: this {self._name} has been waited for already")
-        if not self._progress.complete(self, timeout):
+            raise RuntimeError(f"wait: {self._name} has been waited for already")
+        if not self._queue.complete(self, timeout):
             raise TimeoutError(
-                f"{self._name} is not done after {timeout:g} s; it goes on, wait again"
+                f"{self._name} is not complete after {timeout:g} s; it continues, wait again"
             )
         self._waited = True
         if self._error is not None:
@@ -61,12 +68,12 @@ class Request:
         return self._result
 
     def run(self) -> None:
-        """Do the work; called once, by whoever completes requests."""
+        """Run the collective; called once, by the queue."""
         try:
             self._result = self._work()
         except BaseException as error:
             self._error = error
-        del self._work  # lets go of the caller's vector
+        del self._work  # frees the caller's vector
         self.is_done = True
 
     def __enter__(self) -> Self:
@@ -82,41 +89,15 @@ class Request:
             self.wait()
 
 
-def unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[], Any]:
-    """The same work; with SPARCML_DEBUG=1 it fails if x has changed meanwhile."""
-    if not os.environ.get("SPARCML_DEBUG"):
-        return work
-    before = _checksum(x)
-
-    def watched() -> Any:
-        result = work()
-        if _checksum(x) != before:
-            raise RuntimeError(
-                f"{name}: the vector was changed before the request was done"
-            )
-        return result
-
-    return watched
-
-
-def _checksum(x: Any) -> int:
-    stream, _ = to_stream(x)
-    crc = kernels.crc32c(stream.raw_values.view(np.uint8))
-    if stream.raw_indices is not None:
-        crc = kernels.crc32c(stream.raw_indices.view(np.uint8), crc)
-    return crc
-
-
 class RequestQueue:
     """Completes requests one after the other, in the order of their calls.
 
-    All ranks make the same calls in the same order, so doing them in that order needs no
-    further agreement. A thread does it where the engine allows one; elsewhere they are
-    done inside `wait`.
+    All ranks make the same calls in the same order, so no further agreement is needed. A
+    thread completes them if the engine allows one; otherwise `wait` does.
     """
 
     def __init__(self, transport: Transport) -> None:
-        self._todo: deque[Request] = deque()
+        self._requests: deque[Request] = deque()
         self._transport = transport
         self._changed = transport.condition()
         self._closing = False
@@ -126,47 +107,132 @@ class RequestQueue:
             transport.start(self._loop)
 
     def submit(self, name: str, work: Callable[[], Any]) -> Request:
-        """Queue a piece of work."""
+        """Append a collective to the queue."""
         request = Request(name, work, self)
         with self._changed:
             if self._closing:
                 raise RuntimeError(f"{name}: this communicator is closed")
-            self._todo.append(request)
+            self._requests.append(request)
             self._changed.notify_all()
         return request
 
     def charge_poll(self) -> None:
-        """Somebody only asks."""
+        """Advance a virtual clock by the time of one poll."""
         self._transport.charge_poll()
 
     def complete(self, request: Request, timeout: float | None) -> bool:
-        """Wait until it is done; false if the time is up."""
+        """Wait until the request is complete; return false if the time is up."""
         if not self._threaded:
             while not request.is_done:
-                self._todo.popleft().run()
+                self._requests.popleft().run()
             return True
         with self._changed:
             return bool(self._changed.wait_for(lambda: request.is_done, timeout))
 
     def close(self) -> None:
-        """Finish what is outstanding, then end."""
+        """Complete the outstanding requests, then stop."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        while not self._threaded and self._todo:
-            self._todo.popleft().run()
+        while not self._threaded and self._requests:
+            self._requests.popleft().run()
         with self._changed:
             self._changed.wait_for(lambda: self._stopped)
 
     def _loop(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._todo or self._closing)
-                if not self._todo:
+                self._changed.wait_for(lambda: self._requests or self._closing)
+                if not self._requests:
                     self._stopped = True
                     self._changed.notify_all()
                     return
-                request = self._todo.popleft()
+                request = self._requests.popleft()
             request.run()
             with self._changed:
                 self._changed.notify_all()
+
+
+class NonBlocking(Endpoint, ABC):
+    """The non-blocking collectives of a communicator."""
+
+    _background: tuple[Any, RequestQueue] | None = None  # a duplicate, and its queue
+
+    @abstractmethod
+    def _open_background(self) -> tuple[Any, RequestQueue]:
+        """Return a duplicate of this communicator and its queue. Collective."""
+
+    def iallreduce(
+        self,
+        x: Any,
+        op: str = "sum",
+        algorithm: str = "auto",
+        quantize: Quantizer | None = None,
+        *,
+        return_seen: bool = False,
+    ) -> Request:
+        """Start an allreduce; `wait` returns its result. Collective.
+
+        Any number may be outstanding. A thread completes them in the order of their
+        calls, on a duplicate of this communicator. The first call creates it and
+        therefore waits for all ranks.
+        """
+        check_reduction(op, algorithm, quantize, return_seen=return_seen)
+
+        def work(comm: Any) -> Any:
+            return comm.allreduce(x, op, algorithm, quantize, return_seen=return_seen)
+
+        return self._submit("iallreduce", x, work)
+
+    def iallgather(self, x: Any) -> Request:
+        """Start an allgather; `wait` returns the list. Collective."""
+        return self._submit("iallgather", x, lambda c: c.allgather(x))
+
+    def ireduce_scatter(self, x: Any, op: str = "sum") -> Request:
+        """Start a reduce_scatter; `wait` returns this rank's range. Collective."""
+        check_reduction(op)
+        return self._submit("ireduce_scatter", x, lambda c: c.reduce_scatter(x, op))
+
+    def _submit(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
+        vector_type(x)  # raises here if x is not a vector, not in `wait`
+        if self._background is None:
+            self._background = self._open_background()
+        comm, queue = self._background
+        return queue.submit(name, _check_unchanged(name, x, lambda: work(comm)))
+
+    def _submit_internal(self, name: str, work: Callable[[Any], Any]) -> None:
+        """Run a function on the duplicate, in its order among the requests."""
+        if self._background is not None:
+            comm, queue = self._background
+            queue.submit(name, lambda: work(comm))
+
+    def close(self) -> None:
+        """Complete outstanding requests and free the engine's resources."""
+        if self._background is not None:
+            comm, queue = self._background
+            queue.close()
+            comm.close()
+        super().close()
+
+
+def _check_unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the work; with SPARCML_DEBUG=1 it raises if x has changed meanwhile."""
+    if not os.environ.get("SPARCML_DEBUG"):
+        return work
+    before = _checksum(x)
+
+    def checked() -> Any:
+        result = work()
+        if _checksum(x) != before:
+            raise RuntimeError(f"{name}: the input changed before the request completed")
+        return result
+
+    return checked
+
+
+def _checksum(x: Any) -> int:
+    stream, _ = to_stream(x)
+    crc = kernels.crc32c(stream.raw_values.view(np.uint8))
+    if stream.raw_indices is not None:
+        crc = kernels.crc32c(stream.raw_indices.view(np.uint8), crc)
+    return crc

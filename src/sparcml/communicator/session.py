@@ -1,4 +1,4 @@
-"""One call after the other on one transport: numbered, counted, and failing together."""
+"""One rank's end of a communicator: identity, clock, statistics, and one call at a time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from ..transport import CountingTransport, Stats, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
 
     from ..quantize import Quantizer
     from ..stream import Stream
@@ -21,43 +24,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class CommunicatorCache:
-    """Objects that the layers above keep with a communicator, one per type.
-
-    Each layer defines a class of its own, so that the objects are typed and no layer
-    depends on another. All ranks make the same calls in the same order, so entries that
-    are derived from collective results are the same on all ranks.
-    """
-
-    def __init__(self) -> None:
-        self._objects: dict[type, Any] = {}
-
-    def get(self, cls: type[T]) -> T:
-        """Return the object of this type; the first call creates it without arguments."""
-        if cls not in self._objects:
-            self._objects[cls] = cls()
-        cached: T = self._objects[cls]
-        return cached
-
-
 class Session:
-    """What all calls of a communicator share."""
+    """The calls of a communicator: numbered, counted, and failing on all ranks together."""
 
     def __init__(self, transport: Transport, stats: Stats | None = None) -> None:
         self.transport = transport
         self.stats = stats or Stats(clock=transport.now)
         self._link = CountingTransport(transport, self.stats)
         self._sequence = 0
-        self._persistent: dict[str, Any] = {}  # what collectives keep from call to call
+        self._persistent: dict[str, Any] = {}  # state of collectives between calls
         self._busy = threading.Lock()
         self._closed = False
 
     def close(self) -> None:
-        """Give the engine's resources and unused memory back; only once."""
+        """Free the engine's resources and unused memory; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self.transport.close()
-            if not self.transport.siblings:  # the last of its kind
+            if not self.transport.siblings:
                 buffer_pool.DEFAULT_POOL.release()
 
     @contextmanager
@@ -69,13 +53,14 @@ class Session:
         quantizer: Quantizer | None = None,
         seed: int | None = None,
     ) -> Iterator[Call]:
-        """A collective in which all ranks bring a vector like x, if one is given."""
+        """Enter a collective to which all ranks contribute a vector like x, if given."""
         with self.operation(collective) as span:
             if span is not None and x is not None:
                 span.args.update(op=op, size=x.size, nnz=x.nnz)
             shape = None if x is None else Shape.of(x)
-            coding = "" if quantizer is None else f", {quantizer}"
-            self.transport.input_summary = "" if shape is None else f"{shape}, {op}{coding}"
+            encoding = "" if quantizer is None else f", {quantizer}"
+            summary = "" if shape is None else f"{shape}, {op}{encoding}"
+            self.transport.input_summary = summary
             call = Call(
                 self._link,
                 collective,
@@ -91,7 +76,7 @@ class Session:
             self.transport.input_summary = ""
 
     def check_open(self, name: str) -> None:
-        """Raise if there is nobody to talk to any more."""
+        """Raise if the communicator is closed or has failed."""
         failure = self.transport.control.failure
         if self._closed or failure is not None:
             why = f" after: {failure}" if failure is not None else ""
@@ -99,7 +84,7 @@ class Session:
 
     @contextmanager
     def operation(self, name: str) -> Iterator[Span | None]:
-        """One call at a time; whatever goes wrong in it, all ranks hear of it."""
+        """Enter a call; an error in it is reported to all ranks."""
         self.check_open(name)
         if not self._busy.acquire(blocking=False):
             raise RuntimeError(
@@ -123,3 +108,113 @@ class Session:
             if trace is not None and span is not None:
                 trace.end(span)
             self._busy.release()
+
+
+class CommunicatorCache:
+    """Objects that the layers above store with a communicator, one per type.
+
+    Each layer defines a class of its own, so that objects are typed and no layer depends
+    on another. All ranks make the same calls in the same order, so objects that are
+    derived from results of collectives are the same on all ranks.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[type, Any] = {}
+
+    def get(self, cls: type[T]) -> T:
+        """Return the object of this type; the first call creates it without arguments."""
+        if cls not in self._objects:
+            self._objects[cls] = cls()
+        cached: T = self._objects[cls]
+        return cached
+
+
+class Endpoint:
+    """One rank's end of a group of ranks: everything but the collectives.
+
+    Attributes:
+        stats: Messages, bytes, seconds per phase, and predicted and measured seconds of
+            allreduces; `stats.reset()` sets them to zero.
+        cache: Objects that the layers above store with this communicator.
+    """
+
+    def __init__(self, transport: Transport, stats: Stats | None) -> None:
+        self._transport = transport
+        self.stats = stats or Stats(clock=transport.now)
+        self.cache = CommunicatorCache()
+        self._session = Session(transport, self.stats)
+
+    @property
+    def rank(self) -> int:
+        """This rank's number, from 0."""
+        return self._transport.rank
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return self._transport.size
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine: threads, mpi, torch, or virtual in a simulation."""
+        return self._transport.engine
+
+    def now(self) -> float:
+        """Return the seconds on this rank's clock; only differences are meaningful."""
+        return self._transport.now()
+
+    def advance(self, seconds: float) -> None:
+        """Advance a simulation's clock by the computing time of this rank.
+
+        It does nothing on real ranks, where computing takes time by itself.
+        """
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"advance: seconds must be finite and >= 0, got {seconds!r}")
+        elapsed = self._transport.advance(seconds)
+        if elapsed and self.stats.trace is not None:
+            self.stats.trace.add_compute(self.now() - elapsed, self.now())
+
+    def trace(self, path: str | Path | None, *, add: bool = False) -> None:
+        """Write the events of all ranks to a file, for Perfetto. Collective.
+
+        Communicators that are made from this one later are traced too. Each rank appends
+        its events when it closes, or when it calls this with None, which ends the trace
+        and is not collective.
+
+        Args:
+            path: The file, on a disk that all ranks share; otherwise one per machine.
+            add: Whether to retain events that this program has written to the same file.
+        """
+        if self.stats.trace is not None:
+            self.stats.trace.close(self._transport)
+            self.stats.trace = None
+        if path is not None:
+            from ..transport.trace import Trace  # loads json, fcntl and others
+
+            with self._session.operation("trace"):
+                self.stats.trace = Trace(self._transport, path, add=add)
+
+    def abort(self, error: BaseException) -> None:
+        """Report an error to all ranks, whose waits then raise it."""
+        self._transport.abort(error)
+
+    def close(self) -> None:
+        """Free the engine's resources; a second call does nothing."""
+        try:
+            if self.stats.trace is not None:
+                self.stats.trace.close(self._transport)
+        finally:
+            self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._transport.abort(error)
+        self.close()

@@ -2,7 +2,7 @@
 
 from ..collectives import Network as Network
 from .presets import network as network
-from .simulation import Simulation as Simulation
+from .simulator import Simulation as Simulation
 from .simulator import simulate as simulate
 from .stragglers import ExponentialDelay as ExponentialDelay
 from .stragglers import Gaussian as Gaussian

@@ -1,40 +1,113 @@
-"""The same program on ranks that do not exist: one thread, and a clock of its own.
+"""Simulation of a program on virtual ranks, in one thread and on a virtual clock.
 
-Time passes for messages, for the additions and the coding that collectives declare, and
-for `comm.advance(seconds)`. Everything else takes none: what a program really computes is
-computed, but how long that takes here says nothing about another machine.
+The clock advances for messages, for the additions and the encoding that collectives
+declare, and for `comm.advance(seconds)`. Everything else takes no time: the program's own
+computations are carried out, but their duration here would not apply to other machines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..collectives import ALLREDUCES, Network, Workload
-from ..communicator.arguments import seconds_to_wait
+from ..communicator.arguments import resolve_timeout
 from ..communicator.auto import estimate
 from ..communicator.communicator import Communicator
+from ..communicator.rank_runner import RankRunner
 from ..costs.node_cost import shared
 from ..transport import Nodes, Stats
+from ..transport.timeline import Timeline
+from ..validation import as_integer
 from .presets import network as by_name
 from .probe import probe
-from .simulation import BoundedTimeline, EventBudget, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..transport import Transport
+    from ..transport.timeline import EventArgs
     from ..transport.virtual.cluster import Cluster
     from ..transport.virtual.links import Link
     from .stragglers import Stragglers
 
 T = TypeVar("T")
 
-INSIDE = Network(
-    latency=1e-6, overhead=0.2e-6, seconds_per_byte=0.1e-9
-)  # memory that ranks share
-EVENTS = 100_000
+SHARED_MEMORY = Network(latency=1e-6, overhead=0.2e-6, seconds_per_byte=0.1e-9)
+EVENTS = 100_000  # recorded by default
+
+
+@dataclass(frozen=True, repr=False)
+class Simulation(Generic[T]):
+    """Results, times and traffic of a simulated run.
+
+    Attributes:
+        results: Return value of each rank.
+        rank_seconds: Simulated time at which each rank ended.
+        rank_bytes: Bytes sent by each rank.
+        rank_messages: Messages sent by each rank.
+    """
+
+    results: list[T]
+    rank_seconds: tuple[float, ...]
+    rank_bytes: tuple[int, ...]
+    rank_messages: tuple[int, ...]
+    _timelines: tuple[Timeline, ...] = field(default=(), compare=False)
+    _dropped: int = field(default=0, compare=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"Simulation(ranks={len(self.results)}, seconds={self.seconds:g}, "
+            f"bytes={self.bytes}, messages={self.messages})"
+        )
+
+    @property
+    def seconds(self) -> float:
+        """Simulated time at which the last rank ended."""
+        return max(self.rank_seconds)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes sent by all ranks."""
+        return sum(self.rank_bytes)
+
+    @property
+    def messages(self) -> int:
+        """Messages sent by all ranks."""
+        return sum(self.rank_messages)
+
+    @cached_property
+    def trace(self) -> dict[str, Any]:
+        """Events of all ranks; `json.dump` writes a file that Perfetto opens."""
+        metadata = {"run": "simulation", "events left out": self._dropped}
+        events = [event for timeline in self._timelines for event in timeline.drain()]
+        return {"otherData": metadata, "traceEvents": events}
+
+
+@dataclass
+class _EventBudget:
+    """Number of events that may still be recorded, and of those that were dropped."""
+
+    remaining: int
+    dropped: int = 0
+
+
+class _BoundedTimeline(Timeline):
+    """The events of one rank, as long as the budget of all ranks lasts."""
+
+    def __init__(self, transport: Transport, budget: _EventBudget) -> None:
+        super().__init__(transport)
+        self._budget = budget
+
+    def add(self, name: str, start: float, end: float, args: EventArgs) -> None:
+        """Add an event of the current task."""
+        if self._budget.remaining:
+            self._budget.remaining -= 1
+            super().add(name, start, end, args)
+        else:
+            self._budget.dropped += 1
 
 
 def simulate(
@@ -43,7 +116,7 @@ def simulate(
     network: str | Network = "1gbit",
     *,
     ranks_per_node: int = 1,
-    inside: str | Network = INSIDE,
+    intra_node: str | Network = SHARED_MEMORY,
     slow: Mapping[int | tuple[int, int], float] | None = None,
     speed: float | Sequence[float] | Mapping[int, float] = 1.0,
     stragglers: Stragglers | None = None,
@@ -53,55 +126,52 @@ def simulate(
 ) -> Simulation[T]:
     """Run fn(comm) on simulated ranks.
 
-    The ranks take turns in this thread, in an order that depends on nothing but the
-    program: the same run gives the same bits, times and trace every time. Messages are
-    handed over by reference, and of each rank only what fn returns is kept.
+    The ranks take turns in this thread, in an order that depends on the program alone:
+    two runs give the same bits, times and trace. Messages are passed by reference, and
+    only the return value of each rank is retained.
 
     Args:
         fn: The program of each rank.
-        ranks: How many.
-        network: What connects the nodes: a preset, a rate with or without a latency, or
-            a `Network`; see `network()`.
-        ranks_per_node: Consecutive ranks that share a node, and its link to the others.
-        inside: What connects the ranks of a node; by default, memory at 10 GB/s.
-        slow: How many times slower than the others a rank's link is, by rank, or the way
-            from one rank to another, by (source, target).
-        speed: How many times faster than usual ranks compute: for all, or by rank.
-        stragglers: A delay for each `comm.advance`: `Gaussian` or `ExponentialDelay`.
-        seed: For these delays.
-        timeout: Simulated seconds after which a wait is given up; as in `launch`.
-        trace: How many events are kept for `trace`; 0 for none.
+        ranks: Number of ranks.
+        network: Network between nodes: a preset, a bandwidth with or without a latency,
+            or a `Network`; see `network()`.
+        ranks_per_node: Number of consecutive ranks that share a node and its link.
+        intra_node: Network between the ranks of a node. Default: memory at 10 GB/s.
+        slow: Slowdown factor of a rank's link, by rank, or of the path between two ranks,
+            by (source, target).
+        speed: Speed factor of computations, for all ranks or by rank.
+        stragglers: Delays of each `comm.advance`.
+        seed: Random seed of these delays.
+        timeout: Simulated seconds until a wait raises; default as in `launch`.
+        trace: Maximum number of events recorded for `trace`; 0 records none.
 
     Raises:
-        BaseException: What the first rank to fail has raised; the others end with it.
+        BaseException: The exception of the first rank that raised; the others end with it.
             Ranks that all wait for each other raise at once.
     """
-    if ranks < 1 or ranks != int(ranks):
-        raise ValueError(
-            f"simulate: ranks must be a whole number, at least 1, got {ranks!r}"
-        )
+    ranks = as_integer("simulate", "ranks", ranks, minimum=1)
     if ranks_per_node < 1 or ranks % ranks_per_node:
         raise ValueError(
-            f"simulate: ranks_per_node must divide ranks, got {ranks_per_node} of {ranks}"
+            f"simulate: ranks_per_node must divide ranks={ranks}, got {ranks_per_node}"
         )
-    # Simulated sums take what they declare, whatever was measured of real ones.
+    # Simulated collectives take their declared cost; calibrations are of real ones.
     model = replace(by_name(network), burst=0.0, calibration=())
-    from ..transport.virtual.cluster import Cluster, Work  # greenlets, where they are used
+    from ..transport.virtual.cluster import Cluster, Work  # greenlet, loaded on demand
     from ..transport.virtual.links import Links
 
-    near = _link(by_name(inside))
-    links = Links(ranks, _link(model), near, ranks_per_node, _slow(slow, ranks))
+    near = _link(by_name(intra_node))
+    links = Links(ranks, _link(model), near, ranks_per_node, _check_slow(slow, ranks))
     nodes = Nodes(tuple(rank // ranks_per_node for rank in range(ranks)), near)
     model = shared(model, ranks_per_node)
     work = Work(
         model.seconds_per_encoded,
         model.seconds_per_merged,
         model.seconds_per_written,
-        partial(_native, model),
+        partial(_native_seconds, model),
     )
     delay = None if stragglers is None else stragglers.delays(seed)
     cluster = Cluster(links, work, _speeds(speed, ranks), delay)
-    return _run(fn, cluster, nodes, model, seconds_to_wait(timeout), trace)
+    return _run(fn, cluster, nodes, model, resolve_timeout(timeout), trace)
 
 
 def _run(
@@ -116,45 +186,30 @@ def _run(
     from ..transport.virtual.transport import VirtualTransport
 
     ranks = len(cluster.speed)
-    team = Channel(cluster, ranks)
-    budget = EventBudget(events)
-    results: dict[int, T] = {}
+    channel, runner = Channel(cluster, ranks), RankRunner(fn, ranks)
+    budget = _EventBudget(events)
     ends: dict[int, float] = {}
-    failures: list[tuple[int, BaseException, bool]] = []  # in the order they happened
-    timelines: dict[int, BoundedTimeline] = {}
+    timelines: dict[int, Timeline] = {}
 
     def body(rank: int) -> None:
-        transport = VirtualTransport(team, rank, timeout)
+        transport = VirtualTransport(channel, rank, timeout)
         transport.nodes = nodes
         stats = Stats(clock=transport.now)
         if events:
-            stats.trace = timelines[rank] = BoundedTimeline(transport, budget)
-        comm = Communicator(transport, model, stats, measure=probe)
-        try:
-            results[rank] = fn(comm)
-        except BaseException as error:
-            transport.abort(error)
-            failures.append((rank, error, transport.control.is_origin))
-        finally:
-            transport.leave()
-            comm.close()
-            ends[rank] = transport.now()
+            stats.trace = timelines[rank] = _BoundedTimeline(transport, budget)
+        runner.run(transport, Communicator(transport, model, stats, measure=probe))
+        ends[rank] = transport.now()
 
     for rank in range(ranks):
         cluster.clock.spawn(partial(body, rank))
     cluster.clock.run(lambda: len(ends) == ranks, cluster.raise_deadlock)
-    if failures:
-        # Some ranks only report what another began.
-        rank, cause, _ = next((f for f in failures if f[2]), failures[0])
-        cause.add_note(f"on rank {rank} of {ranks} (simulated)")
-        raise cause
     return Simulation(
-        [results[rank] for rank in range(ranks)],
+        runner.results("simulated"),
         tuple(ends[rank] for rank in range(ranks)),
         tuple(cluster.sent),
         tuple(cluster.messages),
         tuple(timelines[rank] for rank in sorted(timelines)),
-        budget.missed,
+        budget.dropped,
     )
 
 
@@ -164,9 +219,9 @@ def _link(model: Network) -> Link:
     return Link(model.latency, model.overhead, model.seconds_per_byte)
 
 
-def _native(model: Network, nodes: Nodes, values: int, each: int) -> float:
-    """What a dense allreduce of the engine would take, by its declared cost."""
-    workload = Workload(values, each, (values,) * len(nodes.of), nodes)
+def _native_seconds(model: Network, nodes: Nodes, values: int, itemsize: int) -> float:
+    """Return the declared time of the engine's own dense allreduce."""
+    workload = Workload(values, itemsize, (values,) * len(nodes.of), nodes)
     return estimate("native", ALLREDUCES["native"], workload, model).seconds
 
 
@@ -181,25 +236,28 @@ def _speeds(
     else:
         speeds = [speed] * ranks
     if len(speeds) != ranks:
-        raise ValueError(f"simulate: {len(speeds)} speeds were given for {ranks} ranks")
+        raise ValueError(f"simulate: speed must have {ranks} values, got {len(speeds)}")
     for value in speeds:
         if not 0 < value < float("inf"):
             raise ValueError(f"simulate: speed must be finite and > 0, got {value!r}")
     return speeds
 
 
-def _slow(
+def _check_slow(
     slow: Mapping[int | tuple[int, int], float] | None, ranks: int
 ) -> Mapping[int | tuple[int, int], float]:
-    for where, value in (slow or {}).items():
-        ends = where if isinstance(where, tuple) else (where,)
-        _check_ranks("slow", ends, ranks)
+    for key, value in (slow or {}).items():
+        _check_ranks("slow", key if isinstance(key, tuple) else (key,), ranks)
         if not 0 < value < float("inf"):
             raise ValueError(f"simulate: slow must be finite and > 0, got {value!r}")
     return slow or {}
 
 
-def _check_ranks(what: str, given: Mapping[int, float] | Sequence[int], ranks: int) -> None:
+def _check_ranks(
+    parameter: str, given: Mapping[int, float] | Sequence[int], ranks: int
+) -> None:
     for rank in given:
         if not 0 <= rank < ranks:
-            raise ValueError(f"simulate: {what} names rank {rank} of {ranks}")
+            raise ValueError(
+                f"simulate: {parameter} must have ranks in [0, {ranks}), got {rank}"
+            )

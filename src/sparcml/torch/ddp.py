@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch.nn.parallel import DistributedDataParallel
 
 from ..aggregate import Dense, Method
-from ..communicator.arguments import seconds_to_wait
+from ..communicator.arguments import resolve_timeout
 from ..startup import from_group
 from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, inside, register
@@ -77,7 +77,7 @@ def compress(
         )
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it scales nothing and skips nothing
-    seconds = seconds_to_wait(timeout)
+    seconds = resolve_timeout(timeout)
     comm = from_group(ddp.process_group, timeout=seconds)
     begun = method if isinstance(method, Method) else Dense()
     reducer = GradientReducer(comm, begun, left, limits)

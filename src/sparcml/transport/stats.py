@@ -64,16 +64,16 @@ class Stats:
         return "\n".join(map(_html, self._tables()))
 
     def _tables(self) -> list[Table]:
-        traffic = [
+        traffic: Table = [
             ("", "messages", "bytes"),
             ("sent", f"{self.messages:,}", f"{self.bytes:,}"),
             ("received", f"{self.received_messages:,}", f"{self.received_bytes:,}"),
         ]
         if self.native_bytes:
             traffic.append(("native", "", f"{self.native_bytes:,}"))
-        phases = [("phase", "seconds")]
+        phases: Table = [("phase", "seconds")]
         phases += [(name, f"{seconds:.6f}") for name, seconds in self.seconds.items()]
-        calls = [("allreduce", "calls", "predicted (s)", "measured (s)")]
+        calls: Table = [("allreduce", "calls", "predicted (s)", "measured (s)")]
         calls += [
             (name, f"{p.calls:,}", f"{p.predicted:.6f}", f"{p.measured:.6f}")
             for name, p in self.allreduces.items()

@@ -135,5 +135,5 @@ class Timeline:
             yield {**arrow, "ph": "f", "bp": "e", "ts": round(ts + max(0, dur - 1e-3), 3)}
 
 
-def _metadata(name: str, rank: int, task: int, **args: Any) -> dict[str, Any]:
-    return {"name": name, "ph": "M", "pid": rank, "tid": task, "args": args}
+def _metadata(record: str, rank: int, task: int, **args: Any) -> dict[str, Any]:
+    return {"name": record, "ph": "M", "pid": rank, "tid": task, "args": args}

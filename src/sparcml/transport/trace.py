@@ -67,7 +67,8 @@ def _agree_on_run(
     transport.barrier()
     run, zero = previous or ("", transport.now())
     clock = bootstrap.this_machine().clock
-    runs, zeros = [], {}
+    runs: list[str] = []
+    zeros: dict[str, float] = {}
     for block in bootstrap.gather(transport, json.dumps([run, clock, zero]).encode()):
         other_run, machine, other_zero = json.loads(block)
         runs.append(other_run)

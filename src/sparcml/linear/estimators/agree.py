@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from ...communicator.arguments import seconds_to_wait
+from ...communicator.arguments import resolve_timeout
 from ...communicator.collective_errors import gather
 from ...communicator.communicator import Communicator
 from ...errors import DataError
@@ -29,7 +29,7 @@ HELD_OUT = 2**32  # of the orders of rows, one that no pass has
 
 def alone() -> Communicator:
     """A world of one, also in a process that a launcher has started with others."""
-    return Communicator(ThreadTransport(ThreadGroup(1), 0, seconds_to_wait(None)))
+    return Communicator(ThreadTransport(ThreadGroup(1), 0, resolve_timeout(None)))
 
 
 def common_seed(comm: Communicator, random_state: Any) -> int:

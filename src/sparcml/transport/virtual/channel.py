@@ -86,10 +86,8 @@ class Channel:
 
         It is retained until the last rank has called this: it may hold messages already.
         """
-        channel, missing = self._forming.pop(key, None) or (
-            Channel(self.cluster, size),
-            size,
-        )
+        forming = self._forming.pop(key, None)
+        channel, missing = forming or (Channel(self.cluster, size), size)
         if missing > 1:
             self._forming[key] = channel, missing - 1
         return channel
