@@ -24,11 +24,11 @@ def as_integer(
         ValueError: If it is below the minimum.
     """
     try:
-        number = operator.index(None if isinstance(value, bool) else value)
+        number = operator.index(value)
     except TypeError:
-        raise TypeError(
-            f"{function}: {parameter} must be an integer, got {value!r}"
-        ) from None
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{function}: {parameter} must be an integer, got {value!r}")
     if minimum is not None and number < minimum:
         raise ValueError(f"{function}: {parameter} must be >= {minimum}, got {value!r}")
     return number

@@ -121,7 +121,7 @@ def test_a_zero_gradient_is_no_dead_end(rank):
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="must be >= 1"):
         PowerSGD(rank=0)
     wide, narrow = PowerSGD(rank=3), PowerSGD(rank=2)
     with pytest.raises(ValueError, match="create the state with init"):
