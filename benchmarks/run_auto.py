@@ -19,7 +19,8 @@ from training.steps import Steps, timed
 from training.tasks import made_up
 
 import sparcml.torch
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 
 NETWORKS = ("fashion-mnist", "atis", "moby-dick", "clicks")
 DECIDING = 12  # steps until auto has made up its mind
@@ -66,9 +67,7 @@ def main() -> None:
         if dist.get_rank() == 0:
             print(rows[-1], flush=True)
             if chosen.json:
-                facts = environment(
-                    f"--steps {chosen.steps}", 0, torch=str(torch.__version__)
-                )
+                facts = describe(f"--steps {chosen.steps}", 0, torch=str(torch.__version__))
                 write_json(chosen.json, facts, rows)
     dist.destroy_process_group()
 

@@ -16,7 +16,8 @@ from claims import CLAIMS, Claim, kept
 from rich.console import Console
 from rich.progress import track
 
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -31,7 +32,7 @@ def chosen(words: list[str]) -> list[Claim]:
 
 def run(claim: Claim, results: Path, console: Console) -> Path:
     """Measure and keep the rows."""
-    facts = environment(f"{claim.number}", claim.seed)
+    facts = describe(f"{claim.number}", claim.seed)
     title = f"claim {claim.number}: {claim.title}"
     cases = track(claim.cases, title, console=console)
     rows = [row for case in cases for row in claim.measure(*case)]

@@ -23,7 +23,8 @@ from training.steps import timed
 
 import sparcml
 import sparcml.torch
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 
 WIDTH = 16
 
@@ -109,7 +110,7 @@ def main() -> None:
                 print(rows[-1], flush=True)
         table.handle.close()
     if dist.get_rank() == 0 and chosen.json:
-        facts = environment(
+        facts = describe(
             f"--runs {chosen.runs}", 0, torch=str(torch.__version__), link=chosen.link
         )
         write_json(chosen.json, facts, rows)

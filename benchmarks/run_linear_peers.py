@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from peers.base import Data
 
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 from sparcml.linear import Rows, spam, write_svmlight
 from sparcml.linear.data import synthetic
 
@@ -129,7 +130,7 @@ def main() -> None:
         for peer in chosen.only.split(",") if name in chosen.data.split(",") else ():
             rows += compare(name, parts, [peer], chosen.quick)
             if chosen.json:  # at once: some take long, and may be stopped
-                write_json(chosen.json, environment("", 0), merged(chosen.json, rows))
+                write_json(chosen.json, describe("", 0), merged(chosen.json, rows))
     return None
 
 

@@ -23,9 +23,11 @@ from micro.vectors import RUNS, SETS, SIZE, vector
 import sparcml
 from sparcml import Stream
 from sparcml.bench.baselines import BASELINES, close
-from sparcml.bench.results import environment, parse_size, write_json
+from sparcml.bench.results import write_json
 from sparcml.costs.bounds import least_seconds
-from sparcml.network.rates import parse_rate
+from sparcml.environment import describe
+from sparcml.network.presets import link_bandwidth
+from sparcml.units import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +40,7 @@ class Bench:
 
     def __init__(self, comm: sparcml.Communicator, network: str, size: int) -> None:
         self.comm, self.network, self.size = comm, network, size
-        self.seconds_per_byte = 8 / parse_rate(network)
+        self.seconds_per_byte = 8 / link_bandwidth(network)
 
     def measure(
         self, density: float, algorithms: list[str], sets: int, runs: int
@@ -142,7 +144,7 @@ def main() -> None:
         options.error(f"there is no {wrong[0]!r}; it is one of {', '.join(SPARSE + DENSE)}")
     with sparcml.world() as comm:
         bench = Bench(comm, said.network, said.size)
-        facts = environment(f"-n {comm.size} --network {said.network}", 0)
+        facts = describe(f"-n {comm.size} --network {said.network}", 0)
         parts = [(1.0, dense, 1)] if dense else []
         densities = [float(Fraction(text)) for text in said.density.split(",") if text]
         parts += [(density, sparse, said.sets) for density in densities]

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import sparcml
-from sparcml.bench.results import environment, quantile, write_json
+from sparcml.bench.results import quantile, write_json
 from sparcml.bench.vectors import BenchCase, different
+from sparcml.environment import describe
 
 CALL = 1e-3  # seconds of NumPy in one call
 
@@ -127,7 +128,7 @@ def main() -> None:
                     {k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()}
                 )
             if chosen.json:
-                facts = environment(f"--ranks {comm.size} --runs {chosen.runs}", 1)
+                facts = describe(f"--ranks {comm.size} --runs {chosen.runs}", 1)
                 write_json(chosen.json, facts, rows)
 
 

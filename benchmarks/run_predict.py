@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import sparcml
-from sparcml.bench.results import environment, quantile, write_json
+from sparcml.bench.results import quantile, write_json
 from sparcml.bench.vectors import BenchCase, different
 from sparcml.collectives import ALLREDUCES
+from sparcml.environment import describe
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,7 +126,7 @@ def main() -> None:
         comm.recalibrate()
         found = [row.facts() for row in measure(comm, chosen.passes)]
         if comm.rank == 0 and chosen.json:
-            facts = environment(f"--link {chosen.link} --passes {chosen.passes}", 1) | {
+            facts = describe(f"--link {chosen.link} --passes {chosen.passes}", 1) | {
                 "link": chosen.link
             }
             write_json(chosen.json, facts, found)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 import sparcml
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 from sparcml.linear import LOSSES, SGD, Constant, Rows, spam
 from sparcml.linear.data.divide import train_validation_split
 from sparcml.linear.solvers.evaluate import margins, mean_loss
@@ -58,7 +59,7 @@ def main() -> None:
                 rows.append(about | judged(comm, solver, train, judge))
                 print(rows[-1], flush=True)
     if chosen.json:
-        write_json(chosen.json, environment("", 0), rows)
+        write_json(chosen.json, describe("", 0), rows)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 from sparcml.linear import Rows, read_svmlight, write_svmlight
 from sparcml.linear.data import synthetic
 
@@ -161,7 +162,7 @@ def main() -> None:
     for row in rows:
         print({k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()})
     if chosen.json:
-        write_json(chosen.json, environment("", 0), rows)
+        write_json(chosen.json, describe("", 0), rows)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ from claims.scaling_runs import EMULATED, METHODS, MODELS, SCALE, computing, sha
 from claims.scaling_step import Step
 
 import sparcml
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 
 STEPS = 3
 RATE = "100mbit"  # a tenth of 1 Gbit/s, as the models are a tenth
@@ -60,7 +61,7 @@ def main() -> None:
     options.add_argument("--json", type=Path, required=True)
     chosen = options.parse_args()
     if chosen.model is None:
-        facts = environment("run_scaling.py", 0)
+        facts = describe("run_scaling.py", 0)
         rows = [row for m in MODELS for ranks in EMULATED for row in emulated(m, ranks)]
         write_json(chosen.json, facts, rows)
         return

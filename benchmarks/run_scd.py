@@ -19,9 +19,10 @@ from table2.baselines import Plain
 from table2.timed import Summary, Timed
 
 import sparcml
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 from sparcml.linear import SCD, Penalty, SCDState, url_like
-from sparcml.network.rates import parse_rate
+from sparcml.network.presets import link_bandwidth
 
 if TYPE_CHECKING:
     from sparcml import Communicator
@@ -79,7 +80,7 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=ROWS)
     chosen = options.parse_args()
     with sparcml.world() as comm:
-        rows, link = url_like(chosen.rows, comm=comm), parse_rate(chosen.link) / 8
+        rows, link = url_like(chosen.rows, comm=comm), link_bandwidth(chosen.link) / 8
         found = [measure(comm, rows, kind, link) for kind in ("sparse", "dense")]
         one, other = (row["objective"] for row in found)
         for row in found:
@@ -87,7 +88,7 @@ def main() -> None:
             if comm.rank == 0:
                 print(row, flush=True)
         if comm.rank == 0 and chosen.json:
-            facts = environment(f"--link {chosen.link} --rows {chosen.rows}", 0)
+            facts = describe(f"--link {chosen.link} --rows {chosen.rows}", 0)
             write_json(chosen.json, facts, found)
 
 

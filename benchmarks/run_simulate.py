@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import sparcml
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 
 SIZE, STORED = 1_000_000, 100
 CASES = (
@@ -77,7 +78,7 @@ def main() -> None:
             rows.append(fresh.submit(measure, *case).result())
         print({k: round(v, 2) if isinstance(v, float) else v for k, v in rows[-1].items()})
     if chosen.json:
-        write_json(chosen.json, environment("", 0), rows)
+        write_json(chosen.json, describe("", 0), rows)
 
 
 if __name__ == "__main__":

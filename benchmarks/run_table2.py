@@ -19,8 +19,9 @@ from table2.data import DATA
 from table2.measure import SUMS, Runner
 
 import sparcml
-from sparcml.bench.results import environment, write_json
-from sparcml.network.rates import parse_rate
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
+from sparcml.network.presets import link_bandwidth
 
 PASSES = {"sparse": 8, "dense": 4, "dense of used columns": 4, "single master": 1}
 LOSSES = ("logistic", "hinge")
@@ -34,7 +35,7 @@ def main() -> None:
     options.add_argument("--data", default=",".join(DATA), help="which, by name")
     options.add_argument("--sums", default=",".join(SUMS), help="which kinds")
     chosen = options.parse_args()
-    link = parse_rate(chosen.link) / 8
+    link = link_bandwidth(chosen.link) / 8
     rows = []
     with sparcml.world() as comm:
         plain = Plain()
@@ -47,7 +48,7 @@ def main() -> None:
                         print(line(rows[-1]), flush=True)
         if comm.rank == 0 and chosen.json:
             text = f"--link {chosen.link} --data {chosen.data} --sums '{chosen.sums}'"
-            write_json(chosen.json, environment(text, 0), rows)
+            write_json(chosen.json, describe(text, 0), rows)
 
 
 def line(row: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 import sparcml
 from sparcml.collectives import ALLREDUCES
 from sparcml.transport import Nodes
+from sparcml.units import format_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,13 +194,9 @@ def _draw(ax: Axes, band: Band, top: float, ranks: int, largest: int) -> None:
 
 def _size(band: Band) -> str:
     sizes = [m.nbytes for m in band.messages]
-    least, most = _bytes(min(sizes)), _bytes(max(sizes))
+    least, most = format_bytes(min(sizes)), format_bytes(max(sizes))
     count = "1 message" if len(sizes) == 1 else f"{len(sizes)} messages"
     return f"{count} of\n{least if least == most else f'{least} to {most}'}"
-
-
-def _bytes(nbytes: int) -> str:
-    return f"{nbytes} B" if nbytes < 1000 else f"{nbytes / 1000:.1f} kB"
 
 
 if __name__ == "__main__":

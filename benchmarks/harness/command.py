@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.stopwatch import QUICK, Stopwatch
-from sparcml.bench.results import environment, parse_size, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
+from sparcml.units import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +52,7 @@ def main(
         parser.error(f"size must be at least {min_size}, got {options.size!r}")
     if options.json is not None and not options.json.absolute().parent.is_dir():
         parser.error(f"no folder for {str(options.json)!r}")
-    facts = environment(f"--size {options.size}{' --quick' * options.quick}", SEED)
+    facts = describe(f"--size {options.size}{' --quick' * options.quick}", SEED)
     for name, value in facts.items():
         print(f"# {name}: {value}")
     rows = measure(size, QUICK if options.quick else Stopwatch())

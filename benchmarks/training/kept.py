@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sparcml.bench.results import environment, write_json
+from sparcml.bench.results import write_json
+from sparcml.environment import describe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +38,7 @@ def keep(path: Path, row: Row, names: tuple[str, ...], torch: str) -> Row:
             break
     else:
         rows.append(row)
-    write_json(path, environment("", 0, torch=torch), rows)
+    write_json(path, describe("", 0, torch=torch), rows)
     return row
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import sparcml
+from sparcml import files
 from sparcml.cli import probe as probe_command
 from sparcml.collectives import ONE_MACHINE, Network
 from sparcml.costs.calibration import Calibration
@@ -76,15 +77,15 @@ def test_everything_kept_is_listed_the_latest_first(folder):
 
 def test_a_relative_cache_home_is_ignored(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
-    assert store.folder().parts[-2:] == (".cache", "sparcml")
-    assert store.folder().is_absolute()
+    assert files.cache_folder().parts[-2:] == (".cache", "sparcml")
+    assert files.cache_folder().is_absolute()
 
 
 def test_without_a_home_nothing_is_kept(monkeypatch, capsys):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "~")  # as where the system knows none
     with pytest.raises(FileNotFoundError, match="no home"):
-        store.folder()
+        files.cache_folder()
     assert store.all_kept() == []
     with sparcml.world() as comm:
         assert comm.network == ONE_MACHINE
@@ -175,7 +176,7 @@ def test_the_environment_overrides(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("fast", ["unknown network 'fast'", "gige", "a file", "none"]),
+        ("fast", ["got 'fast'", "gige", "a file", "none"]),
         ("/nowhere/at/all", ["No such file", "sparcml probe --json", "none"]),
         ("nowhere.json", ["No such file", "sparcml probe --json", "none"]),
     ],

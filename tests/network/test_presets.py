@@ -4,7 +4,8 @@ import pytest
 
 from sparcml.collectives import Network
 from sparcml.network import network
-from sparcml.network.presets import PRESETS
+from sparcml.network.presets import PRESETS, link_bandwidth
+from sparcml.units import format_bandwidth
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -40,13 +41,13 @@ def test_a_network_is_taken_as_it_is():
 
 @pytest.mark.parametrize("name", ["", "infiniband", "10", "gbit", "1gbyte", "1.2.3gbit"])
 def test_unknown_names_list_the_known(name):
-    with pytest.raises(ValueError, match=r"unknown network .*gige.*aries.*1gbit,50us"):
+    with pytest.raises(ValueError, match=r"network must be .*gige.*aries.*1gbit,50us"):
         network(name)
 
 
 @pytest.mark.parametrize("name", ["0gbit", "-1gbit", "1bit", "1e9tbit", "1e999gbit"])
 def test_impossible_rates_are_refused(name):
-    with pytest.raises(ValueError, match="no link carries"):
+    with pytest.raises(ValueError, match="bandwidth must be from"):
         network(name)
 
 
@@ -54,3 +55,46 @@ def test_impossible_rates_are_refused(name):
 def test_impossible_latencies_are_refused(name):
     with pytest.raises(ValueError, match="latency must be"):
         network(name)
+
+
+@pytest.mark.parametrize(
+    ("network", "bits"),
+    [
+        ("gige", 10**9),
+        ("1gbit", 10**9),
+        ("100mbit", 10**8),
+        ("25gbit", 25 * 10**9),
+        ("2.5gbit", 25 * 10**8),
+        (" 40 Gbit/s ", 4 * 10**10),
+        ("56Kbit", 56_000),
+        ("10000bit", 10_000),
+        ("1tbit", 10**12),
+    ],
+)
+def test_emulated_bandwidths(network, bits):
+    assert link_bandwidth(network) == bits
+
+
+def test_presets_have_a_bandwidth():
+    for name in PRESETS:
+        bits = link_bandwidth(name)
+        assert link_bandwidth(format_bandwidth(bits)) == bits
+
+
+@pytest.mark.parametrize("network", ["", "fast", "1", "gbit", "1gbyte", "nanbit"])
+def test_unknown_links_list_the_presets(network):
+    with pytest.raises(ValueError, match="network must be one of gige, 10gbit"):
+        link_bandwidth(network)
+
+
+@pytest.mark.parametrize(
+    "network", ["0gbit", "-1gbit", "0.1kbit", "5kbit", "2tbit", "9" * 400 + "bit"]
+)
+def test_impossible_links_are_refused(network):
+    with pytest.raises(ValueError, match=r"bandwidth must be|10kbit to 1tbit"):
+        link_bandwidth(network)
+
+
+def test_latency_is_refused():
+    with pytest.raises(ValueError, match="latency cannot be emulated"):
+        link_bandwidth("1gbit,50us")

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-import os
-import platform
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparcml import __version__, kernels
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import ArrayLike
 
 Row = dict[str, Any]
-
-_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def quantile(times: ArrayLike, q: float) -> float:
@@ -76,46 +68,6 @@ def label(row: Row) -> str:
     return text if quantizer is None else f"{text}, {quantizer}"
 
 
-def environment(options: str, seed: int, **more: str) -> dict[str, str]:
-    """Return versions, machine and options of a measurement."""
-    facts = {
-        "sparcml": __version__,
-        "commit": _commit(),
-        "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d"),
-        "cpu": f"{_cpu()}, {os.cpu_count()} cores",
-        "isa": kernels.isa(),
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
-    return facts | more | {"options": options, "seed": str(seed)}
-
-
-def _commit() -> str:
-    """Return the commit of the checkout that holds this package."""
-    try:
-        _git("ls-files", "--error-unmatch", Path(__file__).name)
-        changed = _git("status", "--porcelain", "--", ":/src", ":/cpp")
-        return _git("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "not a checkout"
-
-
-def _git(*words: str) -> str:
-    command = ["git", "-C", str(Path(__file__).parent), *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True
-    ).stdout.strip()
-
-
-def _cpu() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [row.partition(":")[2] for row in text.splitlines() if "model name" in row]
-    return names[0].strip() if names else platform.machine()
-
-
 def write_json(path: Path, facts: dict[str, str], rows: Sequence[Row]) -> None:
     """Write the environment and the rows as JSON."""
     lines = ",\n    ".join(json.dumps(_rounded(row)) for row in rows)
@@ -129,12 +81,3 @@ def _rounded(row: Row) -> Row:
         key: float(f"{value:.6g}") if isinstance(value, float) else value
         for key, value in row.items()
     }
-
-
-def parse_size(text: str) -> int:
-    """Parse a number of values such as 64K; K, M and G are powers of 1024."""
-    unit = text[-1:].upper()
-    digits = text[:-1] if unit in _UNITS else text
-    if not digits.isdecimal() or int(digits) < 1:
-        raise ValueError(f"size must be a number such as 64K or 16M, got {text!r}")
-    return int(digits) * _UNITS.get(unit, 1)

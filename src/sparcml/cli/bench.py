@@ -15,11 +15,9 @@ from sparcml.bench.baselines import BASELINES, available, close
 from sparcml.bench.results import (
     Column,
     Row,
-    environment,
     header,
     label,
     line,
-    parse_size,
     write_json,
 )
 from sparcml.bench.trial import (
@@ -32,7 +30,9 @@ from sparcml.bench.trial import (
 from sparcml.bench.vectors import BenchCase
 from sparcml.cli.console import StatusLine, check_folder
 from sparcml.cli.launch.start import start_self, under_launcher
+from sparcml.environment import describe
 from sparcml.quantize import QSGD, Half, Quantizer
+from sparcml.units import parse_bandwidth, parse_size
 
 COMMAND = "sparcml bench allreduce"
 DTYPES = ("float32", "float64")
@@ -181,7 +181,7 @@ def _run(plan: BenchPlan, options: str, json: Path | None, progress: bool) -> in
         report = Report(comm)
         status = StatusLine(progress and comm.rank == 0)
         seed = plan.cases[0].seed
-        facts = environment(f"--ranks {comm.size} {options}", seed, **_baseline_versions())
+        facts = describe(f"--ranks {comm.size} {options}", seed, **_baseline_versions())
         report.start(facts)
         for case in plan.cases:
             status.show("generating vectors")
@@ -231,11 +231,9 @@ def _pairs(algorithms: str, codings: str) -> list[tuple[str, Quantizer | None]]:
 
 def _bandwidth(text: str) -> float:
     """Parse a link's bandwidth in bits and return bytes per second."""
-    units = {"gbit": 1e9, "mbit": 1e6, "kbit": 1e3}
-    digits, unit = text[:-4], text[-4:]
     try:
-        return float(digits) * units[unit] / 8
-    except (ValueError, KeyError):
+        return parse_bandwidth(text) / 8
+    except ValueError:
         raise typer.BadParameter(
             f"link must be a bandwidth such as 1gbit or 100mbit, got {text!r}"
         ) from None

@@ -20,7 +20,7 @@ from sparcml.errors import DataError
 from sparcml.linear.training.bar import Bar
 from sparcml.linear.training.config import TrainingConfig
 from sparcml.linear.training.loop import train
-from sparcml.network.rates import parse_rate
+from sparcml.network.presets import link_bandwidth
 
 COMMAND = "sparcml fit"
 
@@ -117,7 +117,7 @@ def _check(config: TrainingConfig, plot: Path | None, network: str | None) -> in
     try:
         config.check()
         check_plot(plot)
-        bandwidth = None if network is None else parse_rate(network)
+        bandwidth = None if network is None else link_bandwidth(network)
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from None
     except OSError as error:

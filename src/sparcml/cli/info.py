@@ -4,13 +4,14 @@ import importlib
 import json
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 import typer
 
 from sparcml.cli.launch.launcher import find_mpiexec
+from sparcml.environment import package_version
 from sparcml.network.store import all_kept, file_for
+from sparcml.units import format_age
 
 Facts = dict[str, dict[str, Any]]
 
@@ -46,17 +47,10 @@ def info(
 
 def _versions() -> dict[str, str | None]:
     return {
-        "sparcml": _version("sparcml"),
+        "sparcml": package_version("sparcml"),
         "python": platform.python_version(),
-        "numpy": _version("numpy"),
+        "numpy": package_version("numpy"),
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _kernels() -> dict[str, Any]:
@@ -70,7 +64,7 @@ def _kernels() -> dict[str, Any]:
 def _mpi() -> dict[str, Any]:
     facts: dict[str, Any] = {
         "mpiexec": find_mpiexec(),
-        "mpi4py": _version("mpi4py"),
+        "mpi4py": package_version("mpi4py"),
         "library": None,
         "threads": None,
         "progress": None,
@@ -96,15 +90,15 @@ def _mpi() -> dict[str, Any]:
 
 
 def _torch() -> dict[str, Any]:
-    if _version("torch") is None:
+    if package_version("torch") is None:
         return {"torch": None, "gloo": False}
     try:
         distributed = importlib.import_module("torch.distributed")
     except (ImportError, OSError) as error:
         problem = str(error).partition("\n")[0]
-        return {"torch": _version("torch"), "gloo": False, "problem": problem}
+        return {"torch": package_version("torch"), "gloo": False, "problem": problem}
     gloo = distributed.is_available() and distributed.is_gloo_available()
-    return {"torch": _version("torch"), "gloo": bool(gloo)}
+    return {"torch": package_version("torch"), "gloo": bool(gloo)}
 
 
 def _networks() -> dict[str, dict[str, Any]]:
@@ -118,13 +112,6 @@ def _networks() -> dict[str, dict[str, Any]]:
         }
         for m in all_kept()
     }
-
-
-def _age(seconds: float) -> str:
-    for unit, each in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * each:
-            return f"{seconds / each:.0f} {unit} ago"
-    return f"{seconds:.0f} seconds ago"
 
 
 def _settings() -> dict[str, dict[str, str | bool]]:
@@ -158,7 +145,7 @@ def _rows(facts: Facts) -> list[tuple[str, str]]:
     for found in facts["networks"].values():
         where = ", ".join(found["hosts"][:3]) + ", ..." * (len(found["hosts"]) > 3)
         about = f"{found['ranks']} ranks on {found['engine']}, {where}"
-        rows.append(("network", f"{about}: measured {_age(found['age'])}"))
+        rows.append(("network", f"{about}: measured {format_age(found['age'])} ago"))
     if not facts["networks"]:
         rows.append(("network", "not measured; sparcml run -n 4 -m sparcml probe"))
     for name, setting in facts["settings"].items():

@@ -1,7 +1,6 @@
 """`sparcml plan`: whether compression will pay, before there is a cluster."""
 
 import json
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from sparcml.cli.plan_page import page
 from sparcml.cli.plan_table import show
 from sparcml.network.models import Model, model, of_size
 from sparcml.network.plan import plan as make
-from sparcml.network.presets import SECONDS
+from sparcml.units import parse_duration
 
 
 def plan(
@@ -81,15 +80,13 @@ def _step(text: str | None, chosen: Model) -> float:
         if chosen.step is None:
             raise ValueError("give --step-time, such as 250ms: how long a rank computes")
         return chosen.step
-    found = re.fullmatch(r"([\d.]+(?:e[-+]?\d+)?)\s*(s|ms|us|µs|ns)", text.strip().lower())
     try:
-        return float(found[1]) * SECONDS[found[2]] if found else _refuse(text)
+        seconds = parse_duration(text)
     except ValueError:
-        return _refuse(text)
-
-
-def _refuse(text: str) -> float:
-    raise ValueError(f"step time must be a time such as 250ms or 1.5s, got {text!r}")
+        seconds = -1.0
+    if seconds < 0:
+        raise ValueError(f"step time must be a time such as 250ms or 1.5s, got {text!r}")
+    return seconds
 
 
 def _ratios(text: str) -> tuple[float, ...]:

@@ -11,9 +11,9 @@ import typer
 from numpy.typing import NDArray
 
 from sparcml.errors import DataError
+from sparcml.files import replacing
 from sparcml.linear import LOSSES, Rows, read_svmlight
 from sparcml.linear.data.labels import one_vs_rest
-from sparcml.linear.data.write import replacing
 from sparcml.linear.training.model import Model
 
 Doubles = NDArray[np.float64]

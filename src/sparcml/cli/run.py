@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sparcml.cli.launch.start import Engine, start
-from sparcml.network.rates import parse_rate
+from sparcml.network.presets import link_bandwidth
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
 
 def _bandwidth(network: str) -> int:
     try:
-        return parse_rate(network)
+        return link_bandwidth(network)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

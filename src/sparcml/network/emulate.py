@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sparcml.network import namespaces
-from sparcml.network.rates import format_rate
+from sparcml.units import format_bandwidth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +125,7 @@ class EmulatedCluster:
         """
         _, *files = [f"/proc/{os.getpid()}/fd/{file}" for file in self._files]
         # Host names differ between bandwidths, because measured networks are stored by them.
-        suffix = format_rate(self._bandwidth)
+        suffix = format_bandwidth(self._bandwidth)
         names = [f"node{rank}-{suffix}" for rank in range(self._ranks)]
         places = {
             "variables": variables,

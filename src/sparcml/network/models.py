@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..units import parse_count
 from . import architectures
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from .architectures import Shapes
 
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 MOST = 10**12  # parameters; beyond them it must be a slip
 DENSE_BELOW = 10_000  # values; `Compressed` sends such tensors and vectors as they are
 
@@ -170,13 +169,12 @@ def model(name: str) -> Model:
 
 def of_size(text: str) -> Model:
     """A model of so many parameters: "25.6M", "7B"."""
-    found = re.fullmatch(r"([\d.]+(?:e\d+)?)\s*([kmbgt]?)", text.strip().lower())
     try:
-        count = float(found[1]) * UNITS[found[2]] if found else math.nan
+        count = parse_count(text)
     except ValueError:
-        count = math.nan
-    if math.isnan(count):
-        raise ValueError(f"params must be a number such as 25.6M or 7B, got {text!r}")
+        raise ValueError(
+            f"params must be a number such as 25.6M or 7B, got {text!r}"
+        ) from None
     if not 1 <= count <= MOST:
         raise ValueError(f"params must be from 1 to 1T, got {text!r}")
     n = round(count)

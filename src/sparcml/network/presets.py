@@ -8,10 +8,10 @@ does not overlap as well as the bytes do.
 from __future__ import annotations
 
 import math
-import re
 
 from ..collectives import Network
 from ..costs.workload import COSTS
+from ..units import parse_bandwidth, parse_duration
 
 # Rate, and the time from sending a small message to having it, with the software.
 PRESETS = {
@@ -24,14 +24,10 @@ PRESETS = {
     "ec2": "10gbit,100us",  # virtual machines
 }
 
-LATENCY = "50us"  # if only a rate is given
-BITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-SLOWEST, FASTEST = 1e3, 1e14  # bits per second; beyond them it must be a slip
-LONGEST = 10.0  # seconds
-
-_RATE = re.compile(r"([-+\d.e]+?)\s*([kmgt]?)bit(?:/s)?", re.IGNORECASE)
-_TIME = re.compile(r"([-+\d.e]+?)\s*(s|ms|us|µs|ns)", re.IGNORECASE)
+DEFAULT_LATENCY = "50us"
+MIN_BITS, MAX_BITS = 1e3, 1e14  # bits per second; anything beyond is a typing error
+MAX_LATENCY = 10.0  # seconds
+MIN_EMULATED, MAX_EMULATED = 10_000, 10**12  # bits per second that a link here can have
 
 
 def network(name: str | Network) -> Network:
@@ -45,7 +41,7 @@ def network(name: str | Network) -> Network:
         return _checked(name)
     text = name.strip().lower()
     rate, _, latency = PRESETS.get(text, text).partition(",")
-    bits, seconds = _bits(rate, name), _seconds(latency or LATENCY, name)
+    bits, seconds = _bits(rate, name), _seconds(latency or DEFAULT_LATENCY, name)
     return Network(
         latency=seconds, overhead=seconds / 5, seconds_per_byte=8 / bits, source=name
     )
@@ -58,42 +54,49 @@ def _checked(given: Network) -> Network:
     return given
 
 
-def _bits(text: str, name: str) -> float:
-    """Bits per second."""
-    found = _RATE.fullmatch(text.strip())
-    number = math.nan if found is None else _number(found[1])
-    if found is None or math.isnan(number):
+def link_bandwidth(name: str) -> int:
+    """Return the bits per second of an emulated link.
+
+    Args:
+        name: A preset, of which only the bandwidth counts, or a bandwidth such as 250mbit.
+
+    Raises:
+        ValueError: If it is neither, or no link here can have this bandwidth.
+    """
+    if "," in name:
         raise ValueError(
-            f"unknown network {name!r}: it is one of {', '.join(PRESETS)}, or a rate such "
-            f"as 100mbit, or a rate and a latency such as 1gbit,50us"
+            f"network: latency cannot be emulated; give a bandwidth only, got {name!r}"
         )
-    bits = number * BITS[found[2].lower()]
-    if not SLOWEST <= bits <= FASTEST:
+    bits = round(8 / network(name).seconds_per_byte)
+    if not MIN_EMULATED <= bits <= MAX_EMULATED:
         raise ValueError(
-            f"network {name!r}: no link carries {bits:g} bits per second; rates go from "
-            f"1kbit to 100tbit"
+            f"network: an emulated link must have 10kbit to 1tbit per second, got {name!r}"
+        )
+    return bits
+
+
+def _bits(text: str, name: str) -> float:
+    try:
+        bits = parse_bandwidth(text)
+    except ValueError:
+        raise ValueError(
+            f"network must be one of {', '.join(PRESETS)}, a bandwidth such as 100mbit, or a "
+            f"bandwidth and a latency such as 1gbit,50us, got {name!r}"
+        ) from None
+    if not MIN_BITS <= bits <= MAX_BITS:
+        raise ValueError(
+            f"network: bandwidth must be from 1kbit to 100tbit per second, got {name!r}"
         )
     return bits
 
 
 def _seconds(text: str, name: str) -> float:
-    found = _TIME.fullmatch(text.strip())
-    number = math.nan if found is None else _number(found[1])
-    if found is None or math.isnan(number):
-        raise ValueError(
-            f"network {name!r}: latency must be a time such as 50us, 2ms or 0s, got "
-            f"{text.strip()!r}"
-        )
-    seconds = number * SECONDS[found[2].lower()]
-    if not 0 <= seconds <= LONGEST:
-        raise ValueError(
-            f"network {name!r}: latency must be from 0 to 10 seconds, got {seconds:g}"
-        )
-    return seconds
-
-
-def _number(text: str) -> float:
     try:
-        return float(text)
+        seconds = parse_duration(text)
     except ValueError:
-        return math.nan
+        raise ValueError(
+            f"network: latency must be a time such as 50us, 2ms or 0s, got {name!r}"
+        ) from None
+    if not 0 <= seconds <= MAX_LATENCY:
+        raise ValueError(f"network: latency must be from 0 to 10 seconds, got {name!r}")
+    return seconds

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..files import cache_folder, replacing
 from .measurement import Measurement, from_json
 from .presets import network as by_name
 
@@ -26,35 +26,18 @@ VARIABLE = "SPARCML_NETWORK"
 NONE = "none"
 
 
-def folder() -> Path:
-    """The user's cache: XDG_CACHE_HOME, if it is an absolute path, or ~/.cache."""
-    told = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        home = told if told.is_absolute() else Path("~/.cache").expanduser()
-    except RuntimeError:
-        raise FileNotFoundError("this user has no home folder") from None
-    return home / "sparcml"
-
-
 def file_for(engine: str, hosts: Sequence[str]) -> Path:
     """Where the network of these machines is kept."""
     key = hashlib.sha256("\n".join(hosts).encode()).hexdigest()[:16]
-    return folder() / f"network-{engine}-{key}.json"
+    return cache_folder() / f"network-{engine}-{key}.json"
 
 
 def keep(measurement: Measurement) -> Path:
     """Keep it for later jobs; where, comes back. Readers see the old or the new file."""
     path = file_for(measurement.engine, measurement.hosts)
     path.parent.mkdir(parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=".network-")
-    try:
-        with os.fdopen(number, "w") as file:
-            file.write(measurement.to_json())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    with replacing(path) as file:
+        file.write(measurement.to_json().encode())
     return path
 
 
@@ -84,7 +67,7 @@ def all_kept() -> list[Measurement]:
     """Everything that was kept and can be read, the latest first."""
     found = []
     with suppress(OSError):
-        for path in folder().glob("network-*.json"):
+        for path in cache_folder().glob("network-*.json"):
             with suppress(OSError, ValueError):
                 found.append(from_json(path.read_text()))
     return sorted(found, key=lambda measurement: measurement.age)

@@ -29,7 +29,7 @@ from sparcml.errors import SparcmlError
 from sparcml.linear import SGD, Constant, spam
 from sparcml.linear.data.bundled import Split
 from sparcml.linear.training.dataset import usual_rate
-from sparcml.network.rates import parse_rate
+from sparcml.network.presets import link_bandwidth
 
 COMMAND = "sparcml demo"
 RANKS = 4
@@ -103,7 +103,7 @@ def _second_scene(rate: int | None, out: Path) -> int:
     beside = out.with_stem(f"{out.stem}-lstm")
     arguments = ["--lstm", "--network", network, "--out", str(beside)]
     arguments += ["--progress"] * sys.stderr.isatty()
-    links = None if rate is None else parse_rate(network)
+    links = None if rate is None else link_bandwidth(network)
     return start_self(COMMAND, RANKS, arguments, engine=Engine.TORCH, bandwidth=links)
 
 
@@ -116,7 +116,7 @@ def _check(network: str, counts: dict[str, int], out: Path) -> int | None:
         raise typer.BadParameter(f"no folder at {str(out.parent)!r}")
     try:
         check_plot(out if can_draw() else None)
-        return None if network == NONE else parse_rate(network)
+        return None if network == NONE else link_bandwidth(network)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...communicator.collective_errors import gather, together
 from ...errors import DataError
-from ...network.store import folder
+from ...files import cache_folder
 from .row_file import load_rows, save_rows
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def _path(found: tuple[Source, ...], settings: str, where: str) -> Path:
     first = found[0].path
     if where == BESIDE:
         return first.with_name(f".{first.name}-{key.hexdigest()[:12]}.rows")
-    folder().mkdir(parents=True, exist_ok=True)
-    return folder() / f"{first.name}-{key.hexdigest()[:12]}.rows"
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    return cache_folder() / f"{first.name}-{key.hexdigest()[:12]}.rows"
 
 
 def _mark(found: tuple[Source, ...], settings: str) -> bytes:

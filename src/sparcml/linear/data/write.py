@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...files import replacing
 from ...kernels import svmlight_format, svmlight_row_bytes
 from .rows import Rows
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator
 
 BLOCK = 1 << 22
@@ -41,19 +40,3 @@ def _blocks(rows: Rows, base: int) -> Iterator[memoryview]:
             rows.indptr, rows.indices, rows.values, rows.labels, row, base, out
         )
         yield out.data[:written]
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` when all is written, and else leaves nothing."""
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with unfinished.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DataError
-from ..data.write import replacing
+from ...files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

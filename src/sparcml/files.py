@@ -1,0 +1,51 @@
+"""The user's cache folder, and files that are replaced atomically."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def cache_folder() -> Path:
+    """Return the folder for cached files: in XDG_CACHE_HOME if that is absolute, or ~/.cache.
+
+    Raises:
+        FileNotFoundError: If the user has no home folder.
+    """
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        parent = given if given.is_absolute() else Path("~/.cache").expanduser()
+    except RuntimeError:
+        raise FileNotFoundError("this user has no home folder") from None
+    return parent / "sparcml"
+
+
+def unfinished_path(path: Path, token: str | None = None) -> Path:
+    """Return a hidden path in the same folder, for writing before `path` is replaced."""
+    return path.with_name(f".{path.name}.{token or secrets.token_hex(4)}")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that replaces `path` once it is complete.
+
+    Readers see the old or the new content. If the block raises, `path` is unchanged and nothing
+    else is left behind.
+    """
+    unfinished = unfinished_path(path)
+    try:
+        with unfinished.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
