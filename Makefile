@@ -1,14 +1,21 @@
-# Two commands: `make demo` and `make test`. Each sets up its own virtual environment first.
+# Start with `make demo`, `make quick` or `make test`. Each sets up a virtual environment first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
-.PHONY: demo test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-torch claims docs clean
+.PHONY: demo quick test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-torch claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
+
+# Under a minute: no MPI, no torch.distributed, no further processes, few cases of each test.
+quick: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --quick -m "not (mpi or torch or slow)" \
+	  --numprocesses 2 --dist worksteal \
+	  --deselect tests/golden/test_golden.py::test_on_threads \
+	  --deselect tests/golden/test_golden.py::test_simulated
 
 test: lint unit
 

@@ -1,9 +1,9 @@
-"""Run the jobs of benchmarks/run_training.py that no kept row answers yet.
+"""Run the jobs of benchmarks/run_training.py that have no saved row yet.
 
-    python benchmarks/all_training.py                     # all; some two hours
+    python benchmarks/all_training.py                     # all; about two hours
     python benchmarks/all_training.py --only 'steps atis' --seconds 200
 
-It can be ended at any time: each job keeps its row when it is through.
+It can be interrupted at any time: each job saves its row when it is done.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Job(NamedTuple):
 
     @property
     def command(self) -> list[str]:
-        """What measures it."""
+        """Command that measures the row."""
         behind = [] if self.link == "none" else ["--network", self.link]
         words = [sys.executable, "-m", "sparcml", "run", "--engine", "torch"]
         words += ["-n", str(self.ranks), *behind, str(HERE / "run_training.py")]
@@ -49,7 +49,7 @@ class Job(NamedTuple):
 
 
 def jobs() -> list[Job]:
-    """All of them, the most important ones first."""
+    """Return all jobs, the most important ones first."""
     found = [
         Job("steps", WIDE, ",".join(together), ranks, link=link)
         for ranks, jobs_of in STEPPED.items()
@@ -75,7 +75,7 @@ def jobs() -> list[Job]:
 
 
 def done(job: Job) -> bool:
-    """Whether today's rows answer it."""
+    """Return whether a saved row exists."""
     date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d")
     rows = rows_of(HERE / "results" / f"{date}-training-{job.part}.json")
     names = ["network", "ranks", "seed" if job.part == "accuracy" else "link"]
@@ -89,11 +89,13 @@ def done(job: Job) -> bool:
 
 
 def main() -> None:
-    """Run what is wanted and not done."""
+    """Run the requested jobs that are not done."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--only", default="", help="jobs that this pattern is found in")
-    options.add_argument("--seconds", type=float, help="begin no job after so many")
-    options.add_argument("--list", action="store_true", help="only say what there is to do")
+    options.add_argument("--only", default="", help="pattern of the jobs to run")
+    options.add_argument(
+        "--seconds", type=float, help="start no job after this many seconds"
+    )
+    options.add_argument("--list", action="store_true", help="only print the jobs")
     chosen = options.parse_args()
     # A job that is under way ends with this program, not after it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -1,9 +1,9 @@
-"""Build src/sparcml/linear/spam.bin, the mails that come with the package.
+"""Build src/sparcml/linear/data/spam.bin, the mails of the package.
 
     python benchmarks/build_spam.py
 
-Needs spam-assassin.jsonl.gz, in ../shared/data or where SPARCML_DATA says. Every run gives
-the same bytes. All 6,046 mails would take 10 MB; half of them do for a demonstration.
+It needs spam-assassin.jsonl.gz, in ../shared/data or in the folder SPARCML_DATA. Every run gives
+the same bytes. All 6,046 mails would need 10 MB; half of them are enough for a demonstration.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HASHING = Hashing(16_609_143, words=(1, 3), characters=(3,))
 
 
 def mails(kept: int = KEPT) -> Rows:
-    """One mail of `kept`, in random order."""
+    """Return one mail of `kept`, in random order."""
     with gzip.open(
         data.folder() / "spam-assassin.jsonl.gz", "rt", encoding="utf-8"
     ) as file:
@@ -36,7 +36,7 @@ def mails(kept: int = KEPT) -> Rows:
 
 
 def main() -> None:
-    """Write the file, and say what is in it."""
+    """Write the file, and print its contents."""
     try:
         rows = mails()
     except FileNotFoundError as error:
@@ -44,9 +44,9 @@ def main() -> None:
     code = pack(rows)
     TARGET.write_bytes(code)
     print(
-        f"{TARGET.name}: {len(rows)} rows, {rows.nnz / len(rows):.0f} entries a row, "
-        f"{np.unique(rows.indices).size} columns in use, {len(code)} bytes, "
-        f"{8 * len(code) / rows.nnz:.2f} bits an entry"
+        f"{TARGET.name}: {len(rows)} rows, {rows.nnz / len(rows):.0f} entries per row, "
+        f"{np.unique(rows.indices).size} active columns, {len(code)} bytes, "
+        f"{8 * len(code) / rows.nnz:.2f} bits per entry"
     )
 
 

@@ -1,10 +1,10 @@
-"""What does "auto" cost where there is little to gain? The networks of the examples.
+"""Measure the cost of "auto" where there is little to gain, on the networks of the examples.
 
     sparcml run --engine torch -n 2 benchmarks/run_auto.py --json FILE
 
-Steps of plain DDP, of a second plain DDP (what two of the same differ by), and of one with
-`compress(model, "auto")` are taken in turns, once auto has decided. The slowest rank counts.
-Data are made up; those of the recommender have sparse gradients, of which auto knows nothing.
+Steps of plain DDP, of a second plain DDP (for the noise), and of one with
+`compress(model, "auto")` alternate, once auto has decided. The slowest rank counts. The data
+are synthetic; those of the recommender have sparse gradients, which auto does not consider.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DECIDING = 12  # steps until auto has made up its mind
 
 
 def measure(name: str, steps: int) -> dict[str, object]:
-    """One row: the same on all ranks."""
+    """Return one row, the same on all ranks."""
     turns = [Steps(made_up(name), "dense") for _ in range(3)]
     auto = turns[-1]
     handle = sparcml.torch.compress(auto.model, "auto")
@@ -53,7 +53,7 @@ def measure(name: str, steps: int) -> dict[str, object]:
 
 
 def main() -> None:
-    """On each rank; the first one reports."""
+    """Run on each rank; the first one reports."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--steps", type=int, default=102)

@@ -1,6 +1,6 @@
-"""Run the experiments behind docs/claims.md, all or those with the numbers given.
+"""Run the experiments behind docs/claims.md, all or those with the given numbers.
 
-Each writes its rows to benchmarks/results; `make docs` then writes the page.
+Each writes its rows to benchmarks/results; `make docs` then generates the page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def chosen(words: list[str]) -> list[Claim]:
-    """The claims with these numbers; all if there are none."""
+    """Return the claims with these numbers; all without numbers."""
     known = {str(claim.number): claim for claim in CLAIMS}
     if wrong := [word for word in words if word not in known]:
         raise SystemExit(f"run_claims: no claim {wrong[0]!r}; there are {', '.join(known)}")
@@ -31,7 +31,7 @@ def chosen(words: list[str]) -> list[Claim]:
 
 
 def run(claim: Claim, results: Path, console: Console) -> Path:
-    """Measure and keep the rows."""
+    """Measure and save the rows."""
     facts = describe(f"{claim.number}", claim.seed)
     title = f"claim {claim.number}: {claim.title}"
     cases = track(claim.cases, title, console=console)
@@ -48,7 +48,7 @@ def run(claim: Claim, results: Path, console: Console) -> Path:
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the requested experiments."""
     console = Console()
     for claim in chosen(sys.argv[1:]):
         run(claim, RESULTS, console)

@@ -1,10 +1,10 @@
-"""Rows of a large embedding table summed without loss: ours, and gloo's own sparse sum.
+"""Reduce rows of a large embedding table without loss: ours, and gloo's sparse allreduce.
 
     sparcml run --engine torch -n 4 --network 1gbit benchmarks/run_embedding.py --link 1gbit
 
 Every rank has used some rows, chosen at random. Ours is what `wrap` does before a step;
-gloo's is `torch.distributed.all_reduce` of the sparse gradient, which DDP does, too. Both are
-taken in turns, begun together; the slowest rank counts. Their results are compared.
+gloo's is `torch.distributed.all_reduce` of the sparse gradient, as in DDP. Both alternate and
+start together; the slowest rank counts. Their results are compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WIDTH = 16
 
 
 class Table:
-    """A table, and gradients for it."""
+    """A table and its gradients."""
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
@@ -42,7 +42,7 @@ class Table:
         self._draw = torch.Generator().manual_seed(dist.get_rank())
 
     def gradient(self, used: int) -> torch.Tensor:
-        """Of a batch that uses so many rows."""
+        """Compute the gradient of a batch that uses some rows."""
         places = torch.randint(0, self.rows, (used,), generator=self._draw)
         self._embedding.zero_grad()
         self._embedding(places).square().sum().add(self._embedding(places).sum()).backward()
@@ -51,18 +51,18 @@ class Table:
         return found
 
     def ours(self) -> None:
-        """Make it the mean of all ranks' gradients."""
+        """Replace the gradient by the mean over all ranks."""
         self.handle.aggregate()
 
     def mean(self) -> torch.Tensor:
-        """What has become of it."""
+        """Return the gradient."""
         found = self._embedding.weight.grad
         assert found is not None
         return found
 
 
 def measure(table: Table, used: int, runs: int) -> dict[str, Any]:
-    """One row: the same on all ranks."""
+    """Return one row, the same on all ranks."""
     ours, gloo = [], []
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for run in range(3 + runs):
@@ -90,7 +90,7 @@ def measure(table: Table, used: int, runs: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """On each rank; the first one reports."""
+    """Run on each rank; the first one reports."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
     options.add_argument("--link", default="loopback")

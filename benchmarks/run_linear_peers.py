@@ -1,13 +1,13 @@
-"""Ours against other programs for linear models: seconds to the same held-out loss.
+"""Compare with other programs for linear models: seconds to the same validation loss.
 
     python benchmarks/run_linear_peers.py --json FILE [--only ours,spark] [--quick]
 
-Logistic regression on two problems at their full dimension, every feature with a weight: the
-bundled mails (16.6 M features, a fifth held out) and URL-like rows (3.2 M features). Each program
-tries a few settings that suit it; after each pass the loss on held-out rows is taken, by the same
-code for all and off the clock. So a program's time to a loss is that of its fastest setting.
-The clock runs while it trains: from a model of nothing, on rows that it has read already; what
-reading takes is told beside it. Each program has a process of its own, one after the other.
+Logistic regression on two problems at their full dimension, with a weight per feature: the
+bundled mails (16.6 M features, a fifth for validation) and URL-like rows (3.2 M features). Each
+program tries a few suitable settings; after each epoch the validation loss is computed, by the
+same code for all and not timed. A program's time to a loss is that of its fastest setting. The
+clock runs during training: from an empty model, on rows in memory; the time of reading is
+reported separately. Programs run one after the other, each in its own process.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WARM = 2 << 30  # bytes
 
 
 def problems(quick: bool) -> dict[str, tuple[Rows, Rows]]:
-    """Rows to learn from and to be judged by, of each problem."""
+    """Return training and validation rows of each problem."""
     mails = spam()
     train, held_out = (TRAIN // 20, HELD_OUT // 20) if quick else (TRAIN, HELD_OUT)
     url = synthetic.url_like(train + held_out)
@@ -56,12 +56,12 @@ def problems(quick: bool) -> dict[str, tuple[Rows, Rows]]:
 
 
 def warm() -> None:
-    """Touch memory, so that programs need not wait until a virtual machine is given it."""
+    """Touch memory, so that programs do not wait for a virtual machine to provide it."""
     np.empty(WARM, np.uint8).fill(1)
 
 
 def one(peer: str, data: Data) -> dict[str, Any]:
-    """What one program does with one problem, in a process of its own."""
+    """Run one program on one problem, in its own process."""
     module = import_module(f"peers.{peer}")
     out = data.folder / f"{peer}.json"
     told = [peer, data.name, str(data.folder), str(data.features), str(int(data.quick))]
@@ -70,13 +70,13 @@ def one(peer: str, data: Data) -> dict[str, Any]:
         [sys.executable, __file__, "--one", *told], check=False, timeout=LIMIT
     )
     if not out.exists():  # it may also crash while it ends, as Vowpal Wabbit does at times
-        raise SystemExit(f"run_linear_peers: {peer} ended with {done.returncode}")
+        raise SystemExit(f"run_linear_peers: {peer} exited with {done.returncode}")
     about = {"peer": peer, "name": module.NAME, "threads": module.THREADS}
     return {**about, "held": module.HELD, "data": data.name, **json.loads(out.read_text())}
 
 
 def run_one(peer: str, name: str, folder: str, features: str, quick: str) -> None:
-    """In that process."""
+    """Run in that process."""
     data = Data(name, Path(folder), int(features), quick == "1")
     try:
         found = asdict(import_module(f"peers.{peer}").run(data))
@@ -89,7 +89,7 @@ def run_one(peer: str, name: str, folder: str, features: str, quick: str) -> Non
 def compare(
     name: str, rows: tuple[Rows, Rows], peers: list[str], quick: bool
 ) -> list[dict[str, Any]]:
-    """One row a program."""
+    """Return one row per program."""
     folder = Path(tempfile.mkdtemp())
     try:
         data = Data(name, folder, rows[0].features, quick)
@@ -107,7 +107,7 @@ def compare(
 
 
 def show(row: dict[str, Any]) -> None:
-    """The best of each setting, while it goes on."""
+    """Print the best loss of each setting."""
     print(row["data"], row["name"], row["version"] or "not installed", row["reading"])
     for curve in row["curves"]:
         points = zip(curve["passes"], curve["seconds"], curve["losses"], strict=True)
@@ -116,14 +116,18 @@ def show(row: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """All of it; programs that are left out keep their rows of the file."""
+    """Run all programs; those that are left out keep their rows in the file."""
     if sys.argv[1:2] == ["--one"]:
         return run_one(*sys.argv[2:])
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
     options.add_argument("--only", default=",".join(PEERS), help="programs, by file")
     options.add_argument("--data", default="spam,URL-like", help="problems")
-    options.add_argument("--quick", action="store_true", help="to try whether it runs")
+    options.add_argument(
+        "--quick",
+        action="store_true",
+        help="one setting per program and few epochs, as a trial",
+    )
     chosen = options.parse_args()
     rows: list[Any] = []
     for name, parts in problems(chosen.quick).items():
@@ -135,7 +139,7 @@ def main() -> None:
 
 
 def merged(path: Path, rows: list[Any]) -> list[Any]:
-    """These rows and those of other programs and problems in the file, in the usual order."""
+    """Merge rows into those of the file, in the usual order."""
     before = json.loads(path.read_text())["rows"] if path.exists() else []
     new = {(row["data"], row["peer"]) for row in rows}
     rows = rows + [row for row in before if (row["data"], row["peer"]) not in new]

@@ -1,10 +1,10 @@
-"""Time sums of streams at random places on ranks behind slow links.
+"""Time allreduces of streams with random indices on ranks with slow links.
 
     sparcml run -n 8 --network 1gbit benchmarks/run_micro.py --network 1gbit --json FILE
 
-Each algorithm sums the same 5 data sets 10 times; each run counts with its slowest rank.
-Dense sums come with one data set, since places do not matter to them. Rows replace those
-of the same case in FILE, so that a long measurement can be made in parts.
+Each algorithm reduces the same 5 data sets 10 times; the slowest rank of each run counts. Dense
+allreduces use one data set, since their time does not depend on the indices. Rows replace those
+of the same case in FILE, so that a long measurement can be split.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Bench:
-    """What one rank times."""
+    """Timing on one rank."""
 
     def __init__(self, comm: sparcml.Communicator, network: str, size: int) -> None:
         self.comm, self.network, self.size = comm, network, size
@@ -45,7 +45,7 @@ class Bench:
     def measure(
         self, density: float, algorithms: list[str], sets: int, runs: int
     ) -> list[Row]:
-        """Rows of all these algorithms, set by set, so that slow changes meet all."""
+        """Return rows of all algorithms, set by set, so that slow changes affect all."""
         found: dict[str, list[tuple[list[float], int | None, int]]] = {}
         filled = []
         for data in range(sets):
@@ -59,7 +59,7 @@ class Bench:
     def _times(
         self, name: str, x: Stream, want: NDArray[np.float32], runs: int
     ) -> tuple[list[float], int | None, int]:
-        """Seconds of each run, bytes of the busiest rank, and wrong entries."""
+        """Return the seconds of each run, bytes of the busiest rank, and wrong entries."""
         comm, (prepare, run) = self.comm, self._job(name, x)
         prepare()
         wrong = int(np.count_nonzero(_dense(run()) != want))
@@ -114,7 +114,7 @@ def _dense(x: Stream | NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def keep(path: Path, facts: dict[str, str], rows: list[Row]) -> None:
-    """Write the rows into the file, in place of those of the same cases."""
+    """Write the rows to the file, replacing those of the same cases."""
 
     def case(row: Row) -> tuple[object, ...]:
         keys = ("network", "ranks", "size", "density", "algorithm")
@@ -126,12 +126,14 @@ def keep(path: Path, facts: dict[str, str], rows: list[Row]) -> None:
 
 
 def main() -> None:
-    """On each rank; the first one reports."""
+    """Run on each rank; the first one reports."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--network", required=True, help="what the links carry")
-    options.add_argument("--density", default="", help="of the sparse sums: 0.001,4/512")
+    options.add_argument("--network", required=True, help="bandwidth of the links")
+    options.add_argument(
+        "--density", default="", help="densities of sparse allreduces, such as 0.001,4/512"
+    )
     options.add_argument("--algorithms", default=",".join(SPARSE))
-    options.add_argument("--dense", default="", help="dense sums, beside them")
+    options.add_argument("--dense", default="", help="dense algorithms to compare with")
     options.add_argument("--size", default=str(SIZE), type=parse_size)
     options.add_argument("--sets", default=SETS, type=int)
     options.add_argument("--runs", default=RUNS, type=int)
@@ -141,7 +143,9 @@ def main() -> None:
         [name for name in text.split(",") if name] for text in (said.algorithms, said.dense)
     )
     if wrong := [n for n in (*sparse, *dense) if n not in (*SPARSE, *DENSE)]:
-        options.error(f"there is no {wrong[0]!r}; it is one of {', '.join(SPARSE + DENSE)}")
+        options.error(
+            f"algorithm must be one of {', '.join(SPARSE + DENSE)}, got {wrong[0]!r}"
+        )
     with sparcml.world() as comm:
         bench = Bench(comm, said.network, said.size)
         facts = describe(f"-n {comm.size} --network {said.network}", 0)
@@ -161,7 +165,7 @@ def _show(rows: list[Row]) -> None:
     for row in rows:
         print(
             f"{row['algorithm']:22} {row['density']:8.5f} {row['p50'] / 1e3:9.2f} ms "
-            f"{row['percent']:5.1f} % of the bound, {row['wrong']} wrong",
+            f"{row['percent']:5.1f} % of the lower bound, {row['wrong']} wrong",
             flush=True,
         )
 

@@ -1,11 +1,11 @@
-"""Does computing hide a sum? Two ranks, an `iallreduce` in flight, and NumPy meanwhile.
+"""Overlap of computing and communication: NumPy calls during an `iallreduce`, on two ranks.
 
-Start it with one rank a machine, or on an emulated network (see docs/benchmarks.md):
+Start it with one rank per machine, or on an emulated network (see docs/benchmarks.md):
 
     mpiexec -n 2 python benchmarks/run_overlap.py --json FILE
 
-Three times are taken, in turns: the sum alone, NumPy calls of about a millisecond for as
-long as that took, and both at once. The slowest rank counts.
+Three times are measured in turn: the allreduce by itself, NumPy calls of about a millisecond
+for the same time, and both together. The slowest rank counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Work:
         self._y = np.empty_like(self._x)
 
     def call(self) -> None:
-        """One of them."""
+        """Make one call."""
         np.arctan2(self._x, self._x[::-1], out=self._y)
 
     def _timed(self) -> float:
@@ -53,7 +53,7 @@ class Experiment:
         self.calls = 0
 
     def alone(self) -> float:
-        """Seconds of the sum with nothing else going on."""
+        """Return the seconds of the allreduce by itself."""
         start = time.perf_counter()
         total = self.comm.iallreduce(self.x).wait()
         spent = time.perf_counter() - start
@@ -61,14 +61,14 @@ class Experiment:
         return spent
 
     def computing(self) -> float:
-        """Seconds of the NumPy calls alone."""
+        """Return the seconds of the NumPy calls by themselves."""
         start = time.perf_counter()
         for _ in range(self.calls):
             self.work.call()
         return time.perf_counter() - start
 
     def both(self) -> float:
-        """Seconds of the same calls with the sum in flight, until both are done."""
+        """Return the seconds of the same calls during the allreduce, until both are done."""
         start = time.perf_counter()
         with self.comm.iallreduce(self.x) as request:
             self.computing()
@@ -78,7 +78,7 @@ class Experiment:
         return spent
 
     def round(self) -> list[float]:
-        """One after the other, each begun together by all ranks."""
+        """Measure the three in turn; all ranks start each together."""
         times = []
         for part in (self.alone, self.computing, self.both):
             self.comm.barrier()
@@ -87,7 +87,7 @@ class Experiment:
 
 
 def measure(comm: sparcml.Communicator, problem: BenchCase, runs: int) -> dict[str, object]:
-    """The row of the table: the same on all ranks."""
+    """Return the row of the table, the same on all ranks."""
     trial = Experiment(comm, problem)
     comm.barrier()
     sum_takes = np.median([trial.alone() for _ in range(5)])
@@ -112,7 +112,7 @@ def measure(comm: sparcml.Communicator, problem: BenchCase, runs: int) -> dict[s
 
 
 def main() -> None:
-    """On each rank; the first one reports."""
+    """Run on each rank; the first one reports."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
     options.add_argument("--runs", type=int, default=10)

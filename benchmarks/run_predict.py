@@ -1,12 +1,12 @@
-"""Does the model know how long a sum takes? Predicted against measured, in one job.
+"""Compare predicted with measured times of allreduces, in one job.
 
 Start it on an emulated network (see docs/network.md):
 
     sparcml run -n 8 --network 1gbit benchmarks/run_predict.py --json FILE
 
-The ranks first measure their network, as `sparcml probe` does. Then every algorithm sums
-vectors of the sizes and densities below, and so does `auto`, in several passes; of each,
-the slowest rank's median counts. Sums are checked on exact data in the same runs.
+The ranks first measure their network, as `sparcml probe` does. Then every algorithm reduces
+vectors of the sizes and densities below, and so does `auto`, in several rounds; the median of
+the slowest rank counts. Results are verified on exact data in the same runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LONG = 1.0  # seconds; of a sum that takes longer, later passes have one run mor
 
 
 class Row:
-    """One algorithm on one kind of vector."""
+    """One algorithm on one type of vector."""
 
     def __init__(
         self, problem: BenchCase, name: str, chosen: str, predicted: float
@@ -46,7 +46,7 @@ class Row:
         self.taken: list[float] = []
 
     def visit(self, comm: sparcml.Communicator, x: sparcml.Stream, want: Values) -> None:
-        """Run it some times; the slowest rank's counts. The first is only checked."""
+        """Run it several times; the slowest rank counts. The first run is only verified."""
         if self.taken and self.taken[0] > 5 * LONG:
             return
         result, first = _timed(comm, x, self.name)
@@ -60,7 +60,7 @@ class Row:
         self.taken += _slowest(comm, [_timed(comm, x, self.name)[1] for _ in range(often)])
 
     def facts(self) -> dict[str, object]:
-        """For the file."""
+        """Return the row to save."""
         p25, p50, p75 = (quantile(self.taken, q) for q in (0.25, 0.5, 0.75))
         return {
             "size": self.problem.size,
@@ -90,7 +90,7 @@ def _slowest(comm: sparcml.Communicator, taken: list[float]) -> list[float]:
 
 
 def prepared(comm: sparcml.Communicator, problem: BenchCase) -> list[Row]:
-    """Every algorithm on one kind of vector, as predicted."""
+    """Return every algorithm on one type of vector, with its prediction."""
     explained = comm.explain(problem.vector(comm.rank))
     rows = [Row(problem, e.algorithm, "", e.seconds) for e in explained.estimates]
     (taken,) = (row for row in rows if row.name == explained.choice)
@@ -98,7 +98,7 @@ def prepared(comm: sparcml.Communicator, problem: BenchCase) -> list[Row]:
 
 
 def measure(comm: sparcml.Communicator, passes: int) -> list[Row]:
-    """All rows, in passes: what disturbs the machine for some seconds disturbs few runs."""
+    """Return all rows; rounds spread a disturbance of the machine over few runs each."""
     found = {
         problem: prepared(comm, problem)
         for problem in (BenchCase(n, d) for n in SIZES for d in DENSITIES)
@@ -116,11 +116,11 @@ def measure(comm: sparcml.Communicator, passes: int) -> list[Row]:
 
 
 def main() -> None:
-    """On each rank; the first one reports."""
+    """Run on each rank; the first one reports."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
     options.add_argument("--passes", type=int, default=3)
-    options.add_argument("--link", default="", help="What the network is, for the report.")
+    options.add_argument("--link", default="", help="Link bandwidth, for the report.")
     chosen = options.parse_args()
     with sparcml.world() as comm:
         comm.recalibrate()

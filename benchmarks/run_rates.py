@@ -1,7 +1,7 @@
-"""Rates of steps, judged by a fifth of the training mails; the held-out mails are not looked at.
+"""Compare learning rates on a fifth of the training mails; the test mails are not used.
 
-What `sparcml fit` and `sparcml demo` take by default is a rule, 1 / (curvature of the loss x mean
-squared length of the rows); this shows what other rates and momentum would have brought.
+The default of `sparcml fit` and `sparcml demo` is a rule, 1 / (curvature of the loss x mean
+squared norm of the rows); this shows the results of other learning rates and momentum.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS = ((32, 0.0), (300, 0.0), (300, 0.9))
 def judged(
     comm: sparcml.Communicator, solver: SGD, train: Rows, judge: Rows
 ) -> dict[str, Any]:
-    """What it leads to, on rows that it has not seen."""
+    """Return the loss and accuracy on the validation rows."""
     state = solver.run(comm, train)
     found = margins(judge, state.weights, state.intercept)
     loss = LOSSES[solver.loss]
@@ -40,7 +40,7 @@ def judged(
 
 
 def main() -> None:
-    """All of it."""
+    """Run all settings."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()

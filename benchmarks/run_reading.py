@@ -1,10 +1,10 @@
-"""How fast is LIBSVM text read, and how much memory does it take?
+"""Measure the time and memory of reading LIBSVM text.
 
     python benchmarks/run_reading.py --json FILE [--scale 1]
 
-Generated data, written as text, on one core, the file in the page cache, all in one run:
+Generated data, written as text, on one core, with the file in the page cache, all in one run:
 ours, scikit-learn's reader, a plain read of the file and a copy of the text in memory. Every
-result is compared with the rows that were written. Memory is that of a process of its own.
+result is compared with the written rows. Memory is measured in a separate process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REPEATS = 100  # of the same rows, in the large file
 
 
 def best(job: Callable[[], Any], runs: int = RUNS) -> tuple[float, Any]:
-    """The shortest time, and the last result."""
+    """Return the shortest time, and the last result."""
     times, result = [], None
     for _ in range(runs):
         del result  # its memory is the next run's
@@ -45,13 +45,13 @@ def best(job: Callable[[], Any], runs: int = RUNS) -> tuple[float, Any]:
 
 
 def same(found: Rows, wanted: Rows) -> bool:
-    """Whether all numbers are those that were written."""
+    """Return whether all numbers equal those that were written."""
     arrays = ("indptr", "indices", "values", "labels")
     return all(np.array_equal(getattr(found, a), getattr(wanted, a)) for a in arrays)
 
 
 def by_scikit_learn(path: Path, features: int) -> Rows:
-    """Its own reader, to values of float32."""
+    """Read with scikit-learn, to float32 values."""
     from sklearn.datasets import load_svmlight_file
 
     X, y = load_svmlight_file(str(path), n_features=features, dtype=np.float32)
@@ -59,7 +59,7 @@ def by_scikit_learn(path: Path, features: int) -> Rows:
 
 
 def compare(name: str, wanted: Rows, folder: Path) -> list[dict[str, Any]]:
-    """One line a reader."""
+    """Return one row per reader."""
     path = folder / "text.svm"
     write_svmlight(path, wanted)
     text = np.frombuffer(path.read_bytes(), np.uint8)
@@ -98,20 +98,20 @@ def compare(name: str, wanted: Rows, folder: Path) -> list[dict[str, Any]]:
 
 
 def cached(path: Path, features: int) -> Rows:
-    """Mapped, and then really read."""
+    """Map the cache, and read all of it."""
     rows = read_svmlight(path, features=features, cache="beside")
     rows.indices.max(), rows.values.max()
     return rows
 
 
 def peak() -> int:
-    """The most memory this process has had so far, in bytes; ru_maxrss has the parent's."""
+    """Return the peak memory of this process in bytes; ru_maxrss includes the parent's."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def memory(path: Path, part: Rows) -> dict[str, Any]:
-    """Of reading a large file, in a process that does nothing else."""
+    """Return the peak memory of reading a large file, in its own process."""
     before, start = peak(), time.perf_counter()
     rows = read_svmlight(path, features=part.features)
     seconds, taken = time.perf_counter() - start, peak() - before
@@ -132,7 +132,7 @@ def memory(path: Path, part: Rows) -> dict[str, Any]:
 
 
 def uniform(count: int) -> Rows:
-    """Rows of 100 entries with values of four decimals."""
+    """Write rows of 100 entries with values of four decimals."""
     rng = np.random.default_rng(0)
     gaps = rng.integers(1, 20_000, (count, 100))
     indices = np.cumsum(gaps, axis=1).astype(np.uint32).ravel()
@@ -142,10 +142,12 @@ def uniform(count: int) -> Rows:
 
 
 def main() -> None:
-    """All of it."""
+    """Run all readers."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
-    options.add_argument("--scale", type=float, default=1.0, help="of the numbers of rows")
+    options.add_argument(
+        "--scale", type=float, default=1.0, help="multiple of the number of rows"
+    )
     chosen = options.parse_args()
     folder = Path(tempfile.mkdtemp())
     try:

@@ -3,9 +3,9 @@
     python benchmarks/run_scaling.py --json FILE
 
 It starts `sparcml run -n P --network 100mbit benchmarks/run_scaling.py MODEL` for each model
-and number of ranks (docs/network.md says what that needs). Computing is a pause of the
-length that the planner assumes: the ranks share the cores of one machine, and stand for
-devices that do not.
+and number of ranks (docs/network.md has the requirements). Computing is a pause of the time
+that the planner assumes: the ranks share the cores of one machine, and represent devices that
+do not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RATE = "100mbit"  # a tenth of 1 Gbit/s, as the models are a tenth
 
 
 def emulated(model: str, ranks: int) -> list[dict[str, Any]]:
-    """Rows of all methods, from ranks behind slow links."""
+    """Return rows of all methods, from ranks with slow links."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.json")
         command = [sys.executable, "-m", "sparcml", "run", "-n", str(ranks)]
@@ -44,7 +44,7 @@ def emulated(model: str, ranks: int) -> list[dict[str, Any]]:
 
 
 def measure(comm: sparcml.Communicator, model: str, name: str) -> dict[str, Any]:
-    """On each rank: the median step of the slowest one, after a step that warms up."""
+    """Return the median step of the slowest rank, after a warm-up step; run on each rank."""
     step = Step(comm, METHODS[name].method, share(model, SCALE))
     step.run(lambda: None)
     pause = computing(model, comm.size)

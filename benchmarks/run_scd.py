@@ -1,10 +1,10 @@
-"""Coordinate descent behind slow links: sparse against dense allgathers.
+"""Coordinate descent on slow links: sparse and dense allgather.
 
     sparcml run -n 8 --network 1gbit benchmarks/run_scd.py --json FILE
 
-The paper's experiment, 100 coordinates of each rank a round, on URL-like rows. What travels are
-the changes of all rows' margins: as sparse streams, or as dense vectors by MPI's own allgather.
-Both lead to the same objective, which is checked.
+The paper's experiment, 100 coordinates per rank and round, on URL-like rows. The ranks exchange
+changes of the margins of all rows: as sparse streams, or as dense vectors with MPI's allgather.
+Both must reach the same objective.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PENALTY = Penalty(l2=1e-4)
 
 
 def measure(comm: Communicator, rows: Rows, kind: str, link: float) -> dict[str, Any]:
-    """Medians over epochs, after one that warms up; the same on all ranks."""
+    """Return medians over epochs, after a warm-up epoch; the same on all ranks."""
     timed = Timed(comm, rows.total, Plain() if kind == "dense" else None)
     seconds: list[float] = []
     rounds: list[Summary] = []
@@ -73,10 +73,10 @@ def measure(comm: Communicator, rows: Rows, kind: str, link: float) -> dict[str,
 
 
 def main() -> None:
-    """On each rank; the first one reports."""
+    """Run on each rank; the first one reports."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
-    options.add_argument("--link", default="1gbit", help="what the network is")
+    options.add_argument("--link", default="1gbit", help="link bandwidth")
     options.add_argument("--rows", type=int, default=ROWS)
     chosen = options.parse_args()
     with sparcml.world() as comm:

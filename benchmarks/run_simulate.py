@@ -1,9 +1,9 @@
-"""How many ranks can be simulated? Real seconds and memory of one sum on many of them.
+"""Measure the real time and memory of simulating an allreduce on many ranks.
 
     python benchmarks/run_simulate.py --json FILE
 
-Streams of a million values, 0.01 % stored at random places, over links of 1 Gbit/s. Each
-case has a process of its own; every rank's result is checked.
+Streams of a million values, a density of 0.01 % at random indices, links of 1 Gbit/s. Each
+case has its own process; the result of every rank is verified.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ CASES = (
 
 
 def vector(rank: int) -> sparcml.Stream:
-    """What a rank brings: whole numbers, whose sums are exact."""
+    """Return the vector of a rank: integers, whose sums are exact."""
     rng = np.random.default_rng(rank)
     indices = np.sort(rng.choice(SIZE, STORED, replace=False)).astype(np.uint32)
     return sparcml.Stream(SIZE, indices, rng.integers(1, 9, STORED).astype(np.float32))
 
 
 def measure(ranks: int, algorithm: str) -> dict[str, object]:
-    """One row."""
+    """Return one row."""
     start, busy = time.perf_counter(), time.process_time()
     sim = sparcml.simulate(
         lambda comm: comm.allreduce(vector(comm.rank), algorithm=algorithm),
@@ -67,7 +67,7 @@ def measure(ranks: int, algorithm: str) -> dict[str, object]:
 
 
 def main() -> None:
-    """All cases, one after the other."""
+    """Run all cases, one after the other."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()

@@ -1,11 +1,11 @@
-"""Table 2 of the paper as it can be run here: linear models behind slow links.
+"""Table 2 of the paper: linear models on slow links.
 
     sparcml run -n 8 --network 1gbit benchmarks/run_table2.py --json FILE
 
-Logistic regression and SVM learn from the data of `benchmarks/table2`, the same program with
-four kinds of sums: sparse ones, MPI's allreduce of dense vectors, the same of the columns in
-use alone, and dense vectors that a single master adds. Data are generated before the clock
-starts, and that all lead to the same weights is checked in the same run.
+Logistic regression and SVM train on the data of `benchmarks/table2`, the same program with
+four types of allreduce: sparse, MPI's allreduce of dense vectors, the same of the active columns
+only, and dense vectors with a single master. Data are generated before timing, and the runs
+verify that all types lead to the same weights.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ LOSSES = ("logistic", "hinge")
 
 
 def main() -> None:
-    """On each rank; the first one reports."""
+    """Run on each rank; the first one reports."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--json", type=Path)
-    options.add_argument("--link", default="1gbit", help="what the network is")
-    options.add_argument("--data", default=",".join(DATA), help="which, by name")
-    options.add_argument("--sums", default=",".join(SUMS), help="which kinds")
+    options.add_argument("--link", default="1gbit", help="link bandwidth")
+    options.add_argument("--data", default=",".join(DATA), help="names of the data sets")
+    options.add_argument("--sums", default=",".join(SUMS), help="types of allreduce")
     chosen = options.parse_args()
     link = link_bandwidth(chosen.link) / 8
     rows = []
@@ -52,10 +52,10 @@ def main() -> None:
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row for people who wait."""
+    """Print a row."""
     return (
-        "{data} {loss} {sums}: a step {step:.4f} s, communicating {communicating:.4f} s, "
-        "processors {processors:.4f} s, wire {bound:.4f} s, {algorithm}, apart {apart:.1e}"
+        "{data} {loss} {sums}: step {step:.4f} s, communication {communicating:.4f} s, "
+        "CPU {processors:.4f} s, wire {bound:.4f} s, {algorithm}, difference {apart:.1e}"
     ).format(**row)
 
 

@@ -1,13 +1,13 @@
-r"""Train the networks of examples/torch by DDP with torch's hooks and ours, a job at a time.
+r"""Train the networks of examples/torch with DDP, with torch's hooks and ours, one job at a time.
 
     sparcml run --engine torch -n 4 benchmarks/run_training.py accuracy atis topk --seed 0
     sparcml run --engine torch -n 4 --network 100mbit benchmarks/run_training.py \
         steps atis-wide dense,topk --network 100mbit
 
-`accuracy` trains once, without an emulated network: no link changes a bit of the result.
-`steps` measures the seconds of a step behind the links it is told of, of all its methods in
-turn. `epoch` trains the first epoch behind them, to check the product of both. Each adds its
-rows to a file of benchmarks/results; `make bench-training` runs all of them.
+`accuracy` trains once, without an emulated network, which does not affect the result.
+`steps` measures the seconds per step on the given links, of all its methods in turn. `epoch`
+trains the first epoch on them, to verify the product of both. Each adds its rows to a file of
+benchmarks/results; `make bench-training` runs all of them.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ NAMED = {
 
 
 def main() -> None:
-    """On each rank; the first one keeps the row."""
+    """Run on each rank; the first one saves the row."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("part", choices=NAMED)
     options.add_argument("model")
-    options.add_argument("method", help="of steps: several, with commas between them")
+    options.add_argument("method", help="for steps: several, separated by commas")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--network", default="none", help="what the links are")
+    options.add_argument("--network", default="none", help="link bandwidth")
     options.add_argument("--steps", type=int, default=32)
-    options.add_argument("--seconds", type=float, default=900, help="at most, for steps")
+    options.add_argument("--seconds", type=float, default=900, help="time limit of steps")
     options.add_argument("--results", type=Path, default=RESULTS)
     chosen = options.parse_args()
     torch.set_num_threads(1)
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def accuracy(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """The curve of a whole training."""
+    """Return the curve of a training run."""
     from loop import train
 
     task, start = made(chosen.model), time.perf_counter()
@@ -78,7 +78,7 @@ def accuracy(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def epoch(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """The first one of a training, behind links."""
+    """Return the first epoch of a training run, on emulated links."""
     from loop import train
 
     task, epochs = made(chosen.model), NETWORKS[chosen.model].epochs
@@ -94,7 +94,7 @@ def epoch(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def steps(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """The seconds of steps of each method."""
+    """Return the seconds of the steps of each method."""
     from training.steps import measure
 
     task, methods = made(chosen.model), chosen.method.split(",")
@@ -104,18 +104,18 @@ def steps(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def about(chosen: argparse.Namespace) -> dict[str, Any]:
-    """What was run."""
+    """Return the command line."""
     ranks = dist.get_world_size()
     return {"network": chosen.model, "method": chosen.method, "ranks": ranks}
 
 
 def said(row: dict[str, Any]) -> str:
-    """A row for people who wait."""
+    """Print a row."""
     if "loss" in row:
-        return "{network} {method}, {link}: an epoch {seconds:.1f} s".format(**row)
+        return "{network} {method}, {link}: epoch {seconds:.1f} s".format(**row)
     if "link" in row:
         return (
-            "{network} {method} {ranks} ranks, {link}: a step {0:.4f} s, alone {1:.4f} s "
+            "{network} {method} {ranks} ranks, {link}: step {0:.4f} s, compute {1:.4f} s "
             "({2} steps), {sent:.0f} bytes"
         ).format(median(row["steps"]), median(row["compute"]), len(row["steps"]), **row)
     return (

@@ -1,8 +1,8 @@
 """Rewrite the tables of the documents from the measurements in benchmarks/results.
 
-A section between `<!-- table: NAME -->` and `<!-- end -->` shows the newest file called
-DATE-NAME.json; `readme` is a summary. With --check nothing is written, and the pages must
-be up to date already.
+A section between `<!-- table: NAME -->` and `<!-- end -->` shows the newest file named
+DATE-NAME.json; `readme` is a summary. With --check it writes nothing, and fails unless the
+pages are up to date.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Row = dict[str, Any]
 
 
 def newest(name: str, results: Path = RESULTS) -> Any:
-    """What the file with the latest date in front of this name holds; None without one."""
+    """Return the content of the newest file of a name; None without one."""
     dated = re.compile(rf"\d{{4}}-\d\d-\d\d-{re.escape(name)}\.json")
     files = [path for path in results.glob("*.json") if dated.fullmatch(path.name)]
     return json.loads(max(files).read_text()) if files else None
 
 
 def measured(name: str) -> Any:
-    """The same, for a table that must be there."""
+    """Return the same for a table that must exist."""
     if (found := newest(name)) is None:
         target = "bench"
         if name.startswith(("cluster", "overlap", "predict")):
@@ -47,7 +47,7 @@ def measured(name: str) -> Any:
             target = "bench-peers"
         elif name.startswith(("auto", "embedding")):
             target = "bench-torch"
-        raise SystemExit(f"tables: no file called DATE-{name}.json; run: make {target}")
+        raise SystemExit(f"tables: no file named DATE-{name}.json; run: make {target}")
     return found
 
 
@@ -55,7 +55,7 @@ BITS_8 = ("QSGD8", "Byte")  # the names of 8-bit values, newest first
 
 
 def is_coded(row: Row, coding: tuple[str, ...] | None) -> bool:
-    """Whether a sum's values were coded so; None is not at all."""
+    """Return whether the values of a row were quantized so; None means not at all."""
     return row["quantize"] in coding if coding else row["quantize"] is None
 
 
@@ -102,7 +102,7 @@ COMMANDS = {
 
 
 def section(name: str) -> str:
-    """The table and where its numbers come from."""
+    """Return a table and the origin of its numbers."""
     if name == "readme":
         return readme()
     from table2 import pages as linear
@@ -112,7 +112,9 @@ def section(name: str) -> str:
     facts, rows = found["environment"], found["rows"]
     wrong = sum(bool(row.get("wrong")) for row in rows)
     if wrong:
-        raise SystemExit(f"tables: {name} has wrong results in {wrong} rows; not shown")
+        raise SystemExit(
+            f"tables: {name} has wrong results in {wrong} rows; measure it again"
+        )
     special = {
         "kernels": kernels,
         "compress": compress,
@@ -137,18 +139,18 @@ def section(name: str) -> str:
     command = f"{command} {facts['options']}".strip()
     line = f"`{command}`: {origin}."
     if name == "cluster-8":
-        line += f"\n\nAgainst what it must reach:\n\n{floors(rows)}"
+        line += f"\n\nTargets:\n\n{floors(rows)}"
     # Other programs' results are only judged, by their losses, and some rows are times alone.
-    checked = f"\n{len(rows)} rows, all of them checked." if "wrong" in rows[0] else ""
+    checked = f"\n{len(rows)} rows, all verified." if "wrong" in rows[0] else ""
     return f"\n{make(rows)}\n{line}{checked}\n\n"
 
 
 def kernels(rows: list[Row]) -> str:
-    """One line a kernel: times on the best instruction set, rates on all."""
+    """Return one row per kernel: times on the best instruction set, throughput on all."""
     best, *others = dict.fromkeys(row["isa"] for row in rows)
     rate = {(row["kernel"], row["isa"]): row["rate"] for row in rows}
-    head = ["kernel", "entries", "median (us)", f"rate, {best}"]
-    head += [f"rate, {isa}" for isa in others]
+    head = ["kernel", "entries", "median (us)", f"throughput, {best}"]
+    head += [f"throughput, {isa}" for isa in others]
     head += ["unit", "B/entry", "time/peer", "peer", "floor", "met"]
     lines = []
     for row in rows:
@@ -162,11 +164,11 @@ def kernels(rows: list[Row]) -> str:
 
 
 def compress(rows: list[Row]) -> str:
-    """One line a way to compress: Gaussian values, then a real gradient's."""
+    """Return one row per method: Gaussian values, then a real gradient."""
     kinds = list(dict.fromkeys(row["vector"] for row in rows))
     found = {(row["vector"], row["method"], row["part"]): row for row in rows}
     head = ["method", "part", *(f"ns/value, {kind}" for kind in kinds)]
-    head += ["x memcpy", "bits a value", *(f"error, {kind}" for kind in kinds)]
+    head += ["x memcpy", "bits per value", *(f"error, {kind}" for kind in kinds)]
     head += [f"bias, {kinds[-1]}", "floor", "met"]
     lines = []
     for key in dict.fromkeys((row["method"], row["part"]) for row in rows):
@@ -184,12 +186,12 @@ def compress(rows: list[Row]) -> str:
 
 
 def allreduce(rows: list[Row]) -> str:
-    """One line a row, in milliseconds and megabytes."""
+    """Return one line per row, in milliseconds and megabytes."""
     linked = rows[0]["bound"] is not None
     head = ["algorithm", "density (%)", "wire (MB)", "ratio", "p25 (ms)", "p50 (ms)"]
-    head += ["p75 (ms)", *(["bound (ms)", "of bound (%)"] if linked else [])]
+    head += ["p75 (ms)", *(["bound (ms)", "% of link"] if linked else [])]
     compared = linked and "of_lower" in rows[0]  # older files lack it
-    head += ["of least (%)"] if compared else []
+    head += ["% of lower bound"] if compared else []
     head += ["busbw (GB/s)", "vs dense"]
     lines = []
     for row in rows:
@@ -217,7 +219,7 @@ FLOORS = (
 
 
 def floors(rows: list[Row]) -> str:
-    """Which floors were met in this run, and which were not."""
+    """Return the targets and whether this run met them."""
     lines = []
     for density, coding, floor in FLOORS:
         here = [
@@ -240,9 +242,9 @@ def floors(rows: list[Row]) -> str:
 
 
 def rates(rows: list[Row]) -> str:
-    """One line a batch and momentum; the loss at multiples of the usual rate."""
+    """Return one row per batch and momentum: the loss at multiples of the default."""
     times = list(dict.fromkeys(row["times"] for row in rows))
-    head = ["rows of a step", "momentum", *(f"rate x {each:g}" for each in times)]
+    head = ["rows per step", "momentum", *(f"learning rate x {each:g}" for each in times)]
     lines = []
     for batch, momentum in dict.fromkeys((row["batch"], row["momentum"]) for row in rows):
         mine = [r for r in rows if (r["batch"], r["momentum"]) == (batch, momentum)]
@@ -252,7 +254,7 @@ def rates(rows: list[Row]) -> str:
 
 
 def reading(rows: list[Row]) -> str:
-    """One line a reader, beside scikit-learn's on the same data."""
+    """Return one row per reader, compared with scikit-learn on the same data."""
     peer = {row["data"]: row["seconds"] for row in rows if row["reader"] == "scikit-learn"}
     head = ["data", "reader", "text (MB)", "seconds", "MB/s", "vs scikit-learn"]
     lines = []
@@ -266,13 +268,13 @@ def reading(rows: list[Row]) -> str:
 
 
 def linear_peers(rows: list[Row]) -> str:
-    """One line a program and problem."""
+    """Return one row per program and problem."""
     return markdown(list(peers_table.HEAD), peers_table.lines(rows))
 
 
 def overlap(rows: list[Row]) -> str:
-    """One line a density, in milliseconds."""
-    head = ["density (%)", "sum alone (ms)", "NumPy alone (ms)", "both at once (ms)"]
+    """Return one row per density, in milliseconds."""
+    head = ["density (%)", "allreduce (ms)", "NumPy (ms)", "both (ms)"]
     head += ["both / the longer", "quartiles"]
     lines = [
         [
@@ -287,9 +289,9 @@ def overlap(rows: list[Row]) -> str:
 
 
 def simulate(rows: list[Row]) -> str:
-    """One line a sum: what it would take, and what it took to find that out."""
+    """Return one row per allreduce: simulated time, and the cost of the simulation."""
     head = ["algorithm", "ranks", "messages", "simulated (ms)"]
-    head += ["real seconds", "of processor", "GB"]
+    head += ["real time (s)", "CPU time (s)", "GB"]
     lines = [
         [
             row["algorithm"],
@@ -306,9 +308,9 @@ def simulate(rows: list[Row]) -> str:
 
 
 def predict(rows: list[Row]) -> str:
-    """One line a kind of vector: what `auto` took, and how far off predictions were."""
+    """Return one row per vector: the choice of `auto`, and the error of predictions."""
     head = ["values", "stored", "auto takes", "auto (ms)", "best", "best (ms)"]
-    head += ["predictions within 25 % or 3 ms", "furthest off", "predicted / measured"]
+    head += ["predictions within 25 % or 3 ms", "largest error", "predicted / measured"]
     lines = []
     for size, density in dict.fromkeys((row["size"], row["density"]) for row in rows):
         here = [r for r in rows if (r["size"], r["density"]) == (size, density)]
@@ -335,17 +337,17 @@ def predict(rows: list[Row]) -> str:
 
 
 def close(a: float, b: float, share: float, least: float) -> bool:
-    """Whether a is within that share of b, or differs by no more than the least."""
+    """Return whether a is within a fraction of b, or differs by at most `least`."""
     return abs(a - b) <= max(share * b, least)
 
 
 def shown(value: Any, spec: str = "") -> str:
-    """As text; what is not known stays empty."""
+    """Return a value as text, empty for None."""
     return "" if value is None else format(value, spec)
 
 
 def markdown(head: list[str], lines: list[list[str]]) -> str:
-    """A table with names to the left and numbers to the right."""
+    """Return a table with the first column left-aligned and the others right-aligned."""
     rule = [":--", *["--:"] * (len(head) - 1)]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in [head, rule, *lines])
 

@@ -1,19 +1,71 @@
-"""What the test run says about itself."""
+"""Settings of the test run, and the selection of `make quick`."""
 
+import multiprocessing.process
 import os
+import subprocess
 
+import pytest
 from hypothesis import settings
 
 import sparcml
 from sparcml import kernels
 
-# What is known of this machine's network must not change what is tested.
+# The network of this machine must not change what is tested.
 os.environ["SPARCML_NETWORK"] = "none"
 
 # A busy machine is not a failure.
 settings.register_profile("sparcml", deadline=None)
 settings.load_profile("sparcml")
 
+# What `--quick` runs of each parametrized test.
+QUICK_RANKS = 3  # not a power of two
+QUICK_CASES = 4
+
 
 def pytest_report_header(config):
     return f"sparcml {sparcml.__version__}, kernels on {kernels.isa()} of {kernels.isas()}"
+
+
+def pytest_addoption(parser):
+    about = "run few cases of each test, and skip tests that start processes"
+    parser.addoption("--quick", action="store_true", help=about)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Select few cases of each test, on one number of ranks, for --quick."""
+    if not config.getoption("--quick"):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    selected = {item for group in cases.values() for item in _few(group)}
+    config.hook.pytest_deselected(items=[i for i in items if i not in selected])
+    items[:] = [item for item in items if item in selected]
+
+
+def _few(cases):
+    """Return evenly spaced cases, those on three ranks if there are any."""
+    on_three = [case for case in cases if _parameters(case).get("ranks") == QUICK_RANKS]
+    cases = on_three or cases
+    count = min(QUICK_CASES, len(cases))
+    return [cases[i * len(cases) // count] for i in range(count)]
+
+
+def _parameters(item):
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_processes(request):
+    """Skip tests that start processes, for --quick."""
+    if not request.config.getoption("--quick"):
+        yield
+        return
+
+    def skip(*args, **kwargs):
+        pytest.skip("starts a process")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", skip)
+        patch.setattr(multiprocessing.process.BaseProcess, "start", skip)
+        yield

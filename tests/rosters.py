@@ -1,7 +1,7 @@
 """Rosters: every collective, sparsifier, quantizer and aggregation method under test.
 
-Registered classes join on their own, with the instances that they offer as examples. The
-variants listed here add settings that take another path through the code.
+Every registered class is in a roster: with the variants listed here, whose settings take
+different paths through the code, or else with its own examples.
 """
 
 from __future__ import annotations
@@ -27,7 +27,22 @@ from sparcml import (
     Threshold,
     TopK,
 )
+from sparcml.aggregate.base import METHODS as REGISTERED_METHODS
 from sparcml.collectives import ALLREDUCES as REGISTERED
+from sparcml.quantize.base import QUANTIZERS as REGISTERED_QUANTIZERS
+from sparcml.sparsify.base import SPARSIFIERS as REGISTERED_SPARSIFIERS
+
+
+def examples(registry, variants):
+    """Return the examples of the registered classes that have no variant, by name."""
+    covered = {type(variant) for variant in variants}
+    return {
+        f"{name} {i}": example
+        for name, cls in registry.items()
+        if cls not in covered
+        for i, example in enumerate(cls.examples())
+    }
+
 
 RANKS = (1, 2, 3, 4, 5, 7, 8)
 OPS = ("sum", "min", "max", "prod")
@@ -54,8 +69,13 @@ SPARSIFIERS = {
     "BlockTopK": BlockTopK(0.05, block=8),
     "BlockTopK k": BlockTopK(k=3, block=7),
 }
+SPARSIFIERS |= examples(REGISTERED_SPARSIFIERS, SPARSIFIERS.values())
 # Those that send selected values unchanged.
-EXACT = [n for n in SPARSIFIERS if n not in {"RandomK", "Threshold strom"}]
+EXACT = [
+    name
+    for name, sparsifier in SPARSIFIERS.items()
+    if not (getattr(sparsifier, "scaled", False) or getattr(sparsifier, "strom", False))
+]
 
 # Quantizers whose expected decoded value is the value.
 UNBIASED = [
@@ -71,6 +91,12 @@ UNBIASED = [
     NUQSGD(3, bucket=50),
     TernGrad(clip=None),
     Natural(),
+]
+
+UNBIASED += [
+    quantizer
+    for quantizer in examples(REGISTERED_QUANTIZERS, UNBIASED).values()
+    if not quantizer.biased
 ]
 
 # Aggregation methods that law 4 holds for: applied means + residuals = gradients.
@@ -121,4 +147,19 @@ with warnings.catch_warnings():
         "vote": MajorityVote(),
         "signum": MajorityVote(momentum=0.9),
     }
+
+_parts = [
+    part
+    for method in CONSERVING.values()
+    if isinstance(method, Compressed)
+    for part in (method.sparsify, method.quantize)
+]
+for _name, _sparsifier in examples(REGISTERED_SPARSIFIERS, _parts).items():
+    CONSERVING[_name] = Compressed(_sparsifier, dense_below=100)
+for _name, _quantizer in examples(REGISTERED_QUANTIZERS, _parts).items():
+    CONSERVING[_name] = Compressed(quantize=_quantizer, dense_below=100)
+_listed = [*CONSERVING.values(), *DISCARDING.values()]
+for _name, _method in examples(REGISTERED_METHODS, _listed).items():
+    _conserves = _method.keeps_residual and _method.returns_mean
+    (CONSERVING if _conserves else DISCARDING)[_name] = _method
 METHODS = {**CONSERVING, **{f"discarding_{k}": v for k, v in DISCARDING.items()}}

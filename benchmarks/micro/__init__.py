@@ -1,5 +1,5 @@
-"""The paper's micro-benchmarks: sums of streams at random places, timed one by one.
+"""The paper's micro-benchmarks: allreduce of streams with random indices.
 
-`simulated` takes the time on a virtual clock, `emulated` on ranks behind slow links; both
-sum the same vectors and make the same rows.
+`simulated` uses a virtual clock, `emulated` ranks with slow links; both reduce the same
+vectors and return the same rows.
 """

@@ -1,4 +1,4 @@
-"""What is kept of a sum: its times, its bytes, and what would have been the least."""
+"""Rows of an allreduce: its times, its bytes, and the lower bound."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Case:
 
     Attributes:
         how: "emulated" or "simulated".
-        network: Its name.
+        network: Name of the network.
         ranks: P.
-        size: N, in values of float32.
-        density: The part of them that each rank stores; 1 for dense algorithms.
-        algorithm: Which.
+        size: N, the number of float32 values.
+        density: Density per rank; 1 for dense algorithms.
+        algorithm: Name of the algorithm.
     """
 
     how: str
@@ -53,7 +53,7 @@ class Case:
 
     @property
     def stored(self) -> int:
-        """Entries that each rank brings."""
+        """Entries per rank."""
         return max(1, round(self.size * self.density))
 
     def row(
@@ -66,15 +66,15 @@ class Case:
         least: float,
         wrong: int,
     ) -> Row:
-        """What is kept of it.
+        """Return the row to save.
 
         Args:
-            seconds: Of each run, by its slowest rank.
-            sets: How many data sets they are of.
-            wire: Bytes that the busiest rank has sent, if they could be counted.
-            filled: Entries of the sum, on average over the sets.
-            least: Seconds that no lossless sum can do without.
-            wrong: Entries that are not those of the sum.
+            seconds: Times of the runs, of the slowest rank each.
+            sets: Number of data sets.
+            wire: Bytes sent by the busiest rank, if they can be counted.
+            filled: Mean nnz of the sum over the sets.
+            least: Lower bound in seconds of a lossless allreduce.
+            wrong: Number of wrong entries.
         """
         p25, p50, p75 = (float(q) for q in np.quantile(seconds, [0.25, 0.5, 0.75]))
         return {
@@ -94,18 +94,18 @@ class Case:
 
 
 def chosen(rows: Sequence[Row], **where: object) -> list[Row]:
-    """Those rows with these properties, the sparsest and those of fewest ranks first."""
+    """Return the rows with these properties, by density and ranks."""
     found = [row for row in rows if all(row.get(k) == v for k, v in where.items())]
     return sorted(found, key=lambda row: (row["density"], row["ranks"]))
 
 
 def first(rows: Sequence[Row], names: Sequence[str] = SPARSE) -> str:
-    """Which of these algorithms is the fastest here."""
+    """Return the fastest of these algorithms."""
     able = [row for row in rows if row["algorithm"] in names]
     return str(min(able, key=lambda row: row["p50"])["algorithm"])
 
 
 def dense(rows: Sequence[Row], ranks: int) -> Row:
-    """The fastest dense sum on so many ranks; places do not matter to it."""
+    """Return the fastest dense allreduce on a number of ranks, for any density."""
     able = [r for r in rows if r["algorithm"] in DENSE and r["ranks"] == ranks]
     return min(able, key=lambda row: row["p50"])

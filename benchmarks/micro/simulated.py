@@ -1,4 +1,4 @@
-"""Cases on a virtual clock: times are exact there, so that every data set is summed once."""
+"""Cases under a virtual clock: times are exact, so that every data set runs once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINKS = ", links alone"  # after a network's name: processors take no time
 
 
 def of(name: str) -> Network:
-    """What a network of that name costs."""
+    """Return the network of a name."""
     found = by_name(name.removesuffix(LINKS))
     if name.endswith(LINKS):
         return replace(
@@ -42,7 +42,7 @@ def measure(
     algorithms: Sequence[str],
     sets: int = SETS,
 ) -> list[Row]:
-    """A row for each algorithm, all of them with the same vectors; every sum is checked."""
+    """Return a row per algorithm, all with the same vectors; every result is verified."""
     links = of(network)
     filled, found = [], []
     for data in range(sets):
@@ -77,7 +77,7 @@ def _once(
     want: NDArray[np.float32],
     links: Network,
 ) -> tuple[float, int, int]:
-    """Seconds, bytes of the busiest rank, and wrong entries on the worst one."""
+    """Return seconds, bytes of the busiest rank, and wrong entries of the worst one."""
 
     def body(comm: sparcml.Communicator) -> int:
         y = comm.allreduce(vectors[comm.rank], algorithm=algorithm)

@@ -1,4 +1,4 @@
-"""What the ranks bring: positive whole numbers at random places, so that no sum is zero."""
+"""Inputs: positive integers at random indices, so that no sum is zero."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETS, RUNS = 5, 10  # fresh data, and how often each is summed
 
 
 def vector(size: int, density: float, rank: int, data: int) -> Stream:
-    """The vector of a rank in one of the data sets; dense if nothing is left out."""
+    """Return the vector of a rank in one data set; dense at density 1."""
     rng = np.random.default_rng([data, rank])
     stored = max(1, round(size * density))
     values = rng.integers(1, 9, stored, np.int8).astype(np.float32)
@@ -28,7 +28,7 @@ def vector(size: int, density: float, rank: int, data: int) -> Stream:
 
 
 def total(vectors: list[Stream]) -> NDArray[np.float32]:
-    """Their sum, by NumPy alone; all of it is exact."""
+    """Return their sum by NumPy, which is exact."""
     found = np.zeros(vectors[0].size, np.float32)
     for x in vectors:
         found[slice(None) if x.is_dense else x.indices] += x.values

@@ -1,1 +1,1 @@
-"""Programs that fit linear models, each run at its best: one a file, all to the same loss."""
+"""Programs that fit linear models, each with its best settings, one file each."""

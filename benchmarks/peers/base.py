@@ -1,4 +1,4 @@
-"""What all sides have in common: the data, the clock, and the loss that they are judged by."""
+"""Shared parts of the comparison: data, clock and validation loss."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Data:
     """A problem as LIBSVM text, labels -1 and 1, indices from 1.
 
     Attributes:
-        name: As tables call it.
-        folder: Where the text is, and room for what a program makes of it.
-        features: Columns, all of which have a weight.
-        quick: To try whether everything runs: one setting each, and few passes.
+        name: Name in tables.
+        folder: Folder of the text and of files that programs make from it.
+        features: Number of columns, all of which have a weight.
+        quick: Whether to use one setting per program and few epochs, as a trial.
     """
 
     name: str
@@ -40,26 +40,26 @@ class Data:
 
     @property
     def train(self) -> Path:
-        """The rows to learn from."""
+        """File of the training rows."""
         return self.folder / "train.svm"
 
     @property
     def held_out(self) -> Path:
-        """The rows to be judged by."""
+        """File of the validation rows."""
         return self.folder / "held-out.svm"
 
     def rows(self, path: Path) -> Rows:
-        """The rows in memory, by our own reader."""
+        """Return the rows, read by our own reader."""
         return read_svmlight(path, features=self.features, zero_based=False)
 
     def some(self, grid: list[T]) -> list[T]:
-        """All of it, unless this is to be quick."""
+        """Return all settings, or the first if this is a trial."""
         return grid[:1] if self.quick else grid
 
 
 @dataclass
 class Curve:
-    """One setting: the loss on held-out rows after so many passes and seconds."""
+    """One setting: validation loss by epochs and seconds."""
 
     setting: str
     passes: list[int] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Curve:
     losses: list[float] = field(default_factory=list)
 
     def add(self, passes: int, seconds: float, loss: float) -> None:
-        """One more point, or a repeated one; seconds are those of all passes so far."""
+        """Add a point, or a repeated one; seconds are those of all epochs so far."""
         if passes in self.passes:
             at = self.passes.index(passes)
             self.seconds[at] = min(self.seconds[at], seconds)
@@ -79,13 +79,13 @@ class Curve:
 
 @dataclass
 class Found:
-    """What one program did with one problem.
+    """Results of one program on one problem.
 
     Attributes:
-        version: Of the program; empty if it is not installed.
-        reading: Seconds from text to what the program trains on.
-        curves: One a setting.
-        runs: Of each setting, of which the shortest time counts.
+        version: Version of the program; empty if it is not installed.
+        reading: Seconds from text to the program's own format.
+        curves: One per setting.
+        runs: Number of runs per setting, of which the fastest counts.
     """
 
     version: str = ""
@@ -95,7 +95,7 @@ class Found:
 
 
 class Peer(Protocol):
-    """A module of this folder."""
+    """Module of a program."""
 
     NAME: str
     THREADS: str  # that compute or read
@@ -103,35 +103,35 @@ class Peer(Protocol):
     GRID: Mapping[str, list[Any]]  # of settings, by the name of the data
 
     def run(self, data: Data) -> Found:
-        """All settings; ImportError if the program is not installed."""
+        """Run all settings; raise ImportError if the program is not installed."""
 
 
 class Judge:
-    """The mean logistic loss on held-out rows, the same for all."""
+    """Mean logistic loss on the validation set, the same for all programs."""
 
     def __init__(self, data: Data) -> None:
         self.rows = data.rows(data.held_out)
 
     def of(self, weights: NDArray[Any], intercept: float) -> float:
-        """By a model."""
+        """Return the loss of a model."""
         return self.of_margins(margins(self.rows, weights, intercept))
 
     def of_margins(self, found: NDArray[np.float64]) -> float:
-        """By w.x + b of the rows."""
+        """Return the loss of margins w.x + b."""
         return float(LOSSES["logistic"].value(found, self.rows.labels).mean())
 
 
 def timed(job: Callable[[], T]) -> tuple[float, T]:
-    """Seconds, and what it gave."""
+    """Return the seconds of a call, and its result."""
     start = time.perf_counter()
     result = job()
     return time.perf_counter() - start, result
 
 
 def scipy_rows(data: Data) -> tuple[float, Any, NDArray[np.float64]]:
-    """By scikit-learn's reader: seconds, the matrix of float32 and the labels.
+    """Read with scikit-learn: return seconds, the float32 matrix and the labels.
 
-    Its solvers take indices of 32 bits only, and its reader gives 64.
+    Its solvers accept 32-bit indices only, and its reader returns 64-bit ones.
     """
     from sklearn.datasets import load_svmlight_file
 

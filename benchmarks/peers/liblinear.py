@@ -1,6 +1,6 @@
-"""LIBLINEAR by its own Python package: logistic regression, primal and dual.
+"""LIBLINEAR with its Python package: logistic regression, primal and dual.
 
-Its solvers tell no passes; they end by a tolerance, so points of a curve are tolerances.
+Its solvers do not report epochs; they stop at a tolerance, so points of a curve are tolerances.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GRID = {
 
 
 def run(data: Data) -> Found:
-    """Reading is scikit-learn's reader and the package's own conversion."""
+    """Run all settings; reading includes the package's own conversion."""
     from liblinear.liblinearutil import parameter, problem, train
 
     reading, X, y = scipy_rows(data)

@@ -1,4 +1,4 @@
-"""Ours in one process: steps of one row, with one rate or a rate a coordinate (AdaGrad)."""
+"""Ours in one process: steps on one row, with one learning rate or AdaGrad."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GRID = {
 
 
 def brief(solver: SGD) -> str:
-    """What differs between the settings."""
+    """Return the parameters that differ between settings."""
     adaptive = "" if solver.adaptive is None else f", adaptive={solver.adaptive:g}"
     slow = (
         "" if solver.intercept_rate == 1 else f", intercept_rate={solver.intercept_rate:g}"
@@ -50,7 +50,7 @@ def brief(solver: SGD) -> str:
 
 
 def run(data: Data) -> Found:
-    """Pass by pass, each a call that goes on from the state of the one before."""
+    """Run epoch by epoch; each call resumes from the state of the previous one."""
     reading, rows = timed(lambda: data.rows(data.train))
     found, judge = Found(sparcml.__version__, reading, runs=REPEATS), Judge(data)
     with sparcml.world() as comm:
@@ -70,7 +70,7 @@ def follow(
     curve: Curve,
     passes: int,
 ) -> None:
-    """One run from the beginning, a point a pass: when the last rank is through it."""
+    """Run from the start, and record when the last rank has finished each epoch."""
     seconds, state = timed(lambda: solver.init(rows))
     for number in range(1, passes + 1):
         once = replace(solver, epochs=number)

@@ -1,6 +1,6 @@
-"""Ours in four processes over MPI: steps of some hundred rows, which ranks divide.
+"""Ours in four processes over MPI: steps on some hundred rows, which ranks divide.
 
-`run` starts them; this file is also the program that they run.
+`run` starts the processes; this file is also the program that they run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from peers.ours import SMALL, brief, follow
 
 NAME = "sparcml SGD, 4 processes"
 THREADS = "4 processes"
-HELD = "CSR in memory, a share each"
+HELD = "CSR in memory, partitioned"
 RANKS = 4
 PASSES = 8
 
@@ -42,7 +42,7 @@ GRID = {
 
 
 def run(data: Data) -> Found:
-    """By `sparcml run`, which starts the ranks."""
+    """Start the ranks with `sparcml run`."""
     out = data.folder / "ranks.json"
     told = [data.name, str(data.folder), str(data.features), str(int(data.quick)), str(out)]
     command = [sys.executable, "-m", "sparcml", "run", "-n", str(RANKS), __file__, *told]
@@ -53,7 +53,7 @@ def run(data: Data) -> Found:
 
 
 def on_ranks(comm: sparcml.Communicator, data: Data) -> Found:
-    """All settings; a pass takes as long as the slowest rank."""
+    """Run all settings; an epoch takes the time of the slowest rank."""
 
     def read() -> Rows:
         return read_svmlight(data.train, comm, features=data.features, zero_based=False)
@@ -70,7 +70,7 @@ def on_ranks(comm: sparcml.Communicator, data: Data) -> Found:
 
 
 def main() -> None:
-    """On each rank."""
+    """Run on each rank."""
     name, folder, features, quick, out = sys.argv[1:]
     with sparcml.world() as comm:
         data = Data(name, Path(folder), int(features), quick == "1")

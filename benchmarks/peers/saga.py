@@ -1,4 +1,4 @@
-"""scikit-learn's LogisticRegression by SAGA: from the beginning for each number of passes."""
+"""scikit-learn's LogisticRegression with SAGA, from the start for each number of epochs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GRID = {"spam": [30.0, 100.0], "URL-like": [0.1, 0.3]}  # C
 
 
 def run(data: Data) -> Found:
-    """Its gradients of rows are lost between calls, so no call goes on from another."""
+    """Run all settings; the solver's gradient table is lost between calls."""
     import sklearn
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

@@ -1,7 +1,7 @@
-"""scikit-learn's SGDClassifier: steps of one row, rates by its own schedules or ours.
+"""scikit-learn's SGDClassifier: steps on one row, with its own schedules or ours.
 
-Its schedules go on from one `partial_fit` to the next; `decay` multiplies `eta0` after each
-pass, which a loop over `partial_fit` allows.
+Its schedules continue from one `partial_fit` to the next; `decay` multiplies `eta0` after each
+epoch, which a loop over `partial_fit` allows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GRID: dict[str, list[dict[str, Any]]] = {
 
 
 def run(data: Data) -> Found:
-    """Pass by pass."""
+    """Run epoch by epoch."""
     import sklearn
 
     reading, X, y = scipy_rows(data)

@@ -1,7 +1,7 @@
-"""Spark MLlib's LogisticRegression by L-BFGS, its best solver, on four threads of one machine.
+"""Spark MLlib's LogisticRegression with L-BFGS, its best solver, on four threads.
 
-Iterations are from the beginning for each number of them; rows stay in memory. Of more than
-4,096 features MLlib standardises or not, as told: here not, so that the penalty is the others'.
+Each number of iterations starts from the beginning; rows stay in memory. MLlib can standardize
+features: here it does not, so that the penalty is that of the other programs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GRID = {"spam": [4e-6], "URL-like": [1e-5]}
 
 
 def run(data: Data) -> Found:
-    """Each fit waits for all of it; reading is from text to rows that are counted."""
+    """Run all fits; reading ends when the rows have been counted."""
     from pyspark import StorageLevel
     from pyspark.ml.classification import LogisticRegression
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""The comparison as a table, from the kept curves."""
+"""The comparison as a table, from the saved curves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OURS = ("ours", "ours_ranks")
 
 
 class Point(NamedTuple):
-    """Where a program reaches a loss."""
+    """Point where a program reaches a loss."""
 
     seconds: float
     passes: int
@@ -19,12 +19,12 @@ class Point(NamedTuple):
 
 
 def best(row: Row) -> float:
-    """The smallest loss of all settings."""
+    """Return the smallest loss of all settings."""
     return min((min(curve["losses"]) for curve in row["curves"]), default=float("inf"))
 
 
 def fastest(row: Row, loss: float) -> Point | None:
-    """The first to reach this loss, of all settings."""
+    """Return the fastest point with a loss, of all settings."""
     points = [
         Point(seconds, passes, curve["setting"])
         for curve in row["curves"]
@@ -37,13 +37,13 @@ def fastest(row: Row, loss: float) -> Point | None:
 
 
 def rival(row: Row, rows: list[Row]) -> Row:
-    """Ours on the same data: with four processes against Spark, with one against others."""
+    """Return our row on the same data: four processes for Spark, one for the others."""
     wanted = "ours_ranks" if row["peer"] == "spark" else "ours"
     return next(r for r in rows if (r["peer"], r["data"]) == (wanted, row["data"]))
 
 
 def lowest(rows: list[Row], data: str) -> float:
-    """The loss that the best of the others reaches, nearly."""
+    """Return the smallest loss of the other programs, plus one percent."""
     return NEAR * min(
         best(row) for row in rows if row["data"] == data and row["peer"] not in OURS
     )
@@ -55,18 +55,18 @@ HEAD = (
     "threads",
     "reading (s)",
     "best loss",
-    "how, to 1 % of it",
+    "setting, to 1 % of it",
     "passes",
     "runs",
     "seconds",
     "ours, to the same loss (s)",
     "ratio",
-    "to the best of the others' loss (s)",
+    "to the best loss of the others (s)",
 )
 
 
 def line(row: Row, rows: list[Row]) -> list[str]:
-    """One program on one problem."""
+    """Return the cells of one program on one problem."""
     name = f"{row['name']} {row['version']}".strip()
     if not row["curves"]:
         return [row["data"], name, row["threads"], "not installed", *[""] * (len(HEAD) - 4)]
@@ -88,5 +88,5 @@ def line(row: Row, rows: list[Row]) -> list[str]:
 
 
 def lines(rows: list[Row]) -> list[list[str]]:
-    """The cells of all programs, in the order of the file."""
+    """Return the cells of all programs, in the order of the file."""
     return [line(row, rows) for row in rows]

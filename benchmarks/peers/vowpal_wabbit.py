@@ -1,7 +1,7 @@
-"""Vowpal Wabbit by its Python package, which runs the program itself: a file and a cache.
+"""Vowpal Wabbit with its Python package, which runs the program: a file and a cache.
 
-Rows come from the cache in every pass, read by a second thread; nothing is kept in memory. Each
-feature has a weight of its own: numbers are not hashed, and there is room for all.
+Rows come from the cache in every epoch, read by a second thread; nothing stays in memory. Each
+feature has a weight of its own: indices are not hashed, and the table is large enough.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ GRID = {
 
 
 def run(data: Data) -> Found:
-    """From the beginning for each number of passes, with the cache there already."""
+    """Run from the start for each number of epochs, with an existing cache."""
     from vowpalwabbit import __version__
 
     write(data.folder / "train.vw", data.rows(data.train))
@@ -72,7 +72,7 @@ def run(data: Data) -> Found:
 
 
 def write(path: Path, rows: Rows) -> None:
-    """Rows as text of Vowpal Wabbit."""
+    """Write rows as text of Vowpal Wabbit."""
     with path.open("w") as file:
         for i, label in enumerate(rows.labels):
             here = slice(rows.indptr[i], rows.indptr[i + 1])
@@ -84,7 +84,7 @@ def write(path: Path, rows: Rows) -> None:
 
 
 def _do(arguments: str) -> float:
-    """Seconds until all rows are worked through; writing a model comes after that."""
+    """Return the seconds until all rows are processed; the model is written later."""
     from vowpalwabbit import Workspace
 
     seconds, program = timed(lambda: Workspace(arguments))

@@ -1,8 +1,8 @@
-"""What the sparse collectives are compared with: dense vectors, by plain MPI.
+"""Baselines of the sparse collectives: dense vectors over plain MPI.
 
-Messages of our own collectives are coded as whatever is shorter, so that `master` or an
-allgather of ours does not send the zeros of a dense vector. These here do. They poll as our
-transport does: ranks that spin in MPI's own waits would take the cores from those at work.
+Our own collectives send the smaller format, so that `master` or allgather do not send the
+zeros of a dense vector. These baselines do. They poll like our transport: ranks that spin in
+MPI's waits would take the cores from ranks that compute.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Plain:
         self.mpi = MPI.COMM_WORLD.Dup()
 
     def single_master(self, mine: NDArray[Any]) -> NDArray[Any]:
-        """Sum on all ranks: all send to one, which adds and sends back."""
+        """Reduce on all ranks: all send to one, which adds and sends the sum back."""
         others = [r for r in range(self.mpi.size) if r != MASTER]
         if self.mpi.rank != MASTER:
             _wait(self.mpi.Isend(mine, MASTER).Test)
@@ -46,7 +46,7 @@ class Plain:
         return total
 
     def allgather(self, mine: NDArray[Any]) -> NDArray[Any]:
-        """All ranks' vectors, one a row, by MPI's own allgather."""
+        """Return the vectors of all ranks as rows, by MPI's allgather."""
         everyone = np.empty((self.mpi.size, mine.size), mine.dtype)
         _wait(self.mpi.Iallgather(mine, everyone).Test)
         return everyone

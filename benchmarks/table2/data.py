@@ -1,4 +1,4 @@
-"""The data of Table 2, as they can be had here: of full dimension, with fewer rows."""
+"""Data of Table 2: the full dimension, with fewer rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MAILS = 2419  # of the bundled set, to learn from
 
 @dataclass(frozen=True)
 class Data:
-    """What is learned from.
+    """One data set.
 
     Attributes:
-        name: As it is called in tables.
-        of: What the paper has in its place, if anything.
-        recipe: Of generated rows; None for the mails that come with the package.
-        batches: Of a pass here.
-        rate: Of steps, of the logistic and the hinge loss.
+        name: Name in tables.
+        of: Corresponding data set of the paper, if any.
+        recipe: Statistics of generated rows; None for the mails of the package.
+        batches: Batches per epoch.
+        rate: Learning rate, for the logistic and the hinge loss.
     """
 
     name: str
@@ -37,17 +37,17 @@ class Data:
     rate: float
 
     def batch(self, ranks: int) -> int:
-        """Rows of a step; there are not as many mails."""
+        """Rows per step."""
         return MAILS if self.recipe is None else BATCH * ranks
 
     def rows(self, comm: Communicator) -> Rows:
-        """This rank's, in memory."""
+        """Return this rank's rows."""
         if self.recipe is None:
             return spam(comm).train
         return self.recipe.rows(self.batch(comm.size) * self.batches, comm=comm)
 
     def full_pass(self, ranks: int) -> float:
-        """Steps of a pass over all rows that the paper has, or over the mails."""
+        """Steps per epoch over all rows of the paper, or over the mails."""
         return ROWS[self.of] / (BATCH * ranks) if self.of else 1.0
 
 

@@ -1,4 +1,4 @@
-"""One row of the table: the same training with one kind of sums, on all ranks of a job."""
+"""One row of the table: the same training with one type of allreduce, on all ranks."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ CLOSE = 1e-4  # of the largest weight: float32 sums in another order
 
 
 class Runner:
-    """All rows of one kind of data.
+    """Return all rows of one data set.
 
     Args:
-        comm: The ranks.
-        data: What they learn from; it is made here, before anything is timed.
-        link: Bytes a second that a rank can send.
-        plain: For dense vectors by a single master.
+        comm: Communicator.
+        data: Data set, generated before timing.
+        link: Link bandwidth in bytes per second.
+        plain: Baselines with dense vectors.
     """
 
     def __init__(self, comm: Communicator, data: Data, link: float, plain: Plain) -> None:
@@ -44,7 +44,7 @@ class Runner:
         self.weights: dict[str, NDArray[Any]] = {}  # of sparse sums after a pass, by loss
 
     def measure(self, loss: str, sums: str, passes: int) -> dict[str, Any]:
-        """Medians over passes, after one that warms up; the same on all ranks."""
+        """Return medians over epochs, after a warm-up epoch; the same on all ranks."""
         comm, rows = self.comm, self.rows
         used = self._used() if sums == "dense of used columns" else None
         if used is not None:
@@ -67,14 +67,14 @@ class Runner:
         return row | {"apart": apart, "wrong": int(not same or not apart <= CLOSE)}
 
     def _compare(self, loss: str, found: NDArray[Any]) -> tuple[float, bool]:
-        """How far from the weights by sparse sums, and whether all ranks have the same."""
+        """Return the difference to the weights of the sparse run, and whether ranks agree."""
         marks = self.comm.allgather(np.array([zlib.crc32(found.data)], np.float64))
         known = self.weights.setdefault(loss, found)
         apart = float(np.abs(found - known).max() / np.abs(known).max())
         return apart, len(np.unique(marks)) == 1
 
     def _used(self) -> ActiveColumns:
-        """Columns that some rank's row has, as the solver leaves out the others."""
+        """Return the active columns of all ranks, as the solver uses them."""
         empty = SGDState.begin(self.rows.features, np.float32, Penalty()).model
         return ActiveColumns.of(self.comm, self.rows, empty)
 
@@ -125,7 +125,7 @@ def _wide(weights: NDArray[Any], used: ActiveColumns | None) -> NDArray[Any]:
 
 
 class _Laps:
-    """What each pass after the first took."""
+    """Times of each epoch after the first."""
 
     def __init__(self, comm: Communicator, timed: Timed) -> None:
         self.comm, self.timed = comm, timed
@@ -135,7 +135,7 @@ class _Laps:
         self.start: float | None = None
 
     def end(self, _: SolverProgress, state: SGDState) -> None:
-        """Called by the solver at the end of a pass."""
+        """Record an epoch; the solver calls it."""
         end, found = self.comm.now(), self.timed.summary()
         if self.start is None:
             self.weights = state.weights.copy()

@@ -1,4 +1,4 @@
-"""Table 2 and the descent by coordinates as tables of the documents."""
+"""Tables of linear models and of coordinate descent."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ ABOVE_BOUND = 1.6  # how many times the wire bound communication may take
 
 
 def emulated(rows: Iterable[Row]) -> list[Row]:
-    """Those that were run here."""
+    """Return the measured rows."""
     return [row for row in rows if "bound" in row]
 
 
 def simulated(rows: Iterable[Row]) -> list[Row]:
-    """Those on a virtual clock."""
+    """Return the simulated rows."""
     return [row for row in rows if row.get("kind") == "simulated"]
 
 
 def ratio(rows: list[Row], row: Row) -> float:
-    """How many times longer its step is than that of sparse sums."""
+    """Return the time of a step relative to that with sparse allreduce."""
     (ours,) = (r for r in rows if _job(r) == _job(row) and r["sums"] == "sparse")
     return float(row["step"] / ours["step"])
 
@@ -47,15 +47,15 @@ def _job(row: Row) -> tuple[str, str]:
 
 
 def place(row: Row) -> tuple[str, int, str, str]:
-    """Which row of the paper's table a simulated one stands for."""
+    """Return the key of the paper's row that a simulated row corresponds to."""
     return row["system"], row["ranks"], row["data"], row["loss"]
 
 
 def run(rows: list[Row]) -> str:
-    """One line a data set, loss and kind of sums, and what must be reached."""
-    head = ["data", "model", "sums", "a step (ms)", "computing (ms)", "communication (ms)"]
-    head += ["MB", "wire bound (ms)", "communication / bound", "processors (ms)"]
-    head += ["a whole pass (s)", "the paper's", "step / sparse step"]
+    """Return one row per data set, loss and type of allreduce, and the targets."""
+    head = ["data", "model", "sums", "step (ms)", "computing (ms)", "communication (ms)"]
+    head += ["MB", "wire bound (ms)", "communication / bound", "CPU (ms)"]
+    head += ["full epoch (s)", "paper (s)", "step / sparse step"]
     return markdown(head, [_line(rows, row) for row in rows]) + floors(rows)
 
 
@@ -89,8 +89,8 @@ def _pair(seconds: tuple[float, float]) -> str:
 
 
 def floors(rows: list[Row]) -> str:
-    """Which were met in this run, and which were not; nothing without dense sums."""
-    head = ["LR on", "wanted", "a dense step / a sparse step", "met"]
+    """Return the targets and whether this run met them; nothing without dense rows."""
+    head = ["LR on", "wanted", "dense step / sparse step", "met"]
     head += ["wanted", "communication / wire bound", "met"]
     lines = []
     for data, floor in FLOORS.items():
@@ -106,13 +106,13 @@ def floors(rows: list[Row]) -> str:
             "yes" if above <= ABOVE_BOUND else "no",
         ]
         lines.append(cells)
-    return f"\nAgainst what must be reached:\n\n{markdown(head, lines)}" if lines else ""
+    return f"\nTargets:\n\n{markdown(head, lines)}" if lines else ""
 
 
 def others(rows: list[Row]) -> str:
-    """The paper's other eight rows beside what is simulated, in seconds of a pass."""
-    head = ["system", "nodes", "data", "model", "the paper: dense", "sparse", "ratio"]
-    head += ["dense / its bound", "ours: dense", "sparse, as there", "ratio"]
+    """Return the paper's other eight rows and the simulated ones, in seconds per epoch."""
+    head = ["system", "nodes", "data", "model", "paper: dense", "sparse", "ratio"]
+    head += ["dense / its bound", "ours: dense", "sparse, as in the paper", "ratio"]
     head += ["by auto", "ratio", "which", "how"]
     at = {(*place(row), row["sums"]): row for row in rows}
     lines = []
@@ -135,9 +135,9 @@ def _pass(published: Published, row: Row) -> str:
 
 
 def descent(rows: list[Row]) -> str:
-    """Coordinate descent: one line a kind of allgather."""
-    head = ["allgather", "an epoch (s)", "computing (s)", "communication (s)", "rounds"]
-    head += ["kB a round", "wire bound (s)", "processors (s)", "the paper's (s)"]
+    """Return one row per type of allgather in coordinate descent."""
+    head = ["allgather", "epoch (s)", "computing (s)", "communication (s)", "rounds"]
+    head += ["kB a round", "wire bound (s)", "CPU (s)", "paper (s)"]
     paper = {"sparse": (26.0, 4.5), "dense": (49.0, 24.0)}
     names = {"sparse": "sparse, ours", "dense": "dense, MPICH"}
     lines = [

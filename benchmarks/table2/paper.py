@@ -1,4 +1,4 @@
-"""What the paper's Table 2 says, and what its links would have allowed."""
+"""Table 2 of the paper, and the lower bounds of its links."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ BATCH = 1000  # rows of a rank in a step
 
 @dataclass(frozen=True)
 class Published:
-    """A row: seconds of a pass over all data, and those of communication.
+    """One row: seconds per epoch over all data, and those of communication.
 
     Attributes:
-        system: Where it ran.
+        system: Name of the cluster.
         network: Our preset for its links.
-        ranks: Nodes.
-        algorithm: Of the sparse sums.
+        ranks: Number of nodes.
+        algorithm: Sparse allreduce algorithm.
         data: URL or Webspam.
         loss: logistic (LR) or hinge (SVM).
-        dense: With MPI's allreduce of dense vectors: (all, communication).
-        sparse: The same with sparse sums.
-        ratio: As printed: (all, communication).
+        dense: With MPI's dense allreduce: (total, communication).
+        sparse: With sparse allreduce: (total, communication).
+        ratio: As printed: (total, communication).
     """
 
     system: str
@@ -35,12 +35,12 @@ class Published:
 
     @property
     def steps(self) -> float:
-        """Of a pass."""
+        """Steps per epoch."""
         return ROWS[self.data] / (BATCH * self.ranks)
 
     @property
     def above_bound(self) -> float:
-        """The dense sums' time, against that of their bytes on links of this rate."""
+        """Time of the dense allreduces, relative to their bytes at link bandwidth."""
         bound = dense_bytes(FEATURES[self.data], self.ranks) * SECONDS_A_BYTE[self.network]
         return self.dense[1] / self.steps / bound
 
@@ -73,5 +73,5 @@ TABLE = (
 
 
 def dense_bytes(features: int, ranks: int) -> float:
-    """What a rank sends, and receives, in the best sum of dense float32."""
+    """Return the bytes that a rank sends, and receives, in the best dense allreduce."""
     return 2 * (ranks - 1) / ranks * features * 4

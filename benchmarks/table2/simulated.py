@@ -1,8 +1,8 @@
-"""A step of the paper's other systems: real gradients on simulated links.
+"""A step on the paper's other systems: real gradients on simulated links.
 
-Gradients are those of generated rows, 1000 a rank, at weights that a pass over other rows has
-made. Their sums pass on a virtual clock, which messages and declared work move on. What a
-rank computes by itself is measured here, on one core.
+Gradients are those of generated rows, 1000 per rank, at weights after an epoch over other
+rows. They are reduced under a virtual clock, which messages and declared work advance. The
+computing time of a rank is measured here, on one core.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ DENSE = "native"  # halving and doubling, by its declared cost
 
 
 class Steps:
-    """The first step of all ranks with one loss.
+    """First step of all ranks with one loss.
 
     Args:
-        rows: Some to make weights from.
-        loss: Its name.
-        rate: Of the steps that make them.
+        rows: Rows to compute the weights from.
+        loss: Name of the loss.
+        rate: Learning rate of that computation.
     """
 
     def __init__(self, rows: Rows, loss: str, rate: float) -> None:
@@ -53,7 +53,7 @@ class Steps:
         self.seconds = 0.0  # of a rank's gradient
 
     def add(self, rows: Rows) -> None:
-        """The gradient of the next rank."""
+        """Return the gradient of the next rank."""
         csr, chosen = opened(rows), np.arange(len(rows))
 
         def gradient() -> loops.Gradient:
@@ -66,7 +66,7 @@ class Steps:
             self.seconds = _median(gradient)
 
     def applied(self, total: sparcml.Stream) -> float:
-        """Seconds of changing weights along a sum."""
+        """Return the seconds of updating the weights."""
         return _median(
             lambda: loops.apply_gradient(
                 self.model, 0.0, 0.0, 1e-9, total.raw_indices, total.raw_values
@@ -75,7 +75,7 @@ class Steps:
 
 
 def measure(name: str, ranks: int = 32) -> list[Row]:
-    """Rows of the systems that cannot be emulated, of at most so many ranks."""
+    """Return rows of the systems that cannot be emulated, up to a number of ranks."""
     data = DATA[name]
     assert data.recipe is not None
     wanted = [p for p in SIMULATED if p.data == data.of and p.ranks <= ranks]
@@ -89,7 +89,7 @@ def measure(name: str, ranks: int = 32) -> list[Row]:
 
 
 def simulate(published: Published, steps: Steps) -> list[Row]:
-    """One row a way to sum: dense, sparse as in the paper, and by `auto`."""
+    """Return one row per allreduce: dense, sparse as in the paper, and `auto`."""
     kinds = {"dense": DENSE, "sparse": published.algorithm, "auto": "auto"}
     return [_row(published, steps, *kind) for kind in kinds.items()]
 

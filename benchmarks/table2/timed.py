@@ -1,8 +1,8 @@
-"""A communicator that notes when a rank comes to a collective, and when it leaves.
+"""A communicator that records when a rank enters and leaves a collective.
 
-All ranks are processes of one machine with one clock. What the last rank to come and the
-last to leave have between them is communication; what comes before is computing, in which
-ranks wait for each other's cores.
+All ranks are processes of one machine with one clock. The time from the last rank that enters
+to the last rank that leaves is communication; the time before is computing, in which ranks
+share cores.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ FIELDS = ("came", "left", "processor", "sent", "received", "given", "result")
 
 
 class Timed:
-    """As the communicator it is made of, for solvers.
+    """A communicator that records times, for solvers.
 
     Args:
-        comm: The ranks.
-        size: Of the vectors that are noted, and all sums of streams are, for solvers may
-            leave out columns; others, such as losses, pass.
-        plain: If given, dense sums go through its single master, and allgathers of noted
+        comm: Communicator.
+        size: Size of the vectors to record. Streams are always recorded, since solvers may
+            omit columns; other vectors, such as losses, are not.
+        plain: If given, dense allreduces use its single master, and allgathers of recorded
             vectors are dense.
     """
 
@@ -81,7 +81,7 @@ class Timed:
         self.notes.append([came, left, *map(float, counts)])
 
     def summary(self) -> Summary:
-        """Of all ranks, and forget it; a collective call."""
+        """Return the records of all ranks and clear them. Collective."""
         mine = np.array(self.notes, np.float64)
         self.notes = []
         everyone = np.stack(self._comm.allgather(mine.ravel()))
@@ -90,15 +90,15 @@ class Timed:
 
 @dataclass(frozen=True)
 class Summary:
-    """Collectives of all ranks, one after the other.
+    """Collectives of all ranks.
 
     Attributes:
-        calls: How many.
-        communicating: Seconds from the last rank's coming to the last one's leaving, summed.
-        processors: Seconds that all ranks computed in them, by the cores they share.
-        nbytes: That the busiest rank sent or received, counted where we send them.
-        given: Entries that a rank brought to a call, on average.
-        result: Entries of what all got, on average.
+        calls: Number of calls.
+        communicating: Sum of seconds from the last rank's entry to the last rank's exit.
+        processors: CPU seconds of all ranks in them, divided by the cores.
+        nbytes: Bytes sent or received by the busiest rank, where we count them.
+        given: Mean nnz of a rank's input.
+        result: Mean nnz of the results.
     """
 
     calls: int
@@ -110,7 +110,7 @@ class Summary:
 
     @classmethod
     def of(cls, notes: NDArray[np.float64]) -> Summary:
-        """From the notes of each rank."""
+        """Combine the records of all ranks."""
         came, left, used, sent, received, given, result = np.moveaxis(notes, 2, 0)
         cores = min(len(os.sched_getaffinity(0)), len(notes))
         return cls(

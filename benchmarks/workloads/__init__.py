@@ -1,4 +1,4 @@
-"""Small real training runs on 8 ranks: what methods of compression are judged by."""
+"""Small training runs on 8 ranks, with real data, for comparing compression methods."""
 
 from . import fashion_mnist, spam
 from .data import folder as folder

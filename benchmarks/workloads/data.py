@@ -1,6 +1,6 @@
-"""Where the real data are, and how they are read.
+"""Real data sets and their readers.
 
-They lie beside the project, in ../shared/data, or where SPARCML_DATA says.
+The files are in ../shared/data, or in the folder SPARCML_DATA.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HELD_OUT = 5  # one row of so many is kept for the test
 
 
 class Table(NamedTuple):
-    """Rows to learn from, and rows to be judged by."""
+    """Training rows and test rows."""
 
     rows: Any
     labels: NDArray[Any]
@@ -35,10 +35,10 @@ class Table(NamedTuple):
 
 
 def folder() -> Path:
-    """Where the data are.
+    """Return the folder of the data.
 
     Raises:
-        FileNotFoundError: If they are not here; says where they are looked for.
+        FileNotFoundError: If it does not exist; the message names it.
     """
     found = place()
     if not found.is_dir():
@@ -50,13 +50,13 @@ def folder() -> Path:
 
 
 def place() -> Path:
-    """Where they should be."""
+    """Return the expected folder of the data."""
     return Path(os.environ.get("SPARCML_DATA") or BESIDE)
 
 
 @cache
 def fashion_mnist() -> Table:
-    """60,000 + 10,000 images of 784 pixels, around the mean image of the former; 10 classes."""
+    """Return 60,000 + 10,000 images of 784 pixels, less the mean training image; 10 classes."""
 
     def read(name: str, start: int) -> NDArray[np.uint8]:
         with gzip.open(folder() / "fashion-mnist" / f"{name}-ubyte.gz") as file:
@@ -73,10 +73,10 @@ def fashion_mnist() -> Table:
 
 @cache
 def spam() -> Table:
-    """6,046 mails: words, their 3-grams and 3-grams of characters, hashed; unit rows.
+    """Return 6,046 mails: words, their 3-grams and 3-grams of characters, hashed; unit rows.
 
-    Hashed to 2^18 columns and not to the 16.6 M of the paper's Webspam: 8 ranks that
-    each keep a dense residual of that size, in one process, would spend their time there.
+    There are 2^18 columns instead of the 16.6 M of the paper's Webspam: 8 ranks in one process,
+    each with a dense residual of that size, would spend their time on it.
     """
     from scipy import sparse
 

@@ -18,7 +18,7 @@ PIXELS, HIDDEN, CLASSES = 784, 64, 10
 
 
 def start(seed: int) -> Arrays:
-    """Random weights that keep the size of what passes, no offsets."""
+    """Return random weights that preserve the scale of activations, and zero biases."""
     rng = np.random.default_rng(seed)
     first = rng.normal(0, np.sqrt(2 / PIXELS), (PIXELS, HIDDEN))
     second = rng.normal(0, np.sqrt(1 / HIDDEN), (HIDDEN, CLASSES))
@@ -31,7 +31,7 @@ def start(seed: int) -> Arrays:
 
 
 def forward(w: Arrays, x: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
-    """What the hidden units say, and the logarithms of the classes' probabilities."""
+    """Return the hidden activations and the log probabilities of the classes."""
     hidden = np.maximum(x @ w["first"] + w["first offset"], 0)
     scores = hidden @ w["second"] + w["second offset"]
     scores -= scores.max(axis=1, keepdims=True)
@@ -39,7 +39,7 @@ def forward(w: Arrays, x: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...
 
 
 def gradient(w: Arrays, rows: NDArray[np.intp]) -> Arrays:
-    """Of the mean cross entropy over rows."""
+    """Return the gradient of the mean cross entropy over rows."""
     table = data.fashion_mnist()
     x, labels = table.rows[rows], table.labels[rows]
     hidden, logs = forward(w, x)
@@ -56,7 +56,7 @@ def gradient(w: Arrays, rows: NDArray[np.intp]) -> Arrays:
 
 
 def judge(w: Arrays) -> tuple[float, float]:
-    """The cross entropy over all rows, and the accuracy on the test set."""
+    """Return the cross entropy over all rows, and the accuracy on the test set."""
     table = data.fashion_mnist()
     _, logs = forward(w, table.rows)
     loss = -logs[np.arange(len(logs)), table.labels].mean(dtype=np.float64)

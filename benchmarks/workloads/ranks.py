@@ -1,7 +1,7 @@
-"""Ranks as threads, and the bytes that they send.
+"""Thread ranks, and the bytes that they send.
 
-The engine's own sum passes references between threads, and no byte: counted is what halving
-and doubling sends, 2 (P - 1) / P of the vector from each rank.
+The engine's own allreduce passes references between threads, and no bytes: it is counted as
+halving and doubling, 2 (P - 1) / P of the vector per rank.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ TIMEOUT = 120.0  # seconds; all ranks share the cores of one machine
 
 
 def launch(body: Callable[[Communicator], T], ranks: int) -> tuple[list[T], int]:
-    """What each rank returned, and the bytes that all of them sent.
+    """Return the results of all ranks, and the bytes that they sent.
 
-    `auto` chooses as it would on machines behind 1 Gbit/s, not as on threads.
+    `auto` chooses as for links of 1 Gbit/s, not as for threads.
     """
     team = ThreadGroup(ranks)
     links = [ThreadTransport(team, rank, TIMEOUT) for rank in range(ranks)]

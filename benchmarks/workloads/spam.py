@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def start(seed: int) -> Arrays:
-    """Zeros, whatever the seed: the problem is convex.
+    """Return zeros for any seed: the problem is convex.
 
-    A matrix of one column: vectors are taken for offsets, which methods leave as they are.
+    The parameter is a matrix of one column, because methods do not compress vectors.
     """
     del seed
     return {"weights": np.zeros((data.COLUMNS, 1), np.float32)}
 
 
 def gradient(parameters: Arrays, rows: NDArray[np.intp]) -> Arrays:
-    """Of log(1 + exp(-y a.x)), the mean over rows a with labels y."""
+    """Return the gradient of the mean of log(1 + exp(-y a.x)) over rows a with labels y."""
     table = data.spam()
     a, y = table.rows[rows], table.labels[rows]
     margin = y * (a @ parameters["weights"])[:, 0]
@@ -34,7 +34,7 @@ def gradient(parameters: Arrays, rows: NDArray[np.intp]) -> Arrays:
 
 
 def judge(parameters: Arrays) -> tuple[float, float]:
-    """The mean loss over all rows, and the accuracy on the held-out fifth."""
+    """Return the mean loss over all rows, and the accuracy on the test fifth."""
     table, x = data.spam(), parameters["weights"][:, 0]
     losses = np.logaddexp(0, -table.labels * (table.rows @ x), dtype=np.float64)
     right = table.test_labels * (table.test_rows @ x) > 0
@@ -45,7 +45,7 @@ WORKLOAD = Workload(
     name="spam",
     about=(
         "logistic regression on 4,837 mails (SpamAssassin), hashed to 262,144 columns, about "
-        "1,600 entries a row"
+        "1,600 entries per row"
     ),
     rate=16.0,
     steps=300,

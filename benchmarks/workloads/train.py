@@ -1,4 +1,4 @@
-"""The training loop that all workloads share: gradients in, their mean out, one step."""
+"""Training loop of all workloads: gradients, their mean, one step."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Workload:
     """A model and its data.
 
     Attributes:
-        name: Short.
-        about: What it is, in a line.
-        rate: The learning rate, that of the dense run, for all methods.
-        steps: How many there are.
-        batch: Rows of each rank in each step.
-        rows: How many there are to learn from.
-        start: The parameters before the first step, from a seed.
-        gradient: That of the mean loss over some rows.
-        judge: The loss over all rows, and the accuracy on rows never learnt from.
+        name: Short name.
+        about: Description in one line.
+        rate: Learning rate of the dense run, used for all methods.
+        steps: Number of steps.
+        batch: Rows per rank and step.
+        rows: Number of training rows.
+        start: Returns the initial parameters from a seed.
+        gradient: Returns the gradient of the mean loss over some rows.
+        judge: Returns the loss over all rows, and the test accuracy.
     """
 
     name: str
@@ -52,13 +52,13 @@ class Workload:
 
 
 class Run(NamedTuple):
-    """What came of a run.
+    """Result of a run.
 
     Attributes:
-        curve: Steps and the loss over all rows after them.
-        accuracy: On rows never learnt from, after the last step.
-        sent: Bytes that all ranks sent in all steps.
-        share: How much of the norm of what was owed was selected, over all steps.
+        curve: Pairs of step and loss over all rows.
+        accuracy: Test accuracy after the last step.
+        sent: Bytes sent by all ranks in all steps.
+        share: Fraction of the norm of the corrected gradient that was selected, over all steps.
     """
 
     curve: list[tuple[int, float]]
@@ -68,7 +68,7 @@ class Run(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """The last of the curve."""
+        """Final loss."""
         return self.curve[-1][1]
 
 
@@ -81,7 +81,7 @@ def train(
     steps: int | None = None,
     ranks: int = RANKS,
 ) -> Run:
-    """Train with `rate` times the learning rate, on ranks that are threads."""
+    """Train with `rate` times the learning rate, on thread ranks."""
     steps = work.steps if steps is None else steps
     marks = {round(steps * (i + 1) / MARKS) for i in range(MARKS)}
     eta = np.float32(work.rate * rate)
