@@ -12,8 +12,8 @@ from .communicator.arguments import resolve_timeout
 from .communicator.communicator import Communicator
 from .communicator.rank_runner import run_on_threads
 from .errors import TransportError
-from .network.known import known
 from .network.probe import probe
+from .network.store import lookup
 from .transport import ThreadGroup, ThreadTransport
 from .transport.bootstrap import this_machine
 from .transport.nodes import find_nodes
@@ -105,7 +105,7 @@ def _open(transport: Transport) -> Communicator:
     transport.nodes = find_nodes(transport, this_machine().encode())
     default = ONE_MACHINE if len(transport.nodes.leaders) == 1 else Network()
     try:
-        network = known(transport, default)
+        network = lookup(transport, default)
     except ValueError:  # on all ranks
         transport.close()
         raise

@@ -11,7 +11,7 @@ import pytest
 
 from sparcml.costs.workload import COSTS
 from sparcml.network.measurement import from_json
-from sparcml.network.store import keep
+from sparcml.network.store import save
 
 
 def sparcml(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -29,11 +29,11 @@ NETWORK = {
     "network": dict.fromkeys(COSTS, 1e-6) | {"burst": 0.0, "calibration": []},
     "errors": {},
     "misfit": 0.1,
-    "alone": {},
+    "exclusive": {},
     "engine": "mpi",
     "hosts": ["a", "b"],
     "ranks": 8,
-    "sums": {},
+    "allreduce_misfits": {},
 }
 
 
@@ -44,7 +44,7 @@ def kept(tmp_path_factory):
     found = from_json(json.dumps(NETWORK | {"measured": time.time() - 3 * 86400}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", folder)
-        keep(found)
+        save(found)
     return folder
 
 

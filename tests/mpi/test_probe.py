@@ -37,7 +37,7 @@ def probe(folder, *arguments, ranks=2):
 def probed(request, tmp_path_factory):
     """So many ranks have measured, and kept it in this folder."""
     folder = tmp_path_factory.mktemp("probed")
-    how = ["--json", "--keep"] + ["--quick"] * (request.param > 2)
+    how = ["--json", "--save"] + ["--quick"] * (request.param > 2)
     return request.param, folder, probe(folder, *how, ranks=request.param)
 
 
@@ -48,11 +48,11 @@ def test_what_is_probed_is_kept_and_used(probed):
     assert (found.ranks, found.engine, len(found.hosts)) == (ranks, "mpi", 1)
     told = json.loads(done.stdout)["network"]
     assert all(told[cost] >= 0 for cost in COSTS)
-    assert bool(told["calibration"]) == bool(found.sums) == (ranks == 2)
+    assert bool(told["calibration"]) == bool(found.allreduce_misfits) == (ranks == 2)
     (file,) = (folder / "sparcml").iterdir()
     assert str(file) in done.stderr
     job = mpiexec(ranks, "networks.py", **cached_in(folder))
-    assert job.out == f"{found.named()}\n" * ranks
+    assert job.out == f"{found.model()}\n" * ranks
 
 
 def test_a_broken_file_is_one_line_from_rank_0(probed, tmp_path):
@@ -66,10 +66,10 @@ def test_a_broken_file_is_one_line_from_rank_0(probed, tmp_path):
 
 
 def test_the_table_fits_and_nothing_need_be_kept(tmp_path):
-    done = probe(tmp_path, "--no-keep")
+    done = probe(tmp_path, "--no-save")
     assert done.returncode == 0, done.stderr
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
-    for word in ("latency", "byte", "merged", "± error", "alone", "MB/s", "fit within"):
+    for word in ("latency", "byte", "merge", "± error", "exclusive", "MB/s", "fit within"):
         assert word in done.stdout
     assert not list(tmp_path.iterdir())
 
@@ -77,10 +77,10 @@ def test_the_table_fits_and_nothing_need_be_kept(tmp_path):
 def test_where_nothing_can_be_kept_there_is_a_remedy(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
-    done = probe(file, "--quick", "--keep")
+    done = probe(file, "--quick", "--save")
     assert done.returncode == 1
     assert "latency" in done.stdout  # it was measured all the same
-    assert "or use --no-keep" in done.stderr
+    assert "or use --no-save" in done.stderr
 
 
 def test_alone_it_says_what_to_do(tmp_path):
@@ -104,4 +104,4 @@ def test_rank_0_decides_for_all(tmp_path):
 def test_what_rank_0_cannot_use_raises_everywhere(tmp_path):
     told = ("/nowhere/at/all", "1gbit")
     job = mpiexec(2, "networks.py", *told, **cached_in(tmp_path))
-    assert job.out.count("network /nowhere/at/all cannot be used") == 2
+    assert job.out.count("network /nowhere/at/all cannot be read") == 2

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from rich.table import Table
 
 
 class StatusLine:
@@ -32,3 +35,33 @@ def check_folder(path: Path | None) -> None:
     """Raise a usage error if the folder of an output file does not exist."""
     if path is not None and not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"no folder for {str(path)!r}")
+
+
+def print_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1
+) -> None:
+    """Print a table.
+
+    Args:
+        heads: Head of each column.
+        rows: Cells of each row.
+        left: Number of columns, from the first, that are aligned to the left.
+    """
+    from rich.console import Console
+
+    table = make_table(heads, left=left)
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False).print(table)
+
+
+def make_table(heads: Sequence[str], *, left: int = 1) -> Table:
+    """Return an empty table; see `print_table`."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for column, head in enumerate(heads):
+        justify: Literal["left", "right"] = "left" if column < left else "right"
+        table.add_column(head, justify=justify, no_wrap=True)
+    return table

@@ -10,7 +10,7 @@ import typer
 
 from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.environment import package_version
-from sparcml.network.store import all_kept, file_for
+from sparcml.network.store import file_for, load_all
 from sparcml.units import format_age
 
 Facts = dict[str, dict[str, Any]]
@@ -110,7 +110,7 @@ def _networks() -> dict[str, dict[str, Any]]:
             "ranks": m.ranks,
             "age": round(m.age),
         }
-        for m in all_kept()
+        for m in load_all()
     }
 
 

@@ -1,4 +1,4 @@
-"""`sparcml probe`: measure the network of a job's ranks, and keep it for later jobs."""
+"""`sparcml probe`: measure the network of a job's ranks and save it for later jobs."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,134 +9,132 @@ from typing import Annotated
 import typer
 
 import sparcml
+from sparcml.cli.console import print_table
+from sparcml.network import store
 from sparcml.network.measurement import Measurement
 from sparcml.network.probe import probe as measure
-from sparcml.network.store import keep
-from sparcml.network.store import kept as kept_before
 from sparcml.transport import Transport
 
-ALONE = (
-    "sparcml probe: a network has at least 2 ranks; start it on several, here with: "
+SINGLE_RANK = (
+    "sparcml probe: a network has at least 2 ranks; start several, here with: "
     "sparcml run -n 4 -m sparcml probe (or under mpiexec or torchrun)"
 )
-POOR = 0.5  # a fit that is off by more is not kept unasked
-# Cost: (unit, seconds to unit, meaning)
-ROWS = {
-    "latency": ("µs", 1e6, "a message, until it is there"),
-    "overhead": ("µs", 1e6, "each further one at the same time"),
-    "seconds_per_byte": ("ns", 1e9, "a byte"),
-    "seconds_per_encoded": ("ns", 1e9, "a sparse entry, coded and decoded"),
-    "seconds_per_merged": ("ns", 1e9, "a sparse entry, added"),
-    "seconds_per_written": ("ns", 1e9, "a dense value, added"),
+MAX_MISFIT = 0.5  # of a measurement that is saved without --save
+# Cost: (unit, units per second, name in the table)
+COSTS = {
+    "latency": ("µs", 1e6, "latency per message"),
+    "overhead": ("µs", 1e6, "overhead per simultaneous message"),
+    "seconds_per_byte": ("ns", 1e9, "time per byte"),
+    "seconds_per_encoded": ("ns", 1e9, "encode and decode a sparse entry"),
+    "seconds_per_merged": ("ns", 1e9, "merge a sparse entry"),
+    "seconds_per_written": ("ns", 1e9, "add a dense value"),
 }
 
 
 def probe(
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the measurement as JSON.")
+        bool, typer.Option("--json", help="Output of the measurement as JSON.")
     ] = False,
-    kept: Annotated[
+    save: Annotated[
         bool | None,
         typer.Option(
-            "--keep/--no-keep", help="Keep it for later jobs, as is usual if it fits well."
+            "--save/--no-save",
+            help="Storage of the measurement for later jobs. Default: if it fits well.",
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Messages and kernels only, no whole sums.")
+        bool, typer.Option("--quick", help="Messages and kernels only, no allreduces.")
     ] = False,
 ) -> None:
-    """Measure the network between the ranks of a job, and how fast they compute."""
-    found: list[Measurement] = []
+    """Measure the network between the ranks of a job, and their speed."""
+    measurements: list[Measurement] = []
 
-    def once(transport: Transport) -> Measurement:
+    def measure_once(transport: Transport) -> Measurement:
         with _progress(transport) as progress:
-            found.append(measure(transport, quick=quick, progress=progress))
-        return found[0]
+            measurements.append(measure(transport, quick=quick, progress=progress))
+        return measurements[0]
 
     try:
         comm = sparcml.world()
-    except ValueError as error:  # a setting
+    except ValueError as error:  # an environment variable
         raise typer.BadParameter(str(error)) from None
     with comm:
-        comm.recalibrate(once)
-    if not found:
-        typer.echo(ALONE, err=True)
+        comm.recalibrate(measure_once)
+    if not measurements:
+        typer.echo(SINGLE_RANK, err=True)
         raise typer.Exit(2)
     if comm.rank == 0:
-        _report(found[0], as_json=as_json, kept=kept)
-
-
-def _doubt(found: Measurement) -> str:
-    """Why it should not be kept unasked, if there is a reason."""
-    if found.worst > POOR:
-        off = f"times differ by {found.worst:.0%} from what fits them"
-        return f"{off}: measure again when nothing else runs"
-    before = kept_before(found.engine, found.hosts)
-    if before is not None and before.sums and not found.sums:
-        return "a probe that also measured sums is kept: leave --quick out"
-    return ""
+        _report(measurements[0], as_json=as_json, save=save)
 
 
 @contextmanager
 def _progress(transport: Transport) -> Iterator[Callable[[str], object]]:
-    """Rank 0 says what it is at, on a terminal."""
+    """Show the current part of the measurement on rank 0, if stderr is a terminal."""
     if transport.rank or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
 
     with Console(stderr=True).status("measuring") as status:
-        yield lambda step: status.update(f"measuring {step}")
+        yield lambda part: status.update(f"measuring {part}")
 
 
-def _report(found: Measurement, *, as_json: bool, kept: bool | None) -> None:
+def _report(measurement: Measurement, *, as_json: bool, save: bool | None) -> None:
     if as_json:
-        typer.echo(found.to_json())
+        typer.echo(measurement.to_json())
     else:
-        _show(found)
-    if kept is None and (doubt := _doubt(found)):
-        typer.echo(f"sparcml probe: not kept, since {doubt}, or use --keep", err=True)
+        _show(measurement)
+    if save is None and (doubt := _doubt(measurement)):
+        typer.echo(f"sparcml probe: not saved: {doubt}, or use --save", err=True)
         return
-    if kept is False:
+    if save is False:
         return
     try:
-        where = keep(found)
+        path = store.save(measurement)
     except OSError as error:
         raise OSError(
-            f"sparcml probe: this cannot be kept ({error}); let XDG_CACHE_HOME name a folder "
-            f"to write to, or use --no-keep"
+            f"sparcml probe: the measurement cannot be saved ({error}); set XDG_CACHE_HOME "
+            f"to a writable folder, or use --no-save"
         ) from None
-    typer.echo(f"kept in {where}: later jobs here choose by it", err=as_json)
+    typer.echo(f"saved in {path}: later jobs here use it", err=as_json)
 
 
-def _show(found: Measurement) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
+def _doubt(measurement: Measurement) -> str:
+    """Return why the measurement should not be saved by default, or an empty text."""
+    if measurement.max_misfit > MAX_MISFIT:
+        misfit = f"times differ by {measurement.max_misfit:.0%} from the fitted model"
+        return f"{misfit}; measure again on an idle machine"
+    saved = store.load(measurement.engine, measurement.hosts)
+    if saved is not None and saved.allreduce_misfits and not measurement.allreduce_misfits:
+        return "the saved measurement includes allreduces; omit --quick"
+    return ""
 
-    machines = "1 machine" if len(found.hosts) == 1 else f"{len(found.hosts)} machines"
-    typer.echo(f"{found.ranks} ranks on {machines}, over {found.engine}\n")
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("cost", "of", "measured", "± error", "one pair\nalone"):
-        left = heading in ("cost", "of")
-        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
-    for name, (unit, scale, meaning) in ROWS.items():
-        alone = found.alone.get(name)
-        table.add_row(
-            name,
-            meaning,
-            f"{getattr(found.network, name) * scale:.3g} {unit}",
-            f"{found.errors.get(name, 0.0) * scale:.2g} {unit}",
-            "" if alone is None else f"{alone * scale:.3g} {unit}",
+
+def _show(measurement: Measurement) -> None:
+    count = len(measurement.hosts)
+    machines = "1 machine" if count == 1 else f"{count} machines"
+    typer.echo(f"{measurement.ranks} ranks on {machines}, over {measurement.engine}\n")
+    rows = []
+    for name, (unit, scale, label) in COSTS.items():
+        exclusive = measurement.exclusive.get(name)
+        cells = (
+            f"{getattr(measurement.network, name) * scale:.3g} {unit}",
+            f"{measurement.errors.get(name, 0.0) * scale:.2g} {unit}",
+            "" if exclusive is None else f"{exclusive * scale:.3g} {unit}",
         )
-    Console(highlight=False).print(table)
-    typer.echo(f"\n{_rate(found)}\ntimes of messages fit within {found.misfit:.0%}")
-    if found.sums:
-        each = ", ".join(f"{name} {off:.0%}" for name, off in found.sums.items())
-        typer.echo(fill(f"times of sums fit within {each}", 78))
+        rows.append((label, *cells))
+    print_table(("cost", "measured", "± error", "one pair,\nexclusive"), rows)
+    typer.echo(f"\n{_throughput(measurement)}")
+    typer.echo(f"times of messages fit within {measurement.misfit:.0%}")
+    if misfits := measurement.allreduce_misfits:
+        each = ", ".join(f"{name} {misfit:.0%}" for name, misfit in misfits.items())
+        typer.echo(fill(f"times of allreduces fit within {each}", 78))
 
 
-def _rate(found: Measurement) -> str:
-    rates = [found.network.seconds_per_byte, found.alone.get("seconds_per_byte", 0.0)]
-    each, alone = (f"{1e-6 / byte:.0f} MB/s" if byte else "no limit" for byte in rates)
-    return f"{each} a rank with all sending, {alone} for one pair alone"
+def _throughput(measurement: Measurement) -> str:
+    costs = [
+        measurement.network.seconds_per_byte,
+        measurement.exclusive.get("seconds_per_byte", 0.0),
+    ]
+    each, pair = (f"{1e-6 / cost:.0f} MB/s" if cost else "no limit" for cost in costs)
+    return f"{each} per rank with all ranks sending, {pair} for one pair"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     class Measured(Protocol):
         """Result of a probe."""
 
-        def named(self) -> Network:
+        def model(self) -> Network:
             """Return the network model, with its source."""
 
 
@@ -90,7 +90,7 @@ class Communicator(NonBlocking):
         if measure is not None and self.size > 1:
             with self._session.operation("recalibrate"):
                 measured = measure(self._transport)
-            self._set_network(measured.named())
+            self._set_network(measured.model())
         return self.network
 
     def _set_network(self, network: Network) -> None:

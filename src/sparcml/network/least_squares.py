@@ -1,7 +1,6 @@
-"""Least squares: what each thing costs, from how long several of them took together.
+"""Nonnegative least squares for costs, from the times of samples that combine them.
 
-Seconds are weighed by themselves: being wrong by a tenth counts the same for short and for
-long ones, as noise does. Nothing costs less than nothing.
+Residuals are relative to the time of each sample, because noise is proportional to it.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fit:
-    """Costs, and how far to trust them.
+    """Fitted costs and their accuracy.
 
     Attributes:
-        costs: Seconds of one of each thing.
-        errors: Standard error of each cost; 0 where it was held at nothing.
+        costs: Seconds per unit of each cost.
+        errors: Standard error of each cost; 0 where the cost is constrained to 0.
         misfit: Root mean square of the relative differences between fit and samples.
     """
 
@@ -35,56 +34,56 @@ class Fit:
 def least_squares(
     counts: Sequence[Sequence[float]], seconds: Sequence[float], trust: float = 0.0
 ) -> Fit:
-    """Costs with which counts @ costs is about `seconds`.
+    """Return nonnegative costs such that counts @ costs approximates `seconds`.
 
     Args:
-        counts: How many of each thing a sample had.
-        seconds: What it took, more than nothing.
-        trust: How strongly costs are held near 1, where samples leave them open; as if
-            a sample that consists of one of each weighed that much.
+        counts: Units of each cost per sample.
+        seconds: Time of each sample, greater than 0.
+        trust: Weight of a prior that pulls each cost towards 1, which decides where the
+            samples do not determine it.
     """
     time = np.asarray(seconds, np.float64)
     if not (np.isfinite(time).all() and (time > 0).all()):
-        raise ValueError("fit: every sample must have taken some time")
+        raise ValueError("least_squares: seconds must be finite and > 0")
     rows = np.asarray(counts, np.float64) / time[:, None]
     samples = len(rows)
-    wanted = np.ones(samples)
+    targets = np.ones(samples)
     if trust:
         rows = np.vstack([rows, trust * np.eye(rows.shape[1])])
-        wanted = np.append(wanted, np.full(rows.shape[1], trust))
-    # Columns of very different size would lose digits.
+        targets = np.append(targets, np.full(rows.shape[1], trust))
+    # Columns of very different magnitude would lose digits.
     scale = np.abs(rows).max(axis=0)
     scale[scale == 0] = 1
     rows = rows / scale
-    costs, free = _not_negative(rows, wanted)
-    misses = (rows @ costs - wanted)[:samples]
-    errors = _errors(rows, free, misses)
+    costs, free = _nonnegative(rows, targets)
+    residuals = (rows @ costs - targets)[:samples]
+    errors = _standard_errors(rows, free, residuals)
     return Fit(
         tuple((costs / scale).tolist()),
         tuple((errors / scale).tolist()),
-        float(np.sqrt(np.mean(misses**2))),
+        float(np.sqrt(np.mean(residuals**2))),
     )
 
 
-def _not_negative(
-    rows: NDArray[np.float64], wanted: NDArray[np.float64]
+def _nonnegative(
+    rows: NDArray[np.float64], targets: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], list[int]]:
-    """Costs of relative samples, and which of them are free to be anything."""
+    """Return the costs and the columns that are not constrained to 0."""
     free = list(range(rows.shape[1]))
     while True:
         costs = np.zeros(rows.shape[1])
-        costs[free] = np.linalg.lstsq(rows[:, free], wanted, rcond=None)[0]
+        costs[free] = np.linalg.lstsq(rows[:, free], targets, rcond=None)[0]
         lowest = int(costs.argmin())
         if costs[lowest] >= 0:
             return costs, free
         free.remove(lowest)
 
 
-def _errors(
-    rows: NDArray[np.float64], free: list[int], misses: NDArray[np.float64]
+def _standard_errors(
+    rows: NDArray[np.float64], free: list[int], residuals: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     errors = np.zeros(rows.shape[1])
-    spare = max(1, len(misses) - len(free))
+    degrees = max(1, len(residuals) - len(free))
     inverse = np.linalg.pinv(rows[:, free].T @ rows[:, free])
-    errors[free] = np.sqrt(inverse.diagonal() * (misses @ misses) / spare)
+    errors[free] = np.sqrt(inverse.diagonal() * (residuals @ residuals) / degrees)
     return errors

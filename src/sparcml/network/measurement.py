@@ -1,4 +1,4 @@
-"""A measured network: what it costs, how well that fits, where and when it was."""
+"""A measured network: its costs, their accuracy, and where and when they were measured."""
 
 from __future__ import annotations
 
@@ -14,83 +14,85 @@ from ..costs.workload import COSTS
 
 VERSION = 3
 OLDEST = 2  # version that can still be read
-MOST_BURST = 1 << 40  # bytes
-MOST_WEIGHT = 1e6
-MOST = 60.0  # seconds that nothing exceeds, unless a file is broken
+# Larger numbers occur in broken files only.
+MAX_BURST = 1 << 40  # bytes
+MAX_WEIGHT = 1e6
+MAX_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a probe has found.
+    """Result of a probe.
 
     Attributes:
-        network: The model, for all ranks sending at once, as collectives do.
-        errors: Standard error of each of its costs.
-        misfit: Typical relative difference between the model and a message's time.
-        alone: Latency, seconds a byte and misfit of one pair of ranks, the others silent.
-        engine: What carried the bytes.
-        hosts: The machines, sorted.
-        ranks: How many.
-        measured: When, in seconds since 1970.
-        sums: How far the predicted times of each algorithm were off, typically and
-            relatively; empty if no sums were measured.
+        network: The model, with all ranks sending at once, as in collectives.
+        errors: Standard error of each cost.
+        misfit: Typical relative difference between the model and the time of a message.
+        exclusive: Latency, seconds per byte and misfit of one pair of ranks while the others
+            are idle.
+        engine: Engine of the transport.
+        hosts: Names of the machines, sorted.
+        ranks: World size.
+        measured: Time of the measurement, in seconds since 1970.
+        allreduce_misfits: Typical relative error of the predicted time of each allreduce
+            algorithm; empty if allreduces were not measured.
     """
 
     network: Network
     errors: dict[str, float]
     misfit: float
-    alone: dict[str, float]
+    exclusive: dict[str, float]
     engine: str
     hosts: tuple[str, ...]
     ranks: int
     measured: float
-    sums: dict[str, float] = field(default_factory=dict)
+    allreduce_misfits: dict[str, float] = field(default_factory=dict)
 
     @property
     def age(self) -> float:
-        """Seconds since then."""
+        """Seconds since the measurement."""
         return max(0.0, time.time() - self.measured)
 
     @property
-    def worst(self) -> float:
+    def max_misfit(self) -> float:
         """The largest misfit."""
-        return max(self.misfit, *self.sums.values(), 0.0)
+        return max(self.misfit, *self.allreduce_misfits.values(), 0.0)
 
-    def named(self, ranks: int | None = None) -> Network:
-        """The network, saying where it comes from.
+    def model(self, ranks: int | None = None) -> Network:
+        """Return the network model, with its source.
 
-        What was measured of whole sums holds for as many ranks: for others, the costs
-        alone count.
+        The calibration of algorithms holds for the measured world size only; for another
+        one the model has the costs without it.
         """
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(self.measured))
-        origin = f"measured {when} UTC, {self.ranks} ranks on {self.engine}"
+        source = f"measured {when} UTC, {self.ranks} ranks on {self.engine}"
         if ranks is None or ranks == self.ranks:
-            return replace(self.network, source=origin)
-        origin += f", so that costs alone count for {ranks}"
-        return replace(self.network, burst=0.0, calibration=(), source=origin)
+            return replace(self.network, source=source)
+        source += f"; not calibrated for {ranks}"
+        return replace(self.network, burst=0.0, calibration=(), source=source)
 
     def to_json(self) -> str:
-        """For a file; `from_json` reads it."""
+        """Return the text of a file, which `from_json` reads."""
         facts = {"sparcml network": VERSION, **asdict(self)}
         del facts["network"]["source"]
         return json.dumps(facts, indent=2)
 
 
 def from_json(text: str) -> Measurement:
-    """A measurement from a file, distrusted.
+    """Return the measurement in a file's text, whose fields are all checked.
 
     Raises:
-        ValueError: If the text is no measurement, with the reason.
+        ValueError: If the text is not a measurement, with the reason.
     """
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is no JSON ({error})") from None
+        raise ValueError(f"it is not JSON ({error})") from None
     version = facts.get("sparcml network") if isinstance(facts, dict) else None
     if isinstance(version, int) and version < OLDEST:
-        raise ValueError("an older sparcml has written it")
+        raise ValueError("it was written by an older version of sparcml")
     if version not in (OLDEST, VERSION):
-        raise ValueError(f"it does not say that it is a network of version {VERSION}")
+        raise ValueError(f"it is not a network file of version {VERSION}")
     try:
         return _read(_from_version_2(facts) if version == OLDEST else facts)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -105,22 +107,25 @@ RENAMED = {
     "merged": "seconds_per_merged",
     "written": "seconds_per_written",
     "tuned": "calibration",
+    "alone": "exclusive",
+    "sums": "allreduce_misfits",
 }
 
 
 def _from_version_2(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of a version 2 file under the names of version 3."""
-    renamed = {
-        part: {RENAMED.get(name, name): value for name, value in facts[part].items()}
-        for part in ("network", "errors", "alone")
-    }
-    return facts | renamed
+    renamed = {RENAMED.get(name, name): value for name, value in facts.items()}
+    for part in ("network", "errors", "exclusive"):
+        renamed[part] = {RENAMED.get(k, k): v for k, v in renamed[part].items()}
+    return renamed
 
 
 def _read(facts: dict[str, Any]) -> Measurement:
     network = facts["network"]
-    costs: dict[str, Any] = {name: _cost(name, network[name]) for name in COSTS}
-    costs["burst"] = _number("burst", network["burst"], MOST_BURST)
+    costs: dict[str, Any] = {
+        name: _number(f"seconds of {name}", network[name], MAX_SECONDS) for name in COSTS
+    }
+    costs["burst"] = _number("burst", network["burst"], MAX_BURST)
     costs["calibration"] = tuple(map(_calibration, network["calibration"]))
     hosts, engine = facts["hosts"], facts["engine"]
     if not isinstance(engine, str) or not isinstance(hosts, list):
@@ -133,12 +138,12 @@ def _read(facts: dict[str, Any]) -> Measurement:
         Network(**costs),
         {str(k): float(v) for k, v in facts["errors"].items()},
         float(facts["misfit"]),
-        {str(k): float(v) for k, v in facts["alone"].items()},
+        {str(k): float(v) for k, v in facts["exclusive"].items()},
         engine,
         tuple(hosts),
         int(facts["ranks"]),
         _time(facts["measured"]),
-        {str(k): float(v) for k, v in facts["sums"].items()},
+        {str(k): float(v) for k, v in facts["allreduce_misfits"].items()},
     )
 
 
@@ -149,18 +154,15 @@ def _calibration(row: object) -> Calibration:
         or type(row[0]) is not str
     ):
         raise ValueError(f"a calibration must be a name and 4 weights, got {row!r}")
-    weights = [_number(f"weights of {row[0]}", weight, MOST_WEIGHT) for weight in row[1:]]
+    weights = [_number(f"weights of {row[0]}", weight, MAX_WEIGHT) for weight in row[1:]]
     return Calibration(row[0], *weights)
 
 
-def _cost(name: str, value: object) -> float:
-    return _number(f"seconds of {name}", value, MOST)
-
-
-def _number(name: str, value: object, most: float) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < most:
-        return float(value)
-    raise ValueError(f"{name} must be from 0 to {most:g}, got {value!r}")
+def _number(name: str, value: object, limit: float) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and 0 <= value < limit:  # type: ignore[operator]
+        return float(value)  # type: ignore[arg-type]
+    raise ValueError(f"{name} must be from 0 to {limit:g}, got {value!r}")
 
 
 def _time(value: object) -> float:

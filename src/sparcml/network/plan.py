@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .candidates import RATIOS, Candidate, candidates
-from .store import named
+from .store import from_text
 
 if TYPE_CHECKING:
     from ..collectives import Network
@@ -146,7 +146,7 @@ def plan(
         if not 0 < ratio < 1:
             raise ValueError(f"a ratio must be above 0 and below 1, got {ratio:g}")
     name = network if isinstance(network, str) else "custom"
-    costs = named(network) if isinstance(network, str) else network
+    costs = from_text(network) if isinstance(network, str) else network
     found = candidates(tuple(dict.fromkeys(ratios)))
     empty = Plan(model, name, costs, ranks, compute, overlap, found)
     return _filled(empty)

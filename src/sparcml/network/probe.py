@@ -1,8 +1,9 @@
-"""Measure: how long messages take between these ranks, and how fast this machine is.
+"""Measure the network between the ranks, the speed of the machine, and all allreduces.
 
-First two ranks alone: a message goes back and forth. Then all at once, as in collectives:
-each sends to the rank half the way round, one or several messages of several sizes. Every
-sample is a median; costs are fitted to all of them. Then whole sums: see `tune`.
+First one pair of ranks exchanges messages while the others are idle. Then all ranks send at
+once, as in collectives: each to the rank half the world size away, one or several messages of
+several sizes. Every sample is a median, and the costs are fitted to all samples. Finally
+`probe_algorithms` measures allreduces.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from ..collectives import Network
 from ..transport.bootstrap import broadcast, gather_hosts
 from .least_squares import Fit, least_squares
 from .measurement import Measurement, from_json
-from .probe_algorithms import Sample, samples, tune
-from .probe_compute import speeds
+from .probe_algorithms import calibrate, measure_allreduces
+from .probe_compute import measure_compute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..transport import Message, Nodes, Transport
+    from ..transport import Message, Transport
 
 SIZES = (0, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)  # bytes
 LONG = 1 << 18
-SEVERAL = (1, 2, 4, 8)  # messages at the same time; of the long ones, one
-BUDGET = 0.06  # seconds for a sample
-FEWEST, MOST = 3, 50  # times that a sample is taken
-LONGEST_TURN = 8  # steps
+SIMULTANEOUS = (1, 2, 4, 8)  # messages at once; long messages are sent one at a time
+BUDGET = 0.06  # seconds per sample
+MIN_RUNS, MAX_RUNS = 3, 50  # per sample
+MAX_CYCLE = 8  # shifts
 
 
 def probe(
@@ -41,72 +42,72 @@ def probe(
     quick: bool = False,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Measurement:
-    """Measure the network of these ranks; all call it, and get what rank 0 has found.
+    """Measure the network of these ranks and return the result of rank 0. Collective.
 
     Args:
-        transport: Between the ranks, while nothing else is under way.
-        quick: Leave out the sums, which take most of the time.
-        progress: Is told what is measured next.
+        transport: The transport, while it is not in use otherwise.
+        quick: Skip the allreduces, which take most of the time.
+        progress: Called with a description of each part.
     """
     if transport.size < 2:
         raise ValueError("probe: a network has at least 2 ranks, this job has 1")
     buffer = np.zeros(max(SIZES), np.uint8)
     progress("messages")
-    alone = _alone(transport, buffer)
-    together = _together(transport, buffer)
+    exclusive = _measure_pair(transport, buffer)
+    simultaneous = _measure_all(transport, buffer)
     transport.barrier()
     progress("kernels")
-    work = speeds(transport)
-    places = gather_hosts(transport)
-    found = _told(transport, _measurement(transport, alone, together, work, places))
-    if quick or transport.is_simulated:  # in a simulation, sums take what they declare
-        return found
-    sums = samples(transport, found.network, progress)
-    return _told(transport, _tuned(found, sums, transport.nodes))
+    work = measure_compute(transport)
+    machines = gather_hosts(transport)
+    measurement = _broadcast(
+        transport, _measurement(transport, exclusive, simultaneous, work, machines)
+    )
+    if quick or transport.is_simulated:  # a simulated allreduce takes its declared time
+        return measurement
+    samples = measure_allreduces(transport, measurement.network, progress)
+    fit = calibrate(samples, measurement.network, transport.nodes)
+    network = replace(measurement.network, burst=fit.burst, calibration=fit.calibrations)
+    measurement = replace(measurement, network=network, allreduce_misfits=fit.misfits)
+    return _broadcast(transport, measurement)
 
 
-def _told(transport: Transport, found: Measurement) -> Measurement:
-    """Rank 0's, on every rank."""
-    told = found.to_json().encode() if transport.rank == 0 else b""
-    return from_json(broadcast(transport, told).decode())
-
-
-def _tuned(found: Measurement, sums: list[Sample], nodes: Nodes) -> Measurement:
-    tuning = tune(sums, found.network, nodes)
-    network = replace(found.network, burst=tuning.burst, calibration=tuning.calibrations)
-    return replace(found, network=network, sums=tuning.misfits)
+def _broadcast(transport: Transport, measurement: Measurement) -> Measurement:
+    """Return the measurement of rank 0. Collective."""
+    text = measurement.to_json().encode() if transport.rank == 0 else b""
+    return from_json(broadcast(transport, text).decode())
 
 
 def _measurement(
     transport: Transport,
-    alone: Fit,
-    together: Fit,
+    exclusive: Fit,
+    simultaneous: Fit,
     work: dict[str, Fit],
-    places: tuple[str, ...],
+    machines: tuple[str, ...],
 ) -> Measurement:
     names = ("latency", "overhead", "seconds_per_byte")
-    costs: dict[str, Any] = dict(zip(names, together.costs, strict=True))
-    errors = dict(zip(names, together.errors, strict=True))
+    costs: dict[str, Any] = dict(zip(names, simultaneous.costs, strict=True))
+    errors = dict(zip(names, simultaneous.errors, strict=True))
     costs |= {f"seconds_per_{name}": fit.costs[1] for name, fit in work.items()}
     errors |= {f"seconds_per_{name}": fit.errors[1] for name, fit in work.items()}
+    latency, seconds_per_byte = exclusive.costs
     return Measurement(
         Network(**costs),
         errors,
-        together.misfit,
+        simultaneous.misfit,
         {
-            "latency": alone.costs[0],
-            "seconds_per_byte": alone.costs[1],
-            "misfit": alone.misfit,
+            "latency": latency,
+            "seconds_per_byte": seconds_per_byte,
+            "misfit": exclusive.misfit,
         },
         transport.engine,
-        places,
+        machines,
         transport.size,
         time.time(),
     )
 
 
-def _alone(transport: Transport, buffer: Message) -> Fit:
-    """One pair: the first and the last rank, who are the likeliest to be far apart."""
+def _measure_pair(transport: Transport, buffer: Message) -> Fit:
+    """Fit the costs between the first and the last rank, most likely on different nodes."""
     seconds = [
         _sample(transport, partial(_ping_pong, transport, buffer[:nbytes])) / 2
         for nbytes in SIZES
@@ -114,21 +115,21 @@ def _alone(transport: Transport, buffer: Message) -> Fit:
     return least_squares([(1, nbytes) for nbytes in SIZES], seconds)
 
 
-def _together(transport: Transport, buffer: Message) -> Fit:
-    """All ranks send at once."""
+def _measure_all(transport: Transport, buffer: Message) -> Fit:
+    """Fit the costs while all ranks send at once."""
     counts, seconds = [], []
-    turn = _turn(transport.size)
+    cycle = _cycle(transport.size)
     for nbytes in SIZES:
-        for messages in SEVERAL if nbytes < LONG else (1,):
-            step = partial(_shift, transport, buffer[:nbytes], messages)
+        for messages in SIMULTANEOUS if nbytes < LONG else (1,):
+            shift = partial(_shift, transport, buffer[:nbytes], messages)
             counts.append((1, messages - 1, messages * nbytes))
-            seconds.append(_sample(transport, step, turn) / turn)
+            seconds.append(_sample(transport, shift, cycle) / cycle)
     return least_squares(counts, seconds)
 
 
-def _turn(ranks: int) -> int:
-    """Steps after which a rank waits for its own delay: what it was late by cancels."""
-    return min(ranks // gcd(ranks, ranks // 2), LONGEST_TURN)
+def _cycle(ranks: int) -> int:
+    """Return the shifts after which a rank waits for itself, so that its delays cancel."""
+    return min(ranks // gcd(ranks, ranks // 2), MAX_CYCLE)
 
 
 def _ping_pong(transport: Transport, message: Message) -> None:
@@ -142,30 +143,30 @@ def _ping_pong(transport: Transport, message: Message) -> None:
 
 
 def _shift(transport: Transport, message: Message, messages: int) -> None:
-    """To the rank half the way round, which is another machine where there are several."""
-    size, far = transport.size, transport.size // 2
-    to, source = (transport.rank + far) % size, (transport.rank - far) % size
-    arriving = [transport.irecv(source) for _ in range(messages)]
-    leaving = [transport.isend(to, message) for _ in range(messages)]
-    for pending in (*arriving, *leaving):
+    """Send to the rank half the world size away, on another node if there are several."""
+    size, half = transport.size, transport.size // 2
+    to, source = (transport.rank + half) % size, (transport.rank - half) % size
+    receives = [transport.irecv(source) for _ in range(messages)]
+    sends = [transport.isend(to, message) for _ in range(messages)]
+    for pending in (*receives, *sends):
         pending.wait()
 
 
 def _sample(transport: Transport, step: Callable[[], None], steps: int = 1) -> float:
-    """The median time of so many steps; rank 0 says how often they are repeated."""
+    """Return the median time of `steps` steps; rank 0 sets the number of runs."""
     transport.barrier()
-    first = _times(transport, step, steps, 2)[-1]
-    often = int(min(max(BUDGET / max(first, 1e-9), FEWEST), MOST))
-    often = len(broadcast(transport, bytes(often)))
-    times = _times(transport, step, steps, 1 + often)
+    first = _run_times(transport, step, steps, 2)[-1]
+    runs = int(min(max(BUDGET / max(first, 1e-9), MIN_RUNS), MAX_RUNS))
+    runs = len(broadcast(transport, bytes(runs)))
+    times = _run_times(transport, step, steps, 1 + runs)
     return max(float(np.median(times[1:])), 1e-9)
 
 
-def _times(
-    transport: Transport, step: Callable[[], None], steps: int, often: int
+def _run_times(
+    transport: Transport, step: Callable[[], None], steps: int, runs: int
 ) -> list[float]:
     stamps = [transport.now()]
-    for _ in range(often):
+    for _ in range(runs):
         for _ in range(steps):
             step()
         stamps.append(transport.now())

@@ -1,7 +1,7 @@
-"""Measure whole sums by every algorithm, and weigh what each declares by that.
+"""Measure allreduces by every algorithm, and calibrate their declared costs.
 
-Messages that travel alone, and kernels that run alone, tell too little of a sum: ranks
-share processors, links let a first burst pass, engines handle some patterns better.
+The times of single messages and kernels do not determine the time of an allreduce: ranks share
+processors, links let a first burst pass, and engines handle some message patterns better.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..collectives import Network
     from ..transport import Nodes, Transport
 
-# Size and density of the vectors: from what only waits to what only sends or adds.
+# Size and density of the vectors: from dominated by latency to dominated by bytes or work.
 POINTS = (
     (1 << 12, 0.01),
     (1 << 16, 0.1),
@@ -38,18 +38,18 @@ POINTS = (
     (1 << 24, 0.01),
     (1 << 24, 0.1),
 )
-PASSES = 3  # over all of them: what disturbs one for some seconds disturbs few samples
-BUDGET = 0.05  # seconds for a sample's repeats in one pass
-FEWEST, MOST = 2, 3
-ONCE = 0.25  # seconds; a sum that takes longer is left out of later passes
-LONGEST = 3.0  # seconds that a sum may take
+SWEEPS = 3  # over all points, so that a disturbance of some seconds affects few samples
+BUDGET = 0.05  # seconds per sample and sweep
+MIN_RUNS, MAX_RUNS = 2, 3  # per sample and sweep
+ONE_SWEEP = 0.25  # seconds; slower allreduces are measured in the first sweep only
+MAX_SECONDS = 3.0  # slower allreduces are not measured
 BURSTS = (0, *(1 << n for n in range(13, 22)))  # bytes
-UNIT = 1e-3  # seconds of starting that weigh as much as all waiting
-TRUST = 0.005  # in the declared cost, against the samples; weights of 30 occur
+UNIT = 1e-3  # seconds of start-up that weigh as much as all latencies
+TRUST = 0.005  # weight of the declared cost against the samples; weights of 30 occur
 
 
 class Sample(NamedTuple):
-    """One sum: by which algorithm, of what, and how long it took."""
+    """The time of one allreduce."""
 
     algorithm: str
     size: int
@@ -57,23 +57,23 @@ class Sample(NamedTuple):
     seconds: float
 
 
-class Tuning(NamedTuple):
-    """Weights of all algorithms, and how far off they leave each (root mean square)."""
+class FittedCalibration(NamedTuple):
+    """Calibrations of all algorithms, the burst of a link, and each algorithm's misfit."""
 
     calibrations: tuple[Calibration, ...]
     burst: float
     misfits: dict[str, float]
 
 
-def samples(
+def measure_allreduces(
     transport: Transport, network: Network, progress: Callable[[str], object]
 ) -> list[Sample]:
-    """Sums by every algorithm; on rank 0, which decides, all are true.
+    """Measure allreduces by every algorithm. Collective; the samples of rank 0 count.
 
     Args:
-        transport: Between the ranks; all call this, while nothing else is under way.
-        network: What things cost, roughly.
-        progress: Is told what is next.
+        transport: The transport, while it is not in use otherwise.
+        network: Measured costs without calibration.
+        progress: Called with a description of each part.
     """
     comm = Communicator(transport, network)
     names = [
@@ -82,116 +82,115 @@ def samples(
         if transport.nodes.is_hierarchy or not algorithm.multi_node
     ]
     times: dict[tuple[str, int, float], list[float]] = {}
-    for number in range(PASSES):
+    for sweep in range(SWEEPS):
         for size, density in POINTS:
-            progress(f"sums of {size} values, {number + 1} of {PASSES}")
+            progress(f"allreduces of {size} values, {sweep + 1} of {SWEEPS}")
             for name in names:
-                _visit(comm, transport, (name, size, density), times)
-    found = [_sample(what, taken) for what, taken in times.items()]
-    _vector.cache_clear()  # nobody needs them again
-    return found
+                _measure(comm, transport, (name, size, density), times)
+    samples = [_sample(point, seconds) for point, seconds in times.items()]
+    _vector.cache_clear()  # free the vectors
+    return samples
 
 
-def _visit(
+def _measure(
     comm: Communicator,
     transport: Transport,
-    what: tuple[str, int, float],
+    point: tuple[str, int, float],
     times: dict[tuple[str, int, float], list[float]],
 ) -> None:
-    """One algorithm on one kind of vector, if it is not too slow for that."""
-    name, size, density = what
+    """Measure one algorithm on one type of vector, unless it is too slow."""
+    name, size, density = point
     x = _vector(size, density, comm.rank)
-    taken = times.get(what)
-    if taken is None:
-        before = [_sample(key, times[key]) for key in times if key[0] == name]
-        expected = _expected(comm, transport.nodes, Sample(name, size, x.nnz, 0.0), before)
-        if not _agreed(transport, expected, LONGEST):
+    measured = times.get(point)
+    if measured is None:
+        earlier = [_sample(key, times[key]) for key in times if key[0] == name]
+        expected = _expected(comm, transport.nodes, Sample(name, size, x.nnz, 0.0), earlier)
+        if not _agree(transport, expected, MAX_SECONDS):
             return
-    elif not _agreed(transport, float(np.median(taken)), ONCE):
+    elif not _agree(transport, float(np.median(measured)), ONE_SWEEP):
         return
-    sum_up = partial(comm.allreduce, x, algorithm=name)
-    times.setdefault(what, []).extend(_times(comm, transport, sum_up))
+    allreduce = partial(comm.allreduce, x, algorithm=name)
+    times.setdefault(point, []).extend(_run_times(comm, transport, allreduce))
 
 
-def _sample(what: tuple[str, int, float], taken: list[float]) -> Sample:
-    name, size, density = what
+def _sample(point: tuple[str, int, float], seconds: list[float]) -> Sample:
+    name, size, density = point
     nnz = _vector(size, density, 0).nnz
-    return Sample(name, size, nnz, max(float(np.median(taken)), 1e-9))
+    return Sample(name, size, nnz, max(float(np.median(seconds)), 1e-9))
 
 
 def _expected(
-    comm: Communicator, nodes: Nodes, sample: Sample, before: list[Sample]
+    comm: Communicator, nodes: Nodes, sample: Sample, earlier: list[Sample]
 ) -> float:
-    """Seconds that a sum will take, as declared or by the last one of its algorithm."""
-    seconds = _declared(sample, nodes).seconds(comm.network)
-    if before:
-        then = _declared(before[-1], nodes).seconds(comm.network)
-        seconds *= before[-1].seconds / max(then, 1e-9)
+    """Return the declared seconds, scaled by the algorithm's last sample if there is one."""
+    seconds = _estimate(sample, nodes).seconds(comm.network)
+    if earlier:
+        estimated = _estimate(earlier[-1], nodes).seconds(comm.network)
+        seconds *= earlier[-1].seconds / max(estimated, 1e-9)
     return seconds
 
 
-def _declared(sample: Sample, nodes: Nodes) -> CostEstimate:
+def _estimate(sample: Sample, nodes: Nodes) -> CostEstimate:
     workload = Workload(sample.size, 4, (sample.nnz,) * len(nodes.of), nodes)
     return CostEstimate(ALLREDUCES[sample.algorithm], workload)
 
 
-def _agreed(transport: Transport, seconds: float, most: float) -> bool:
-    """Whether rank 0 finds that short enough."""
-    return broadcast(transport, b"yes" if seconds <= most else b"no") == b"yes"
+def _agree(transport: Transport, seconds: float, limit: float) -> bool:
+    """Return whether the seconds of rank 0 are within the limit. Collective."""
+    return broadcast(transport, b"yes" if seconds <= limit else b"no") == b"yes"
 
 
-def _times(
-    comm: Communicator, transport: Transport, sum_up: Callable[[], object]
+def _run_times(
+    comm: Communicator, transport: Transport, allreduce: Callable[[], object]
 ) -> list[float]:
-    """The slowest rank's, of which the first is not counted."""
-    first = _timed(comm, sum_up)
-    often = int(min(max(BUDGET / max(first, 1e-9), FEWEST), MOST))
-    often = len(broadcast(transport, bytes(often)))
-    times = np.array([_timed(comm, sum_up) for _ in range(often)])
+    """Return the times of the slowest rank, without the first run."""
+    first = _run_time(comm, allreduce)
+    runs = int(min(max(BUDGET / max(first, 1e-9), MIN_RUNS), MAX_RUNS))
+    runs = len(broadcast(transport, bytes(runs)))
+    times = np.array([_run_time(comm, allreduce) for _ in range(runs)])
     return list(map(float, comm.allreduce(times, op="max", algorithm="recursive_double")))
 
 
-def _timed(comm: Communicator, sum_up: Callable[[], object]) -> float:
+def _run_time(comm: Communicator, allreduce: Callable[[], object]) -> float:
     comm.barrier()
     start = comm.now()
-    sum_up()
+    allreduce()
     return comm.now() - start
 
 
 @cache
 def _vector(size: int, density: float, rank: int) -> Stream:
-    """Entries at random places: each is one with the same chance, whatever the others."""
+    """Return a random vector whose entries are nonzero independently of each other."""
     rng = np.random.default_rng([size, rank])
-    places = np.cumsum(rng.geometric(density, int(size * density * 1.5) + 100)) - 1
-    indices = places[places < size].astype(np.uint32)
+    positions = np.cumsum(rng.geometric(density, int(size * density * 1.5) + 100)) - 1
+    indices = positions[positions < size].astype(np.uint32)
     return Stream(size, indices, rng.standard_normal(len(indices), np.float32))
 
 
-def tune(found: Iterable[Sample], network: Network, nodes: Nodes) -> Tuning:
-    """Weights with which all algorithms come close to their samples.
+def calibrate(
+    samples: Iterable[Sample], network: Network, nodes: Nodes
+) -> FittedCalibration:
+    """Fit the calibration of every algorithm to its samples.
 
-    The burst is one for all: that with which they come closest.
+    All algorithms share the burst with the smallest total misfit.
     """
     by_name: dict[str, list[Sample]] = {}
-    for sample in found:
+    for sample in samples:
         by_name.setdefault(sample.algorithm, []).append(sample)
-    tried = [_with_burst(by_name, network, nodes, burst) for burst in BURSTS]
-    return min(tried, key=lambda tuning: sum(m**2 for m in tuning.misfits.values()))
+    fits = [_fit(by_name, network, nodes, burst) for burst in BURSTS]
+    return min(fits, key=lambda fit: sum(m**2 for m in fit.misfits.values()))
 
 
-def _with_burst(
+def _fit(
     by_name: dict[str, list[Sample]], network: Network, nodes: Nodes, burst: int
-) -> Tuning:
+) -> FittedCalibration:
     network = replace(network, burst=float(burst))
     calibrations, misfits = [], {}
-    for name, of_name in by_name.items():
-        rows = [(UNIT, *_parts(network, _declared(sample, nodes))) for sample in of_name]
-        fit = least_squares(rows, [s.seconds for s in of_name], trust=TRUST)
+    for name, samples in by_name.items():
+        estimates = [_estimate(sample, nodes) for sample in samples]
+        rows = [(UNIT, *parts_of(network, e.nbytes, e.seconds)) for e in estimates]
+        fit = least_squares(rows, [s.seconds for s in samples], trust=TRUST)
         start, *weights = fit.costs
         calibrations.append(Calibration(name, UNIT * start, *weights))
         misfits[name] = fit.misfit
-    return Tuning(tuple(calibrations), float(burst), misfits)
-
-
-def _parts(network: Network, declared: CostEstimate) -> tuple[float, float, float]:
-    return parts_of(network, declared.nbytes, declared.seconds)
+    return FittedCalibration(tuple(calibrations), float(burst), misfits)

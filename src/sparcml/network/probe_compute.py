@@ -1,4 +1,4 @@
-"""How fast this machine adds and codes, while all ranks do the same."""
+"""Measure how fast this machine encodes, merges and adds while all ranks do the same."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 COUNTS = (1 << 14, 1 << 16, 1 << 18)  # entries
 REPEATS = 7
-SPREAD = 100  # places in a vector for each sparse entry
+SPREAD = 100  # size of a vector per nonzero
 
 
-def speeds(transport: Transport) -> dict[str, Fit]:
-    """Seconds for each entry, as (cost of the call, cost of an entry), by kind of work."""
+def measure_compute(transport: Transport) -> dict[str, Fit]:
+    """Fit the costs (per call, per entry) of each type of work."""
     try:
         return {name: _fit(transport, name, WORK[name]) for name in WORK}
     finally:
-        _sparse.cache_clear()  # vectors that nobody needs again
+        _sparse.cache_clear()  # free the vectors
         _dense.cache_clear()
 
 
@@ -37,19 +37,19 @@ def _fit(transport: Transport, name: str, work: Callable[[int], None]) -> Fit:
 
 def _median(transport: Transport, name: str, work: Callable[[], None], count: int) -> float:
     if not transport.is_simulated:
-        work()  # what it needs is made, and memory is there
-    taken = []
+        work()  # warm-up: creates the vectors and touches the memory
+    times = []
     for _ in range(REPEATS):
         start = transport.now()
-        if transport.is_simulated:  # simulated: it takes what it is said to take
-            transport.charge(**{"encoded" if name == "coded" else name: count})
+        if transport.is_simulated:  # the virtual clock advances by the declared cost
+            transport.charge(**{name: count})
         else:
             work()
-        taken.append(transport.now() - start)
-    return max(float(np.median(taken)), 1e-9)
+        times.append(transport.now() - start)
+    return max(float(np.median(times)), 1e-9)
 
 
-def _code(count: int) -> None:
+def _encode(count: int) -> None:
     message, _ = wire.encode(_sparse(count, 0), wire.Tag(0, 0, 0))
     wire.decode(message)
 
@@ -75,7 +75,7 @@ def _dense(count: int) -> Stream:
 
 
 WORK: dict[str, Callable[[int], None]] = {
-    "encoded": _code,
+    "encoded": _encode,
     "merged": _merge,
     "written": _write,
 }

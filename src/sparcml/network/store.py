@@ -1,39 +1,102 @@
-"""Where measured networks are kept: one file for each set of machines and engine.
+"""Network models of a job: measured and stored, or set by SPARCML_NETWORK.
 
-They are in the user's cache folder. SPARCML_NETWORK takes their place: a preset or a rate
-such as 1gbit, a file, or none, for what is assumed without a measurement.
+The user's cache folder holds one file per set of machines and engine. SPARCML_NETWORK overrides
+it with a preset or a bandwidth such as 1gbit, a file, or `none` for the default.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..collectives import Network
+from ..costs.calibration import Calibration
 from ..files import cache_folder, replacing
+from ..transport.bootstrap import broadcast, gather_hosts
 from .measurement import Measurement, from_json
 from .presets import network as by_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..collectives import Network
+    from ..transport import Transport
 
 VARIABLE = "SPARCML_NETWORK"
 NONE = "none"
 
 
-def file_for(engine: str, hosts: Sequence[str]) -> Path:
-    """Where the network of these machines is kept."""
-    key = hashlib.sha256("\n".join(hosts).encode()).hexdigest()[:16]
+def lookup(transport: Transport, default: Network) -> Network:
+    """Look up the network model on rank 0 and broadcast it. Collective.
+
+    It is that of SPARCML_NETWORK, or else the stored measurement, or else `default`.
+
+    Raises:
+        ValueError: On all ranks, if SPARCML_NETWORK is not a network.
+    """
+    machines = gather_hosts(transport)
+    answer = b""
+    if transport.rank == 0:
+        try:
+            model = _lookup(transport, machines, default)
+            answer = json.dumps(asdict(model)).encode()
+        except ValueError as error:
+            answer = json.dumps({"error": str(error)}).encode()
+    facts = json.loads(broadcast(transport, answer))
+    if "error" in facts:
+        raise ValueError(facts["error"])
+    facts["calibration"] = tuple(Calibration(*row) for row in facts["calibration"])
+    return Network(**facts)
+
+
+def _lookup(transport: Transport, machines: tuple[str, ...], default: Network) -> Network:
+    text = os.environ.get(VARIABLE, "").strip()
+    if text.lower() == NONE:
+        return default
+    if text:
+        try:
+            return from_text(text, transport.size)
+        except ValueError as error:
+            raise ValueError(f"{VARIABLE}: {error}; a file, or none") from None
+    measurement = load(transport.engine, machines)
+    return default if measurement is None else measurement.model(transport.size)
+
+
+def from_text(text: str, ranks: int | None = None) -> Network:
+    """Return a network by its name, its bandwidth, or the path of a stored measurement.
+
+    Args:
+        text: A preset, a bandwidth such as 1gbit, or a path.
+        ranks: World size, if known; see `Measurement.model`.
+    """
+    if os.sep not in text and not text.endswith(".json"):
+        return by_name(text)
+    try:
+        return from_json(Path(text).expanduser().read_text()).model(ranks)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(
+            f"network {text} cannot be read: {why}; write a network file with "
+            f"sparcml probe --json"
+        ) from None
+
+
+def file_for(engine: str, machines: Sequence[str]) -> Path:
+    """Return the file of the network between these machines."""
+    key = hashlib.sha256("\n".join(machines).encode()).hexdigest()[:16]
     return cache_folder() / f"network-{engine}-{key}.json"
 
 
-def keep(measurement: Measurement) -> Path:
-    """Keep it for later jobs; where, comes back. Readers see the old or the new file."""
+def save(measurement: Measurement) -> Path:
+    """Store a measurement for later jobs and return its file.
+
+    Readers see the old or the new file, never a part of it.
+    """
     path = file_for(measurement.engine, measurement.hosts)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
@@ -41,12 +104,17 @@ def keep(measurement: Measurement) -> Path:
     return path
 
 
-def kept(engine: str, hosts: Sequence[str]) -> Measurement | None:
-    """What was kept for these machines; a file that is none is left alone, with a word."""
+def load(engine: str, machines: Sequence[str]) -> Measurement | None:
+    """Load the measurement of these machines, or None.
+
+    A file that cannot be read is ignored with a warning on stderr.
+    """
     path = None
     try:
-        path = file_for(engine, hosts)
-        return _checked(from_json(path.read_text()), engine, hosts)
+        path = file_for(engine, machines)
+        measurement = from_json(path.read_text())
+        if (measurement.engine, measurement.hosts) != (engine, tuple(machines)):
+            raise ValueError("it belongs to other machines")  # noqa: TRY301
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -55,48 +123,14 @@ def kept(engine: str, hosts: Sequence[str]) -> Measurement | None:
             file=sys.stderr,
         )
         return None
+    return measurement
 
 
-def _checked(found: Measurement, engine: str, hosts: Sequence[str]) -> Measurement:
-    if (found.engine, found.hosts) != (engine, tuple(hosts)):
-        raise ValueError("it belongs to other machines")
-    return found
-
-
-def all_kept() -> list[Measurement]:
-    """Everything that was kept and can be read, the latest first."""
-    found = []
+def load_all() -> list[Measurement]:
+    """Load all readable measurements, the most recent first."""
+    measurements = []
     with suppress(OSError):
         for path in cache_folder().glob("network-*.json"):
             with suppress(OSError, ValueError):
-                found.append(from_json(path.read_text()))
-    return sorted(found, key=lambda measurement: measurement.age)
-
-
-def told(ranks: int | None = None) -> Network | str | None:
-    """What SPARCML_NETWORK says to so many ranks: a network, "none", or nothing.
-
-    Raises:
-        ValueError: If it names no network.
-    """
-    text = os.environ.get(VARIABLE, "").strip()
-    if not text or text.lower() == NONE:
-        return NONE if text else None
-    try:
-        return named(text, ranks)
-    except ValueError as error:
-        raise ValueError(f"{VARIABLE}: {error}; a file, or none") from None
-
-
-def named(text: str, ranks: int | None = None) -> Network:
-    """A network by its name, its rate, or a file that a probe has written."""
-    if os.sep not in text and not text.endswith(".json"):
-        return by_name(text)
-    try:
-        return from_json(Path(text).expanduser().read_text()).named(ranks)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise ValueError(
-            f"network {text} cannot be used: {why}; write such a file with "
-            f"sparcml probe --json"
-        ) from None
+                measurements.append(from_json(path.read_text()))
+    return sorted(measurements, key=lambda measurement: measurement.age)

@@ -46,33 +46,33 @@ def this_machine(**costs):
 
 
 def test_what_is_kept_is_found_again_with_its_age(folder):
-    found = store.keep(measurement())
+    found = store.save(measurement())
     assert found.parent == folder
-    back = store.kept("mpi", ("a", "b"))
+    back = store.load("mpi", ("a", "b"))
     assert back is not None
     assert back == from_json(back.to_json())
     assert back.network == measurement().network
     assert 3600 <= back.age < 3700
-    assert back.named().source.startswith("measured 20")
+    assert back.model().source.startswith("measured 20")
     assert [file.name for file in folder.iterdir()] == [found.name]
 
 
 def test_each_set_of_machines_and_engine_has_its_own():
-    store.keep(measurement())
-    store.keep(measurement(latency=5e-4))  # newer
+    store.save(measurement())
+    store.save(measurement(latency=5e-4))  # newer
     for engine, hosts in (("torch", ("a", "b")), ("mpi", ("a",)), ("mpi", ("a", "b", "c"))):
-        assert store.kept(engine, hosts) is None
-    back = store.kept("mpi", ("a", "b"))
+        assert store.load(engine, hosts) is None
+    back = store.load("mpi", ("a", "b"))
     assert back is not None
     assert back.network.latency == 5e-4
 
 
 def test_everything_kept_is_listed_the_latest_first(folder):
-    assert store.all_kept() == []
-    store.keep(replace(measurement(), measured=1.0))
-    store.keep(measurement(engine="torch"))
+    assert store.load_all() == []
+    store.save(replace(measurement(), measured=1.0))
+    store.save(measurement(engine="torch"))
     (folder / "network-mpi-broken.json").write_text("{")
-    assert [m.engine for m in store.all_kept()] == ["torch", "mpi"]
+    assert [m.engine for m in store.load_all()] == ["torch", "mpi"]
 
 
 def test_a_relative_cache_home_is_ignored(monkeypatch):
@@ -86,7 +86,7 @@ def test_without_a_home_nothing_is_kept(monkeypatch, capsys):
     monkeypatch.setenv("HOME", "~")  # as where the system knows none
     with pytest.raises(FileNotFoundError, match="no home"):
         files.cache_folder()
-    assert store.all_kept() == []
+    assert store.load_all() == []
     with sparcml.world() as comm:
         assert comm.network == ONE_MACHINE
     assert capsys.readouterr().err == ""
@@ -96,7 +96,7 @@ def test_a_world_uses_what_is_kept():
     with sparcml.world() as comm:
         assert comm.network == ONE_MACHINE
         assert comm.network.source == "assumed"
-    store.keep(this_machine())
+    store.save(this_machine())
     with sparcml.world() as comm:
         assert comm.network == Network(**COST)
         assert comm.duplicate().network == comm.network
@@ -137,7 +137,7 @@ def broken():
 
 @pytest.mark.parametrize(("what", "text"), [*broken()], ids=lambda value: value[:15])
 def test_a_broken_file_never_fails_a_job(what, text, capsys):
-    path = store.keep(this_machine())
+    path = store.save(this_machine())
     path.write_bytes(text.encode(errors="surrogateescape"))
     with sparcml.world() as comm:
         assert comm.network == ONE_MACHINE
@@ -148,7 +148,7 @@ def test_a_broken_file_never_fails_a_job(what, text, capsys):
 
 
 def test_a_folder_in_its_place_neither(capsys):
-    path = store.keep(this_machine())
+    path = store.save(this_machine())
     path.unlink()
     path.mkdir()
     with sparcml.world() as comm:
@@ -157,7 +157,7 @@ def test_a_folder_in_its_place_neither(capsys):
 
 
 def test_the_environment_overrides(monkeypatch, tmp_path):
-    store.keep(this_machine())
+    store.save(this_machine())
     other = tmp_path / "other"
     other.write_text(measurement(latency=7e-4).to_json())
     cases = {
@@ -195,26 +195,26 @@ def test_weights_hold_for_as_many_ranks_only():
     found = replace(found, network=replace(found.network, calibration=tuned, burst=100.0))
     back = from_json(found.to_json())
     assert back == found
-    assert back.named(found.ranks).calibration == back.named().calibration == tuned
-    other = back.named(found.ranks + 1)
+    assert back.model(found.ranks).calibration == back.model().calibration == tuned
+    other = back.model(found.ranks + 1)
     assert (other.calibration, other.burst) == ((), 0.0)
-    assert f"costs alone count for {found.ranks + 1}" in other.source
+    assert f"not calibrated for {found.ranks + 1}" in other.source
     assert other == replace(found.network, calibration=(), burst=0.0)
 
 
 def test_a_quick_probe_does_not_replace_a_whole_one(capsys):
-    whole = replace(this_machine(), sums={"ring": 0.1})
-    path = store.keep(whole)
+    whole = replace(this_machine(), allreduce_misfits={"ring": 0.1})
+    path = store.save(whole)
     before = path.read_text()
-    probe_command._report(this_machine(), as_json=True, kept=None)
-    assert (
-        "not kept, since a probe that also measured sums is kept" in capsys.readouterr().err
-    )
+    probe_command._report(this_machine(), as_json=True, save=None)
+    assert "not saved: the saved measurement includes allreduces" in capsys.readouterr().err
     assert path.read_text() == before
-    probe_command._report(replace(whole, sums={"ring": 0.9}), as_json=True, kept=None)
+    probe_command._report(
+        replace(whole, allreduce_misfits={"ring": 0.9}), as_json=True, save=None
+    )
     assert "times differ by 90%" in capsys.readouterr().err
     assert path.read_text() == before
-    probe_command._report(this_machine(), as_json=True, kept=True)
+    probe_command._report(this_machine(), as_json=True, save=True)
     assert path.read_text() != before
 
 
@@ -223,5 +223,5 @@ def test_a_plan_takes_what_was_measured(tmp_path):
     path.write_text(measurement(seconds_per_byte=1e-7).to_json())
     found = plan(of_size("10M"), 8, str(path), 0.1)
     assert found.network.seconds_per_byte == 1e-7
-    with pytest.raises(ValueError, match="cannot be used: No such file"):
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
         plan(of_size("10M"), 8, str(tmp_path / "no.json"), 0.1)

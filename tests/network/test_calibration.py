@@ -12,7 +12,7 @@ from sparcml.costs.calibration import Calibration
 from sparcml.network import probe_algorithms as tuning
 from sparcml.network.measurement import from_json
 from sparcml.network.probe import probe
-from sparcml.network.probe_algorithms import POINTS, Sample, tune
+from sparcml.network.probe_algorithms import POINTS, Sample, calibrate
 from sparcml.transport import Nodes
 
 RANKS = 8
@@ -40,7 +40,7 @@ def test_samples_of_known_weights_are_predicted(burst):
         )
         for name, (size, density) in product(names, POINTS)
     ]
-    found = tune(samples, BASE, NODES)
+    found = calibrate(samples, BASE, NODES)
     assert found.burst == burst
     assert set(found.misfits) == set(names)
     assert max(found.misfits.values()) < 0.02
@@ -69,8 +69,12 @@ def test_ranks_measure_sums_and_agree(monkeypatch):
     (one, measurement, total), (other, _, _) = sparcml.launch(work, 2)
     flat = [name for name, algorithm in ALLREDUCES.items() if not algorithm.multi_node]
     assert one == other
-    assert [tuned.algorithm for tuned in one.calibration] == flat == list(measurement.sums)
+    assert (
+        [tuned.algorithm for tuned in one.calibration]
+        == flat
+        == list(measurement.allreduce_misfits)
+    )
     assert steps[:2] == ["messages", "kernels"]
-    assert len(steps) == 2 + 3 * tuning.PASSES
+    assert len(steps) == 2 + 3 * tuning.SWEEPS
     assert from_json(measurement.to_json()) == measurement
     assert total == 2
