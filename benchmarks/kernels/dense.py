@@ -95,11 +95,11 @@ def _squeeze(dense: NDArray[np.float32]) -> Iterator[Case]:
     back = np.zeros_like(dense)
 
     def squeeze() -> Arrays:
-        _core.squeeze(dense, 0.0, nnz, plane, found)
+        _core.bitmap_compact(dense, 0.0, nnz, plane, found)
         return plane, found
 
     def expand() -> Arrays:
-        _core.expand(*want, 0.0, back)
+        _core.bitmap_expand(*want, 0.0, back)
         return (back,)
 
     rest = (dense.nbytes, "GB/s", "memcpy", copy_of(dense))

@@ -37,7 +37,7 @@ inline void require_ascending(const In<std::uint32_t>& indices, const char* mess
   bool fine = false;
   {
     nb::gil_scoped_release nogil;
-    fine = sparcml::ascending(indices.data(), indices.size(), blocks) == indices.size();
+    fine = sparcml::ascending_prefix(indices.data(), indices.size(), blocks) == indices.size();
   }
   require(fine, message);
 }

@@ -4,10 +4,10 @@
 
 void register_ascending(nb::module_& m) {
   m.def(
-      "ascending",
+      "ascending_prefix",
       [](In<std::uint32_t> indices, std::uint32_t blocks) {
         nb::gil_scoped_release nogil;
-        return sparcml::ascending(indices.data(), indices.size(), blocks);
+        return sparcml::ascending_prefix(indices.data(), indices.size(), blocks);
       },
       "indices"_a.noconvert(), "blocks"_a,
       "The first position that does not ascend or is not below blocks; the size if none");

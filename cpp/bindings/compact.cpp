@@ -28,27 +28,28 @@ static void bind(nb::module_& m) {
       "ov"_a.noconvert(),
       "Writes the blocks that differ from fill; returns their number, at most limit + 1");
   m.def(
-      "count",
+      "count_nonfill",
       [](In<T> dense, double fill, std::size_t block, bool bitwise) {
         const sparcml::Dense<T> d = checked<T>(dense, fill, block, bitwise);
         nb::gil_scoped_release nogil;
-        return sparcml::count<T>(d);
+        return sparcml::count_nonfill<T>(d);
       },
       "dense"_a.noconvert(), "fill"_a, "block"_a, "bitwise"_a,
       "The number of blocks that differ from fill");
 }
 
 template <class T>
-static void bind_squeeze(nb::module_& m) {
+static void bind_bitmap_compact(nb::module_& m) {
   m.def(
-      "squeeze",
+      "bitmap_compact",
       [](In<T> dense, double fill, std::size_t limit, Out<std::uint8_t> plane, Out<T> ov) {
         const sparcml::Dense<T> d = checked<T>(dense, fill, 1, true);
         require(plane.size() == sparcml::bitmap_nbytes(static_cast<std::uint32_t>(d.size)),
-                "squeeze: plane must have 8 bytes per 64 values");
-        require(ov.size() >= limit, "squeeze: the output must have room for limit values");
+                "bitmap_compact: plane must have 8 bytes per 64 values");
+        require(ov.size() >= limit,
+                "bitmap_compact: the output must have room for limit values");
         nb::gil_scoped_release nogil;
-        return sparcml::squeeze<T>(d, limit, plane.data(), ov.data());
+        return sparcml::bitmap_compact<T>(d, limit, plane.data(), ov.data());
       },
       "dense"_a.noconvert(), "fill"_a, "limit"_a, "plane"_a.noconvert(), "ov"_a.noconvert(),
       "Writes a bit plane and the values that differ from fill, bit for bit; returns their "
@@ -58,6 +59,6 @@ static void bind_squeeze(nb::module_& m) {
 void register_compact(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
-  bind_squeeze<float>(m);
-  bind_squeeze<double>(m);
+  bind_bitmap_compact<float>(m);
+  bind_bitmap_compact<double>(m);
 }

@@ -5,14 +5,15 @@
 template <class T>
 static void bind(nb::module_& m) {
   m.def(
-      "expand",
+      "bitmap_expand",
       [](Bytes bits, In<T> values, double fill, Out<T> out) {
         require(out.size() <= UINT32_MAX, "expand: out must have fewer than 2**32 values");
         const sparcml::Plane<T> plane{bits.data(), bits.size(), values.data(), values.size()};
         const char* error;
         {
           nb::gil_scoped_release nogil;
-          error = sparcml::expand<T>(plane, static_cast<T>(fill), out.data(), out.size());
+          error =
+              sparcml::bitmap_expand<T>(plane, static_cast<T>(fill), out.data(), out.size());
         }
         require(!error, error);
       },

@@ -74,21 +74,22 @@ static void bind(nb::module_& m) {
       ROWS_ARGS, "chosen"_a.noconvert(), "loss"_a, "share"_a, MODEL_ARGS, "oi"_a.noconvert(),
       "ov"_a.noconvert(), "The gradient of some rows: entries, the intercept's, and the loss");
   m.def(
-      "linear_apply",
+      "linear_apply_gradient",
       [](Out<T> weights, Out<T> velocity, Out<std::uint32_t> last, Out<double> table,
          In<double> powers, Out<double> numbers, double l1, double l2, double rate,
          double intercept, In<std::uint32_t> indices, In<T> gradient) {
         const auto model =
             as_model<T>(weights, velocity, last, table, powers, numbers, l1, l2, 1);
         const bool dense = indices.size() == 0 && gradient.size() != 0;
-        require(dense
-                    ? gradient.size() == model.features || gradient.size() == model.features + 1
-                    : gradient.size() == indices.size(),
-                "linear_apply: the gradient must have one value an index, or be dense");
+        require(
+            dense ? gradient.size() == model.features || gradient.size() == model.features + 1
+                  : gradient.size() == indices.size(),
+            "linear_apply_gradient: the gradient must have one value an index, or be dense");
         if (!dense && indices.size())
-          require_ascending(indices, "linear_apply: indices must ascend, up to the intercept",
-                            static_cast<std::uint32_t>(
-                                model.features < UINT32_MAX ? model.features + 1 : UINT32_MAX));
+          require_ascending(
+              indices, "linear_apply_gradient: indices must ascend, up to the intercept",
+              static_cast<std::uint32_t>(model.features < UINT32_MAX ? model.features + 1
+                                                                     : UINT32_MAX));
         nb::gil_scoped_release nogil;
         sparcml::linear::apply<T>(model, rate, intercept, dense ? nullptr : indices.data(),
                                   gradient.data(), gradient.size());
@@ -96,7 +97,7 @@ static void bind(nb::module_& m) {
       MODEL_ARGS, "l1"_a, "l2"_a, "rate"_a, "intercept"_a, "indices"_a.noconvert(),
       "gradient"_a.noconvert(), "One step along a gradient");
   m.def(
-      "linear_run",
+      "linear_sgd_steps",
       [](In<std::int64_t> indptr, In<std::uint32_t> indices, In<T> values, In<double> labels,
          In<double> sample_weights, In<std::int64_t> order, In<std::int64_t> starts,
          In<double> rates, int loss, double intercept, Out<T> weights, Out<T> velocity,
@@ -107,11 +108,12 @@ static void bind(nb::module_& m) {
         const auto model =
             as_model<T>(weights, velocity, last, table, powers, numbers, l1, l2, steps);
         require_rows(order, labels.size());
-        require(starts.size() == steps + 1, "linear_run: starts must be one more than rates");
+        require(starts.size() == steps + 1,
+                "linear_sgd_steps: starts must be one more than rates");
         for (std::size_t i = 0; i < steps; ++i)
           require(starts.data()[i] >= 0 && starts.data()[i] <= starts.data()[i + 1] &&
                       starts.data()[i + 1] <= static_cast<std::int64_t>(order.size()),
-                  "linear_run: starts must ascend within order");
+                  "linear_sgd_steps: starts must ascend within order");
         const auto kind = as_loss(loss);
         nb::gil_scoped_release nogil;
         return sparcml::linear::run<T>(rows, order.data(), starts.data(), rates.data(), steps,
@@ -121,7 +123,7 @@ static void bind(nb::module_& m) {
       "intercept"_a, MODEL_ARGS, "l1"_a, "l2"_a, "losses"_a,
       "Steps over batches of rows; adds the losses before each");
   m.def(
-      "linear_settle",
+      "linear_flush",
       [](Out<T> weights, Out<T> velocity, Out<std::uint32_t> last, Out<double> table,
          In<double> powers, Out<double> numbers) {
         const auto model = as_model<T>(weights, velocity, last, table, powers, numbers);
@@ -145,7 +147,7 @@ void register_linear(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
   m.def(
-      "linear_misplaced",
+      "linear_first_invalid_row",
       [](In<std::int64_t> indptr, In<std::uint32_t> indices, std::size_t features) {
         require(indptr.size() > 0, "rows: indptr must not be empty");
         const std::size_t count = indptr.size() - 1;

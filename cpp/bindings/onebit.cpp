@@ -13,7 +13,7 @@ static void check(std::size_t n, std::size_t bucket, std::size_t numbers, std::s
 
 void register_onebit(nb::module_& m) {
   m.def(
-      "one_bit",
+      "to_onebit",
       [](In<float> values, std::size_t bucket, bool mean, Out<float> levels,
          Out<std::uint8_t> bits) {
         check(values.size(), bucket, levels.size(), 2, bits.size());
@@ -24,20 +24,21 @@ void register_onebit(nb::module_& m) {
       "values"_a.noconvert(), "bucket"_a, "mean"_a, "levels"_a.noconvert(),
       "bits"_a.noconvert(), "Two levels a bucket, and which of them each value takes");
   m.def(
-      "signs",
+      "to_sign",
       [](In<float> values, std::size_t bucket, Out<float> scales, Out<std::uint8_t> bits) {
         check(values.size(), bucket, scales.size(), 1, bits.size());
         nb::gil_scoped_release nogil;
-        sparcml::signs(values.data(), values.size(), bucket, scales.data(), bits.data());
+        sparcml::to_sign(values.data(), values.size(), bucket, scales.data(), bits.data());
       },
       "values"_a.noconvert(), "bucket"_a, "scales"_a.noconvert(), "bits"_a.noconvert(),
       "The mean magnitude of each bucket, and which values are not below zero");
   m.def(
-      "two_levels",
+      "from_bitplane",
       [](In<float> levels, Bytes bits, std::size_t bucket, Out<float> values) {
         check(values.size(), bucket, levels.size(), 2, bits.size());
         nb::gil_scoped_release nogil;
-        sparcml::two_levels(levels.data(), bits.data(), values.size(), bucket, values.data());
+        sparcml::from_bitplane(levels.data(), bits.data(), values.size(), bucket,
+                               values.data());
       },
       "levels"_a.noconvert(), "bits"_a.noconvert(), "bucket"_a, "values"_a.noconvert(),
       "The level that each bit chooses");

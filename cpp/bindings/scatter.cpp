@@ -29,11 +29,11 @@ static void bind(nb::module_& m) {
       "op"_a, "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
       "dense[i] = dense[i] op value");
   m.def(
-      "place",
+      "scatter_assign",
       [](Out<T> dense, In<std::uint32_t> indices, In<T> values, std::size_t block) {
         const sparcml::Stream<T> stream = checked<T>(dense, indices, values, block);
         nb::gil_scoped_release nogil;
-        sparcml::place<T>(dense.data(), stream, block);
+        sparcml::scatter_assign<T>(dense.data(), stream, block);
       },
       "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
       "dense[i] = value");

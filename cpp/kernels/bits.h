@@ -1,13 +1,14 @@
-// Words in memory, and a writer of bits. Every section is little-endian, and so are we.
+// Access to words in memory, and a bit writer. Sections and supported processors are
+// little-endian.
 //
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sections are written as they lie");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sections are little-endian");
 
 namespace sparcml {
 namespace {
@@ -36,8 +37,8 @@ class BitWriter {
     word_ = used_ ? code >> (length - used_) : 0;
   }
 
-  // The same for codes of which few fit in a word: whether it is full is then hard to predict,
-  // so it is stored each time, and no condition is left to make a branch of.
+  // The same for long codes. Whether the word is full is then hard to predict, so it is stored
+  // every time, without a branch.
   void append_long(std::uint64_t code, unsigned length) {
     word_ |= code << used_;
     store64(out_, word_);
@@ -54,7 +55,7 @@ class BitWriter {
     append(std::uint64_t{1} << zeros, static_cast<unsigned>(zeros) + 1);
   }
 
-  // Stores the last word, if it is not full.
+  // Stores the last word, if it is partly filled.
   void finish() const {
     if (used_) store64(out_, word_);
   }

@@ -12,7 +12,8 @@ std::vector<Isa> available_isas() {
   std::vector<Isa> found;
 #ifdef SPARCML_X86
   __builtin_cpu_init();
-  // Everything the avx2 files are compiled for came with the same processors (Haswell, Zen).
+  // All extensions that the AVX2 files are compiled for came with the same processors (Haswell,
+  // Zen).
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
       __builtin_cpu_supports("f16c") && __builtin_cpu_supports("pclmul") &&

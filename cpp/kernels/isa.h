@@ -1,4 +1,4 @@
-// Which instruction set the kernels run on: chosen once, at run time.
+// The instruction set that the kernels run on, chosen once at run time.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace sparcml {
 enum class Isa { scalar, avx2 };
 
 const char* name(Isa isa);
-std::vector<Isa> available_isas();      // what this processor can run, best first
-Isa active_isa();                       // SPARCML_ISA if it is set, else the best
-void use_isa(const std::string& name);  // throws std::invalid_argument, naming what there is
+std::vector<Isa> available_isas();      // supported by this processor, best first
+Isa active_isa();                       // SPARCML_ISA if set, else the best
+void use_isa(const std::string& name);  // throws std::invalid_argument if not available
 
-// The member of a family that the active instruction set asks for.
+// Selects the function of the active instruction set.
 #ifdef SPARCML_X86
 #define SPARCML_PICK(function) \
   (::sparcml::active_isa() == ::sparcml::Isa::avx2 ? avx2::function : scalar::function)

@@ -1,7 +1,7 @@
-// Norms of float32 values, in one order on every instruction set: value i belongs to lane i mod
-// 8, and the lanes are added as ((0+4) + (2+6)) + ((1+5) + (3+7)). NaN does not count.
+// Norms of float32 values, in the same order on every instruction set: value i is added to lane
+// i mod 8, and the lanes as ((0+4) + (2+6)) + ((1+5) + (3+7)). NaN is ignored.
 //
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include <cmath>
@@ -19,30 +19,30 @@ inline double tree(const double* lane) {
          ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-// The largest magnitude; the order does not matter here.
+// Returns the largest magnitude.
 inline float largest(const float* v, std::size_t n) {
   std::size_t i = 0;
   float all = 0;
 #ifdef __AVX2__
   const __m256 sign = _mm256_set1_ps(-0.0f);
-  __m256 most[4] = {};
+  __m256 maxima[4] = {};
   for (; i + 32 <= n; i += 32)
     for (int k = 0; k < 4; ++k) {
       const __m256 size = _mm256_andnot_ps(sign, _mm256_loadu_ps(v + i + 8 * k));
-      most[k] = _mm256_max_ps(size, most[k]);  // the second if one is NaN
+      maxima[k] = _mm256_max_ps(size, maxima[k]);  // returns the second if one is NaN
     }
   alignas(32) float lanes[8];
-  _mm256_store_ps(
-      lanes, _mm256_max_ps(_mm256_max_ps(most[0], most[1]), _mm256_max_ps(most[2], most[3])));
+  _mm256_store_ps(lanes, _mm256_max_ps(_mm256_max_ps(maxima[0], maxima[1]),
+                                       _mm256_max_ps(maxima[2], maxima[3])));
   for (float lane : lanes) all = lane > all ? lane : all;
 #else
-  float most[8] = {};
+  float maxima[8] = {};
   for (; i + 8 <= n; i += 8)
     for (std::size_t j = 0; j < 8; ++j) {
       const float size = std::fabs(v[i + j]);
-      most[j] = size > most[j] ? size : most[j];
+      maxima[j] = size > maxima[j] ? size : maxima[j];
     }
-  for (float lane : most) all = lane > all ? lane : all;
+  for (float lane : maxima) all = lane > all ? lane : all;
 #endif
   for (; i < n; ++i) {
     const float size = std::fabs(v[i]);
@@ -51,7 +51,7 @@ inline float largest(const float* v, std::size_t n) {
   return all;
 }
 
-// The sum of squares, in double: no float32 is too large or too small for it.
+// Returns the sum of squares in double precision, which cannot overflow or underflow.
 inline double squares(const float* v, std::size_t n) {
   double lane[8] = {};
   std::size_t i = 0;

@@ -1,6 +1,6 @@
-// The positions of the ones in a bit plane, ascending.
+// The positions of the ones of a bitmap, ascending.
 //
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 namespace sparcml {
 namespace {
 
-inline std::size_t count_ones(const std::uint8_t* plane, std::size_t words) {
+inline std::size_t count_ones(const std::uint8_t* bitmap, std::size_t words) {
   std::size_t ones = 0;
-  for (std::size_t i = 0; i < words; ++i) ones += __builtin_popcountll(load64(plane + 8 * i));
+  for (std::size_t i = 0; i < words; ++i) ones += __builtin_popcountll(load64(bitmap + 8 * i));
   return ones;
 }
 
-// Stores base + position for each one of `word`; returns how many.
+// Stores base + position for each one of `word`; returns their number.
 inline std::size_t store_ones(std::uint64_t word, std::uint32_t base, std::uint32_t* out) {
   std::size_t count = 0;
   for (; word; word &= word - 1) out[count++] = base + __builtin_ctzll(word);
@@ -28,7 +28,7 @@ inline std::size_t store_ones(std::uint64_t word, std::uint32_t base, std::uint3
 }
 
 #ifdef __AVX2__
-// Row b: the positions of the ones of byte b.
+// Row b has the positions of the ones of byte b.
 constexpr auto byte_ones = [] {
   std::array<std::array<std::uint8_t, 8>, 256> rows{};
   for (unsigned b = 0; b < 256; ++b)
@@ -37,7 +37,7 @@ constexpr auto byte_ones = [] {
   return rows;
 }();
 
-// The same, with few branches; may write anything to out[count..71].
+// The same with few branches; may overwrite out[count..71].
 inline std::size_t store_ones_wide(std::uint64_t word, std::uint32_t base, std::uint32_t* out) {
   const auto count = static_cast<std::size_t>(_mm_popcnt_u64(word));
   if (count <= 2) {
@@ -65,16 +65,16 @@ inline std::size_t store_ones_wide(std::uint64_t word, std::uint32_t base, std::
 constexpr std::size_t wide_reach = 64;
 #endif
 
-// Walks a plane that is known to hold exactly `n` ones.
+// Iterates over a bitmap that is known to hold exactly `n` ones.
 class Ones {
  public:
-  Ones(const std::uint8_t* plane, std::uint32_t* out, std::size_t n)
-      : plane_(plane), out_(out), n_(n) {}
+  Ones(const std::uint8_t* bitmap, std::uint32_t* out, std::size_t n)
+      : bitmap_(bitmap), out_(out), n_(n) {}
 
-  // Stores until at least `goal` (at most n) positions are there; returns how many are.
+  // Stores positions until there are at least `goal` (at most n); returns their number.
   std::size_t store_until(std::size_t goal) {
-    for (; count_ < goal; plane_ += 8, base_ += 64) {
-      const std::uint64_t word = load64(plane_);
+    for (; count_ < goal; bitmap_ += 8, base_ += 64) {
+      const std::uint64_t word = load64(bitmap_);
       count_ += count_ + wide_reach <= n_ ? store_ones_wide(word, base_, out_ + count_)
                                           : store_ones(word, base_, out_ + count_);
     }
@@ -82,7 +82,7 @@ class Ones {
   }
 
  private:
-  const std::uint8_t* plane_;
+  const std::uint8_t* bitmap_;
   std::uint32_t* out_;
   std::size_t n_;
   std::size_t count_ = 0;

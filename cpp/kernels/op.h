@@ -1,14 +1,15 @@
-// The four reductions, with one result for every input in every instruction set.
+// The four reductions, with the same result on every instruction set.
 //
 //   sum, prod   IEEE, the left operand first
 //   min, max    NaN wins; -0 < +0
-//   a NaN result is always the canonical quiet NaN, whatever went in
+//   every NaN result is the canonical quiet NaN
 //
-// `neutral<Op>()` is what an absent entry stands for; combine(neutral, x) == x bit for bit
-// (for sum that needs -0.0: +0.0 would turn -0.0 into +0.0).
+// `identity<Op>()` is the value of an absent entry: combine(identity, x) == x, bit for bit. For
+// a sum it is -0.0, because +0.0 would turn -0.0 into +0.0.
 //
-// The anonymous namespace is on purpose: every file compiles its own copy with its own flags,
-// so the linker can never hand code made for one instruction set to another.
+// Shared headers define functions in an anonymous namespace: every file compiles its own copy
+// with its own flags, so that the linker cannot use the code of one instruction set for
+// another.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@
 #include <limits>
 #include <type_traits>
 
-// Before a loop whose arrays may be the same but never overlap otherwise.
+// Precedes a loop whose arrays may be identical but do not overlap otherwise.
 #ifdef __clang__
 #define SPARCML_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -36,7 +37,7 @@ inline T canonical(T x) {
 }
 
 template <Op op, class T>
-inline T neutral() {
+inline T identity() {
   if constexpr (op == Op::sum) return T(-0.0);
   if constexpr (op == Op::min) return std::numeric_limits<T>::infinity();
   if constexpr (op == Op::max) return -std::numeric_limits<T>::infinity();
@@ -60,15 +61,15 @@ inline T from_bits(Bits<T> b) {
   return x;
 }
 
-// All ones where the condition holds.
+// Returns all ones if the condition holds, else zero.
 template <class T>
 inline Bits<T> mask(bool holds) {
   return -Bits<T>(holds);
 }
 
-// As combine(), but a NaN result is any NaN: for loops that make it canonical later, in bulk.
-// Nothing branches: equal operands differ in the sign of zero at most, which an OR or an AND
-// of their bits decides, and all ones is a NaN.
+// Like combine(), but a NaN result may be any NaN, for loops that make it canonical later in
+// bulk. It has no branches: equal operands differ at most in the sign of zero, which an OR or
+// an AND of their bits decides, and all ones is a NaN.
 template <Op op, class T>
 inline T combine_raw(T a, T b) {
   if constexpr (op == Op::sum) return a + b;
@@ -87,7 +88,7 @@ inline T combine(T a, T b) {
   return canonical(combine_raw<op>(a, b));
 }
 
-// Makes every NaN of v[0..n) the canonical one.
+// Makes every NaN of v[0..n) canonical.
 template <class T>
 inline void canonicalise(T* v, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) v[i] = canonical(v[i]);

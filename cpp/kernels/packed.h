@@ -1,7 +1,7 @@
-// Signed codes of 2 to 8 bits, two's complement, one after the other, lowest bit first: 8 codes
-// of b bits fill b bytes. The last byte is padded with zeros.
+// Signed codes of 2 to 8 bits in two's complement, packed without gaps, lowest bit first: 8
+// codes of b bits fill b bytes. The last byte is padded with zeros.
 //
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include "kernels/bits.h"
@@ -17,9 +17,9 @@ inline std::size_t packed_size(std::size_t codes, unsigned bits) {
   return codes / 8 * bits + (codes % 8 * bits + 7) / 8;
 }
 
-constexpr std::uint64_t kOnes = 0x0101010101010101;  // in each byte
+constexpr std::uint64_t kOnes = 0x0101010101010101;  // a one in each byte
 
-// Eight bytes' lowest bits, next to each other; and back.
+// Packs the lowest bits of eight bytes next to each other; spread8 is the inverse.
 inline std::uint64_t squeeze8(std::uint64_t bytes, unsigned bits) {
   const std::uint64_t low = (1u << bits) - 1;
 #ifdef __AVX2__
@@ -42,14 +42,14 @@ inline std::uint64_t spread8(std::uint64_t word, unsigned bits) {
 #endif
 }
 
-// Each of eight bytes below 2^bits as the signed number of that width, for bits < 8.
+// Sign-extends eight bytes that hold integers of `bits` < 8 bits.
 inline std::uint64_t sign_extend8(std::uint64_t bytes, unsigned bits) {
   const std::uint64_t sign = 1u << (bits - 1);
   return ((bytes ^ kOnes * sign) + kOnes * (128 - sign)) ^ kOnes * 128;
 }
 
 #ifdef __AVX2__
-// As many as go in vectors; how many those were.
+// Packs as many codes as fill vectors; returns their number.
 inline std::size_t pack4(const std::int8_t* codes, std::size_t n, std::uint8_t* out) {
   const __m256i low = _mm256_set1_epi8(15), times = _mm256_set1_epi16(0x1001);
   std::size_t i = 0;
@@ -86,7 +86,7 @@ inline std::size_t pack2(const std::int8_t* codes, std::size_t n, std::uint8_t* 
 }
 #endif
 
-// Of n codes; only the last call of a section may have n not divisible by 8.
+// Packs n codes; n must be divisible by 8 except in the last call of a section.
 inline void pack(const std::int8_t* codes, std::size_t n, unsigned bits, std::uint8_t* out) {
   std::size_t i = 0;
 #ifdef __AVX2__
@@ -106,7 +106,7 @@ inline void pack(const std::int8_t* codes, std::size_t n, unsigned bits, std::ui
   }
 }
 
-// The same back, for bits < 8; what is behind the code is not touched.
+// The inverse for bits < 8; does not read beyond the code.
 inline void unpack(const std::uint8_t* in, std::size_t n, unsigned bits, std::int8_t* codes) {
   const std::uint8_t* end = in + packed_size(n, bits);
   std::size_t i = 0;
@@ -122,17 +122,18 @@ inline void unpack(const std::uint8_t* in, std::size_t n, unsigned bits, std::in
   }
 }
 
-// Takes codes by the piece and packs them once there are enough.
+// Collects segments of codes and packs them when there are enough.
 class Packer {
  public:
   Packer(unsigned bits, std::uint8_t* out) : bits_(bits), out_(out) {}
 
-  // At most this many at a time.
-  static constexpr std::size_t most = 2048;
+  // Maximum size of a segment.
+  static constexpr std::size_t kMaxSegment = 2048;
 
-  // Where the next piece goes: with 8 bits they are what they are, and lie where they belong.
+  // Returns where to write the next segment. Codes of 8 bits need no packing and go to the
+  // output.
   std::int8_t* space() {
-    return bits_ == 8 ? reinterpret_cast<std::int8_t*>(out_) : waiting_ + used_;
+    return bits_ == 8 ? reinterpret_cast<std::int8_t*>(out_) : pending_ + used_;
   }
 
   void add(std::size_t codes) {
@@ -141,32 +142,32 @@ class Packer {
       return;
     }
     used_ += codes;
-    if (used_ < most) return;
-    const std::size_t whole = used_ / 8 * 8;
-    pack(waiting_, whole, bits_, out_);
-    out_ += whole / 8 * bits_;
-    used_ -= whole;
-    std::memmove(waiting_, waiting_ + whole, used_);
+    if (used_ < kMaxSegment) return;
+    const std::size_t full = used_ / 8 * 8;
+    pack(pending_, full, bits_, out_);
+    out_ += full / 8 * bits_;
+    used_ -= full;
+    std::memmove(pending_, pending_ + full, used_);
   }
 
   void finish() const {
-    if (bits_ < 8) pack(waiting_, used_, bits_, out_);
+    if (bits_ < 8) pack(pending_, used_, bits_, out_);
   }
 
  private:
   unsigned bits_;
   std::uint8_t* out_;
   std::size_t used_ = 0;
-  std::int8_t waiting_[2 * most];
+  std::int8_t pending_[2 * kMaxSegment];
 };
 
-// Gives them back by the piece.
+// Unpacks codes in segments.
 class Unpacker {
  public:
   Unpacker(unsigned bits, const std::uint8_t* in, std::size_t codes)
       : bits_(bits), in_(in), left_(codes) {}
 
-  // The next codes, at least one of those that are left and at most `wanted`.
+  // Returns the next codes, at least one and at kMaxSegment `wanted`.
   const std::int8_t* next(std::size_t wanted, std::size_t* got) {
     if (bits_ == 8) {
       *got = wanted;

@@ -1,15 +1,14 @@
-// Random numbers by position: which one a value gets depends on the seed and on its place only,
-// so that every instruction set, and the NumPy reference, draw the same.
+// Random numbers by position: the number of a value depends only on the seed and its position,
+// so that all instruction sets and the NumPy reference draw the same.
 //
-// Each value has a word of 32 bits, of which it takes as many of the highest as it needs.
+// Each value has a word of 32 bits and uses the highest bits it needs.
 //
-//   key      = scramble(scramble(seed) + (word >> 32)), of 64 bits: k0 below, k1 above
-//   word(w)  = a hash of w (its low 32 bits), k0 before and k1 within
+//   key      = scramble(scramble(seed) + (word >> 32)), of 64 bits: k0 is the low half, k1 the
+//   high half word(w)  = a hash of the low 32 bits of w, with k0 added before and k1 within
+// Three multiplications are needed: after two, words at a distance of 2 are correlated, which a
+// sample of 10^8 shows.
 //
-// Three multiplications are needed: after two, words at a distance of 2 have a correlation that
-// 10^8 of them show.
-//
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +21,9 @@
 namespace sparcml {
 namespace {
 
-constexpr std::size_t kLanes = 8;  // words that are made at once
+constexpr std::size_t kLanes = 8;  // words generated at once
 
-// Of splitmix64 (Steele, Lea and Flood 2014).
+// The finalizer of splitmix64 (Steele, Lea and Flood 2014).
 inline std::uint64_t scramble(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15;
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
@@ -32,11 +31,11 @@ inline std::uint64_t scramble(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-// The words of a seed from some word on, in order.
+// The words of a seed in order, starting at a position.
 class Random {
  public:
   Random(std::uint64_t seed, std::uint64_t word) : seed_(scramble(seed)), word_(word) {
-    take_key();
+    update_key();
   }
 
   std::uint32_t next() {
@@ -49,7 +48,7 @@ class Random {
   }
 
 #ifdef __AVX2__
-  // The next 8; the first must be a multiple of 8.
+  // Returns the next 8 words; the position must be a multiple of 8.
   __m256i next8() {
     const auto first = static_cast<int>(static_cast<std::uint32_t>(word_) + k0_);
     __m256i x =
@@ -69,10 +68,10 @@ class Random {
  private:
   void advance(std::uint64_t words) {
     word_ += words;
-    if (static_cast<std::uint32_t>(word_) == 0) take_key();
+    if (static_cast<std::uint32_t>(word_) == 0) update_key();
   }
 
-  void take_key() {
+  void update_key() {
     const std::uint64_t key = scramble(seed_ + (word_ >> 32));
     k0_ = static_cast<std::uint32_t>(key);
     k1_ = static_cast<std::uint32_t>(key >> 32);

@@ -1,4 +1,4 @@
-// A sparse vector: nnz strictly ascending indices and nnz * block values.
+// A sparse vector of nnz strictly ascending indices and nnz * block values.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What the avx2 files of coded values share.
+// Helpers of the AVX2 files that encode values.
 //
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include <immintrin.h>
@@ -10,8 +10,8 @@
 namespace sparcml {
 namespace {
 
-// A large result is not read soon: written past the caches, it costs half the traffic. It must
-// begin at a multiple of 16 bytes then, and so must every piece of it.
+// A large result is not read soon, and writing it past the caches halves the memory traffic. It
+// and all its segments must then start at a multiple of 16 bytes.
 inline bool past_caches(const float* values, std::size_t n) {
   return reinterpret_cast<std::uintptr_t>(values) % 16 == 0 && n * sizeof(float) >= 1 << 20;
 }
@@ -26,14 +26,14 @@ inline void store(float* to, __m256 x) {
   }
 }
 
-// Four vectors of whole numbers as 32 bytes, those too large or too small saturated.
+// Converts four vectors of integers to 32 bytes, with saturation.
 inline __m256i to_bytes(__m256i a, __m256i b, __m256i c, __m256i d) {
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   const __m256i all = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
   return _mm256_permutevar8x32_epi32(all, order);
 }
 
-// All codes of a piece by coder.next(), which makes 32 of 32 values.
+// Writes all codes of a segment by coder.next(), which encodes 32 values.
 template <class Coder>
 inline void all_codes(const float* v, std::size_t n, Coder coder, std::int8_t* codes) {
   std::size_t i = 0;
@@ -47,8 +47,8 @@ inline void all_codes(const float* v, std::size_t n, Coder coder, std::int8_t* c
   std::memcpy(codes + i, last, n - i);
 }
 
-// Lane i has code i at the bottom, and its highest bit at the top; the lower three choose in
-// both halves of the table.
+// Shifts code i to the bottom of lane i, where its low three bits index both halves of the
+// table, and its highest bit to the top, where it selects the half.
 inline __m256 look_up4(const std::uint8_t* packed, __m256 low, __m256 high) {
   std::int32_t word;
   std::memcpy(&word, packed, 4);
@@ -59,7 +59,7 @@ inline __m256 look_up4(const std::uint8_t* packed, __m256 low, __m256 high) {
                           _mm256_castsi256_ps(top));
 }
 
-// Four values, twice in the table: a third bit does not matter.
+// The table holds its four values twice, so that the third bit of an index does not matter.
 inline __m256 look_up2(const std::uint8_t* packed, __m256 table) {
   std::uint16_t word;
   std::memcpy(&word, packed, 2);
@@ -68,7 +68,7 @@ inline __m256 look_up2(const std::uint8_t* packed, __m256 table) {
   return _mm256_permutevar8x32_ps(table, at);
 }
 
-// Straight from packed codes of 2 or 4 bits, by a table of all values.
+// Decodes packed codes of 2 or 4 bits with a table of all values.
 template <bool past_cache, class Values>
 inline void look_up(const std::uint8_t* packed, std::size_t n, unsigned bits,
                     const Values& bucket, float* v) {

@@ -33,6 +33,6 @@ def test_numbers_beyond_the_size_are_refused():
 def test_arrays_must_fit():
     plane, numbers = np.zeros(2, np.uint64), np.zeros(3, np.uint32)
     with pytest.raises(ValueError, match="one count a word"):
-        _core.used_before(plane, np.zeros(1, np.uint32))
+        _core.count_columns(plane, np.zeros(1, np.uint32))
     with pytest.raises(ValueError, match="one place a number"):
-        _core.used_renumber(numbers, plane, np.zeros(2, np.uint32), np.zeros(2, np.uint32))
+        _core.column_positions(numbers, plane, np.zeros(2, np.uint32), np.zeros(2, np.uint32))

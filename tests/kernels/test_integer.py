@@ -70,4 +70,4 @@ def test_codes_that_are_not_in_use_are_refused():
 )
 def test_bad_arguments(step, most, why):
     with pytest.raises(ValueError, match=why):
-        _core.to_whole(np.ones(4, np.float32), step, most, np.empty(1, np.uint8))
+        _core.to_integer(np.ones(4, np.float32), step, most, np.empty(1, np.uint8))

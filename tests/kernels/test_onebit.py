@@ -93,10 +93,10 @@ def test_a_single_bucket_of_16_million_stays_accurate(sign):
 def test_bad_arguments():
     ones = np.ones(9, np.float32)
     with pytest.raises(ValueError, match="bucket must be at least 1"):
-        kernels._core.signs(ones, 0, np.empty(1, np.float32), np.empty(2, np.uint8))
+        kernels._core.to_sign(ones, 0, np.empty(1, np.float32), np.empty(2, np.uint8))
     for levels, bits in ((2, 2), (4, 1), (4, 3)):
         with pytest.raises(ValueError, match="two levels or one scale"):
-            kernels._core.one_bit(
+            kernels._core.to_onebit(
                 ones, 5, False, np.empty(levels, np.float32), np.empty(bits, np.uint8)
             )
         with pytest.raises(ValueError, match="two levels or one scale"):

@@ -83,8 +83,8 @@ def test_compact_checks_sizes():
 @pytest.mark.parametrize(("plane", "limit"), [(0, 3), (7, 3), (9, 3), (16, 3), (8, 4)])
 def test_squeeze_checks_sizes(plane, limit):
     bits, (_, ov) = np.full(plane, 9, np.uint8), out(3)
-    with pytest.raises(ValueError, match=r"squeeze: .* must"):
-        _core.squeeze(V, 0.0, limit, bits, ov)
+    with pytest.raises(ValueError, match=r"bitmap_compact: .* must"):
+        _core.bitmap_compact(V, 0.0, limit, bits, ov)
     assert (bits == 9).all()
     assert (ov == 9).all()
 

@@ -155,14 +155,14 @@ def test_nothing_is_written_outside(size, dtype):
     rng = np.random.default_rng(size)
     for v in hard(rng, size, dtype).values():
         for k in (1, size // 3, size):
-            room = _core.top_k_room(size, k)
+            room = _core.top_k_capacity(size, k)
             oi, ov, out = (
                 guarded(room, np.uint32),
                 guarded(room, dtype),
                 guarded(size, dtype),
             )
             _core.top_k(v, k, oi, ov)
-            _core.owe_top_k(v, v, k, out, oi, ov)
+            _core.top_k_with_residual(v, v, k, out, oi, ov)
             assert intact(oi)
             assert intact(ov)
             assert intact(out)
@@ -191,10 +191,10 @@ def test_arguments_are_checked():
         lambda: _core.bucket_top_k(v, 1, 10, oi[:9], ov[:9]),
         lambda: _core.at_least(v, -1.0, oi, ov),
         lambda: _core.at_least(v, np.nan, oi, ov),
-        lambda: _core.owe(v, v[:9], np.empty_like(v)),
-        lambda: _core.owe(v, v, np.empty(9, np.float32)),
-        lambda: _core.block_squares(v, 0, np.empty(1)),
-        lambda: _core.block_squares(v, 10, np.empty(9)),
+        lambda: _core.add_residual(v, v[:9], np.empty_like(v)),
+        lambda: _core.add_residual(v, v, np.empty(9, np.float32)),
+        lambda: _core.block_squared_norms(v, 0, np.empty(1)),
+        lambda: _core.block_squared_norms(v, 10, np.empty(9)),
     ):
         with pytest.raises(ValueError, match="must"):
             bad()

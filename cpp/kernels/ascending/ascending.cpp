@@ -2,8 +2,9 @@
 
 namespace sparcml {
 
-std::size_t ascending(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks) {
-  return SPARCML_PICK(ascending)(indices, n, blocks);
+std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n,
+                             std::uint32_t blocks) {
+  return SPARCML_PICK(ascending_prefix)(indices, n, blocks);
 }
 
 }  // namespace sparcml

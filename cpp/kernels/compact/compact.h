@@ -24,27 +24,27 @@ std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov)
 
 // The number of blocks that compact() would find.
 template <class T>
-std::size_t count(Dense<T> dense);
+std::size_t count_nonfill(Dense<T> dense);
 
 // compact() for blocks of one value, with a bit plane (see bitmap.h) in place of indices.
 template <class T>
-std::size_t squeeze(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
 
 namespace scalar {
 template <class T>
 std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
 template <class T>
-std::size_t count(Dense<T> dense);
+std::size_t count_nonfill(Dense<T> dense);
 template <class T>
-std::size_t squeeze(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
 }  // namespace scalar
 namespace avx2 {
 template <class T>
 std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
 template <class T>
-std::size_t count(Dense<T> dense);
+std::size_t count_nonfill(Dense<T> dense);
 template <class T>
-std::size_t squeeze(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
 }  // namespace avx2
 
 }  // namespace sparcml

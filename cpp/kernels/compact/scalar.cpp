@@ -32,20 +32,20 @@ std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov)
 }
 
 template <class T>
-std::size_t count(Dense<T> dense) {
+std::size_t count_nonfill(Dense<T> dense) {
   return count_any<Plain>(dense);
 }
 
 template <class T>
-std::size_t squeeze(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov) {
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov) {
   return squeeze_any<Plain>(dense, limit, plane, ov);
 }
 
 template std::size_t compact(Dense<float>, std::size_t, std::uint32_t*, float*);
 template std::size_t compact(Dense<double>, std::size_t, std::uint32_t*, double*);
-template std::size_t count(Dense<float>);
-template std::size_t count(Dense<double>);
-template std::size_t squeeze(Dense<float>, std::size_t, std::uint8_t*, float*);
-template std::size_t squeeze(Dense<double>, std::size_t, std::uint8_t*, double*);
+template std::size_t count_nonfill(Dense<float>);
+template std::size_t count_nonfill(Dense<double>);
+template std::size_t bitmap_compact(Dense<float>, std::size_t, std::uint8_t*, float*);
+template std::size_t bitmap_compact(Dense<double>, std::size_t, std::uint8_t*, double*);
 
 }  // namespace sparcml::scalar

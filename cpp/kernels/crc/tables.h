@@ -1,7 +1,7 @@
 // Any reflected CRC of 32 bits by tables, eight bytes at a step ("slicing by 8": Kounavis and
 // Berry, 2005).
 //
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include <array>

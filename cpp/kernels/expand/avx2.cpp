@@ -50,7 +50,7 @@ struct Vector {
 }  // namespace
 
 template <class T>
-const char* expand(Plane<T> plane, T fill, T* out, std::size_t size) {
+const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
   if (aligned && size * sizeof(T) >= kLarge) {
     const char* wrong = expand_any<Vector<true>>(plane, fill, out, size);
@@ -60,7 +60,7 @@ const char* expand(Plane<T> plane, T fill, T* out, std::size_t size) {
   return expand_any<Vector<false>>(plane, fill, out, size);
 }
 
-template const char* expand(Plane<float>, float, float*, std::size_t);
-template const char* expand(Plane<double>, double, double*, std::size_t);
+template const char* bitmap_expand(Plane<float>, float, float*, std::size_t);
+template const char* bitmap_expand(Plane<double>, double, double*, std::size_t);
 
 }  // namespace sparcml::avx2

@@ -1,6 +1,6 @@
 // A bit plane (see bitmap.h) and the values of its ones, into a dense vector.
 //
-// The opposite of squeeze() in compact.h: no list of indices is written on the way.
+// The opposite of bitmap_compact() in compact.h: no list of indices is written on the way.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ struct Plane {
 
 // Distrusts the plane: returns what is wrong with it, or nullptr. All of `out` is written.
 template <class T>
-const char* expand(Plane<T> plane, T fill, T* out, std::size_t size);
+const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
 
 namespace scalar {
 template <class T>
-const char* expand(Plane<T> plane, T fill, T* out, std::size_t size);
+const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
 }  // namespace scalar
 namespace avx2 {
 template <class T>
-const char* expand(Plane<T> plane, T fill, T* out, std::size_t size);
+const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
 }  // namespace avx2
 
 }  // namespace sparcml

@@ -13,11 +13,11 @@ struct Plain {
 }  // namespace
 
 template <class T>
-const char* expand(Plane<T> plane, T fill, T* out, std::size_t size) {
+const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size) {
   return expand_any<Plain>(plane, fill, out, size);
 }
 
-template const char* expand(Plane<float>, float, float*, std::size_t);
-template const char* expand(Plane<double>, double, double*, std::size_t);
+template const char* bitmap_expand(Plane<float>, float, float*, std::size_t);
+template const char* bitmap_expand(Plane<double>, double, double*, std::size_t);
 
 }  // namespace sparcml::scalar

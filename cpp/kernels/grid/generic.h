@@ -9,7 +9,7 @@ namespace {
 
 struct Steps {
   Steps(float norm, const Grid& grid)
-      : infinite(!(norm < kInfinity)), factor(factor_of(norm)), none(code_of_nan(grid.bits)) {
+      : infinite(!(norm < kInfinity)), factor(rescaling(norm)), none(code_of_nan(grid.bits)) {
     const auto levels = static_cast<float>(grid.levels);
     most = levels * kUnit;
     times = norm == 0 || infinite ? 0 : levels / (norm * factor) * kUnit;
@@ -33,7 +33,7 @@ struct Steps {
 
 struct Values {
   Values(float norm, const Grid& grid)
-      : factor(factor_of(norm)),
+      : factor(rescaling(norm)),
         most(std::fabs(norm)),
         step(norm * factor / static_cast<float>(grid.levels)),
         none(code_of_nan(grid.bits)),

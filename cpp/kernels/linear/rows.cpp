@@ -10,7 +10,7 @@ std::size_t misplaced(const std::int64_t* indptr, const std::uint32_t* indices,
       features < UINT32_MAX ? static_cast<std::uint32_t>(features) : UINT32_MAX;
   for (std::size_t row = 0; row < count; ++row) {
     const std::size_t size = static_cast<std::size_t>(indptr[row + 1] - indptr[row]);
-    if (ascending(indices + indptr[row], size, limit) != size) return row;
+    if (ascending_prefix(indices + indptr[row], size, limit) != size) return row;
   }
   return count;
 }

@@ -5,14 +5,14 @@
 namespace sparcml::avx2 {
 namespace {
 
-// The values go through vector registers: the general ones are all taken by the lanes.
+// Values use vector registers, because the lanes occupy all general ones.
 struct Vector {
   template <Op op>
   static void put(std::uint32_t x, const float* u, std::uint32_t y, const float* v,
                   std::uint32_t* oi, float* ov) {
     const __m128i a = _mm_cvtsi32_si128(x), b = _mm_cvtsi32_si128(y);
     const __m128i low = smaller(a, b, oi);
-    const __m128 none = _mm_set1_ps(neutral<op, float>());
+    const __m128 none = _mm_set1_ps(identity<op, float>());
     const __m128 in_a = _mm_castsi128_ps(_mm_cmpeq_epi32(low, a));
     const __m128 in_b = _mm_castsi128_ps(_mm_cmpeq_epi32(low, b));
     *ov = combine_raw<op>(_mm_cvtss_f32(_mm_blendv_ps(none, _mm_load_ss(u), in_a)),
@@ -24,7 +24,7 @@ struct Vector {
                   std::uint32_t* oi, double* ov) {
     const __m128i a = _mm_cvtsi32_si128(x), b = _mm_cvtsi32_si128(y);
     const __m128i low = smaller(a, b, oi);
-    const __m128d none = _mm_set1_pd(neutral<op, double>());
+    const __m128d none = _mm_set1_pd(identity<op, double>());
     const __m128d in_a = _mm_castsi128_pd(_mm_cmpeq_epi64(low, a));
     const __m128d in_b = _mm_castsi128_pd(_mm_cmpeq_epi64(low, b));
     *ov = combine_raw<op>(_mm_cvtsd_f64(_mm_blendv_pd(none, _mm_load_sd(u), in_a)),
@@ -34,7 +34,7 @@ struct Vector {
  private:
   static __m128i smaller(__m128i a, __m128i b, std::uint32_t* oi) {
     __m128i low = _mm_min_epu32(a, b);
-    asm("" : "+x"(low));  // else the compiler compares x and y once, for all, and branches
+    asm("" : "+x"(low));  // prevents the compiler from comparing x and y once with a branch
     _mm_storeu_si32(oi, low);
     return low;
   }

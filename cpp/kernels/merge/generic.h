@@ -1,14 +1,15 @@
-// The whole merge, for any instruction set.
+// The merge of two streams, for any instruction set.
 #include "kernels/merge/lanes.h"
 
 namespace sparcml {
 namespace {
 
-constexpr std::size_t kSmall = 128;  // entries below which cutting costs more than it saves
+constexpr std::size_t kSmall =
+    128;  // below this number of entries, lanes cost more than they save
 
-// Copies entries that only one stream has; returns how many.
+// Copies entries that only one stream has; returns their number.
 template <class T>
-std::size_t pass(const Stream<T>& s, std::size_t block, std::uint32_t* oi, T* ov) {
+std::size_t copy(const Stream<T>& s, std::size_t block, std::uint32_t* oi, T* ov) {
   if (s.nnz == 0) return 0;
   std::memcpy(oi, s.indices, s.nnz * sizeof *oi);
   SPARCML_IVDEP
@@ -21,8 +22,8 @@ Stream<T> from(const Stream<T>& s, std::size_t start, std::size_t block) {
   return {s.indices + start, s.values + start * block, s.nnz - start};
 }
 
-// The part of s below `bound`. (Not std::lower_bound: templates of the library are shared
-// between files, whatever instruction set they were compiled for.)
+// Returns the part of s below `bound`. This is not std::lower_bound, because templates of the
+// library are shared between files whatever instruction set they were compiled for.
 template <class T>
 Stream<T> below(const Stream<T>& s, std::uint32_t bound) {
   std::size_t low = 0, high = s.nnz;
@@ -36,7 +37,7 @@ Stream<T> below(const Stream<T>& s, std::uint32_t bound) {
   return {s.indices, s.values, low};
 }
 
-// One entry at a time, with branches: for blocks, where the values are the work.
+// Merges one entry at a time with branches; for blocks, where the values dominate.
 template <Op op, class T>
 std::size_t merge_blocks(const Stream<T>& a, const Stream<T>& b, std::size_t block,
                          std::uint32_t* oi, T* ov) {
@@ -53,12 +54,12 @@ std::size_t merge_blocks(const Stream<T>& a, const Stream<T>& b, std::size_t blo
     i += x <= y;
     j += y <= x;
   }
-  o += pass(from(a, i, block), block, oi + o, ov + o * block);
-  return o + pass(from(b, j, block), block, oi + o, ov + o * block);
+  o += copy(from(a, i, block), block, oi + o, ov + o * block);
+  return o + copy(from(b, j, block), block, oi + o, ov + o * block);
 }
 
-// The last index of the stream that ends first bounds what the lanes may do: below it, both
-// streams have a greater entry to stop at, so no lane reads past an end.
+// Lanes merge only below the last index of the stream that ends first. There, both streams have
+// a greater entry to stop at, so that no lane reads past an end.
 template <class Isa, Op op, class T>
 std::size_t merge_values(Stream<T> a, Stream<T> b, std::uint32_t* oi, T* ov) {
   if (a.nnz == 0 || b.nnz == 0 || a.nnz + b.nnz < kSmall)

@@ -1,7 +1,6 @@
-// Two sorted streams into one.
+// Merges two sorted streams.
 //
-// An index that both have gets a's value op b's; any other value passes through (a NaN as the
-// canonical one).
+// An index of both gets a's value op b's; every other value is copied, with NaN made canonical.
 #pragma once
 
 #include "kernels/isa.h"
@@ -10,7 +9,7 @@
 
 namespace sparcml {
 
-// Returns the number of entries written. oi and ov have room for a.nnz + b.nnz entries, all of
+// Returns the number of entries written. oi and ov must hold a.nnz + b.nnz entries, all of
 // which may be used as scratch.
 template <class T>
 std::size_t merge(Op op, Stream<T> a, Stream<T> b, std::size_t block, std::uint32_t* oi, T* ov);

@@ -1,4 +1,4 @@
-// The windows from first to last, for any instruction set.
+// Folds windows from first to last, for any instruction set.
 #include <new>
 
 #include "kernels/merge_many/generic.h"
@@ -6,8 +6,8 @@
 namespace sparcml {
 namespace {
 
-constexpr std::size_t kGroup = 8 * kLine;  // flush() looks at so many blocks at once
-constexpr std::size_t kLeast = 1 << 12, kMost = 1 << 16;  // values in a window
+constexpr std::size_t kGroup = 8 * kLine;  // blocks that flush() handles at once
+constexpr std::size_t kMinWindow = 1 << 12, kMaxWindow = 1 << 16;  // values in a window
 constexpr std::size_t kWide = 64;
 
 template <class T>
@@ -17,20 +17,20 @@ std::size_t entries(const Stream<T>* streams, std::size_t count) {
   return n;
 }
 
-// The smallest index not yet added; false if there is none.
+// Sets `index` to the smallest one not yet added; returns false if there is none.
 template <class T>
 bool next(const Stream<T>* streams, std::size_t count, std::uint32_t& index) {
-  bool found = false;
+  bool any = false;
   for (std::size_t k = 0; k < count; ++k) {
-    if (streams[k].nnz == 0 || (found && streams[k].indices[0] >= index)) continue;
+    if (streams[k].nnz == 0 || (any && streams[k].indices[0] >= index)) continue;
     index = streams[k].indices[0];
-    found = true;
+    any = true;
   }
-  return found;
+  return any;
 }
 
-// How many blocks at once: enough that a stream has some 128 entries among them, within what
-// the caches hold.
+// Returns the blocks per window: a stream should have about 128 entries in it, and it must fit
+// in the caches.
 template <class T>
 std::size_t window_width(const Stream<T>* streams, std::size_t count, std::size_t block) {
   std::size_t nnz = 1, range = 1;
@@ -41,8 +41,8 @@ std::size_t window_width(const Stream<T>* streams, std::size_t count, std::size_
     nnz += streams[k].nnz;
   }
   std::size_t width = range * count / nnz * 128 * block;
-  width = width > nnz * 64 ? nnz * 64 : width;  // clearing it must not cost more than the sum
-  width = width < kLeast ? kLeast : width > kMost ? kMost : width;
+  width = width > nnz * 64 ? nnz * 64 : width;  // clearing must not cost more than adding
+  width = width < kMinWindow ? kMinWindow : width > kMaxWindow ? kMaxWindow : width;
   return (width / block + kGroup - 1) / kGroup * kGroup;
 }
 
@@ -53,18 +53,18 @@ std::size_t fold(Stream<T>* streams, std::size_t count, Block block, std::uint32
   std::uint8_t* blocks = reinterpret_cast<std::uint8_t*>(memory + width * block);
   Window<T> w{memory, blocks, blocks + width, width, 0};
   std::memset(blocks, 0, width + lines);
-  for (std::size_t k = 0; k < width * block; ++k) memory[k] = neutral<op, T>();
+  for (std::size_t k = 0; k < width * block; ++k) memory[k] = identity<op, T>();
   std::size_t o = 0;
   while (next(streams, count, w.start)) {
     for (std::size_t k = 0; k < count; ++k) add<op>(w, streams[k], block);
-    const bool ahead = entries(streams, count) >= 8;  // their room is still free
+    const bool ahead = entries(streams, count) >= 8;  // their part of the output is still free
     o += flush<Isa, op>(w, block, ahead, oi + o, ov + o * block);
   }
   ::operator delete(memory);
   return o;
 }
 
-// Wide blocks need no window: looking at all streams for each block costs little beside it.
+// Wide blocks need no window: inspecting all streams for each block is cheap in comparison.
 template <Op op, class T>
 std::size_t fold_wide(Stream<T>* streams, std::size_t count, std::size_t block,
                       std::uint32_t* oi, T* ov) {
@@ -72,7 +72,7 @@ std::size_t fold_wide(Stream<T>* streams, std::size_t count, std::size_t block,
   for (std::uint32_t index = 0; next(streams, count, index); ++o) {
     oi[o] = index;
     T* total = ov + o * block;
-    for (std::size_t k = 0; k < block; ++k) total[k] = neutral<op, T>();
+    for (std::size_t k = 0; k < block; ++k) total[k] = identity<op, T>();
     for (Stream<T>* s = streams; s < streams + count; ++s) {
       if (s->nnz == 0 || s->indices[0] != index) continue;
       SPARCML_IVDEP

@@ -1,10 +1,10 @@
-// Streams are added window by window: a dense accumulator that stays in the cache, and a byte
-// for each of its blocks, set when the block is touched (a byte, not a bit: setting bits would
-// make each entry wait for its neighbour). A second byte for each line of 64 blocks lets the
-// emitter skip what nobody touched, so sparse windows cost what they hold.
+// Streams are added window by window. A window is a dense accumulator that stays in the cache,
+// with one byte per block that is set when the block is touched. (With bits, each entry would
+// wait for its neighbour.) One more byte per line of 64 blocks lets flush() skip untouched
+// lines, so that a sparse window costs only its entries.
 //
-// Isa::touched turns the 64 bytes of a line into bits; Isa::lowest is the position of the
-// lowest bit, or anything if there is none.
+// Isa::touched converts the 64 bytes of a line to bits. Isa::lowest returns the position of the
+// lowest one bit, or an arbitrary value if there is none.
 #include "kernels/merge_many/merge_many.h"
 
 namespace sparcml {
@@ -24,8 +24,8 @@ struct Window {
 // A block size known to the compiler: single values are the common case.
 using One = std::integral_constant<std::size_t, 1>;
 
-// Adds what a stream has in the window and moves the stream past it. The pointers are local
-// because a byte written might, for all the compiler knows, be part of a struct.
+// Adds the entries of a stream in the window and advances the stream past it. The pointers are
+// local because the compiler must assume that a written byte may be part of a struct.
 template <Op op, class T, class Block>
 inline void add(const Window<T>& w, Stream<T>& s, Block block) {
   T* const total = w.total;
@@ -47,28 +47,28 @@ inline void add(const Window<T>& w, Stream<T>& s, Block block) {
   s = {indices + n, values + n * block, nnz - n};
 }
 
-// Writes the indices of a line and returns how many there are; eight at a time, and so up to
-// seven too many, if `ahead` says that there is room.
+// Writes the indices of a line and returns their number. If `ahead`, it writes eight at a time
+// and up to seven too many.
 template <class Isa>
 inline std::size_t list(std::uint32_t first, std::uint64_t touched, bool ahead,
                         std::uint32_t* oi) {
-  const std::size_t found = __builtin_popcountll(touched);
-  for (std::size_t o = 0; ahead && o < found; o += 8) {
+  const std::size_t count = __builtin_popcountll(touched);
+  for (std::size_t o = 0; ahead && o < count; o += 8) {
     for (std::size_t k = 0; k < 8; ++k) {
       std::uint32_t index = first + Isa::lowest(touched);
-      asm("" : "+r"(index));  // else the compiler gathers eight in a vector, which is slower
+      asm("" : "+r"(index));  // prevents a vector of eight, which is slower
       oi[o + k] = index;
       touched &= touched - 1;
     }
   }
-  for (std::size_t o = 0; !ahead && o < found; ++o) {
+  for (std::size_t o = 0; !ahead && o < count; ++o) {
     oi[o] = first + Isa::lowest(touched);
     touched &= touched - 1;
   }
-  return found;
+  return count;
 }
 
-// Writes the indices of all touched blocks and forgets the touch.
+// Writes the indices of all touched blocks and clears their marks.
 template <class Isa, class T>
 std::size_t list_all(const Window<T>& w, bool ahead, std::uint32_t* oi) {
   std::uint8_t *const blocks = w.blocks, *const all_lines = w.lines;
@@ -90,19 +90,19 @@ std::size_t list_all(const Window<T>& w, bool ahead, std::uint32_t* oi) {
   return o;
 }
 
-// Writes out the window and leaves it clear; returns the number of entries.
+// Writes the entries of the window, clears it and returns their number.
 template <class Isa, Op op, class T, class Block>
 std::size_t flush(const Window<T>& w, Block block, bool ahead, std::uint32_t* oi, T* ov) {
-  const std::size_t found = list_all<Isa>(w, ahead, oi);
-  for (std::size_t o = 0; o < found; ++o) {
+  const std::size_t count = list_all<Isa>(w, ahead, oi);
+  for (std::size_t o = 0; o < count; ++o) {
     T* total = w.total + std::size_t(oi[o] - w.start) * block;
     for (std::size_t k = 0; k < block; ++k) {
       ov[o * block + k] = total[k];
-      total[k] = neutral<op, T>();
+      total[k] = identity<op, T>();
     }
   }
-  canonicalise(ov, found * block);
-  return found;
+  canonicalise(ov, count * block);
+  return count;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Any number of sorted streams into one: per index a left fold, in the order of the streams.
+// Merges any number of sorted streams: a left fold per index, in the order of the streams.
 #pragma once
 
 #include "kernels/isa.h"
@@ -7,8 +7,8 @@
 
 namespace sparcml {
 
-// Returns the number of entries written. oi and ov have room for the entries of all streams, of
-// which those not written may be used as scratch. Moves the streams to their ends.
+// Returns the number of entries written, and advances the streams to their ends. oi and ov must
+// hold the entries of all streams; the entries not written may be used as scratch.
 template <class T>
 std::size_t merge_many(Op op, Stream<T>* streams, std::size_t count, std::size_t block,
                        std::uint32_t* oi, T* ov);

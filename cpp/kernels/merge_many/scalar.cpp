@@ -6,7 +6,7 @@ namespace {
 struct Plain {
   static std::uint32_t lowest(std::uint64_t bits) { return __builtin_ctzll(bits | 1ull << 63); }
 
-  // The product moves the lowest bits of 8 bytes next to each other, into the top byte.
+  // The product moves the lowest bits of 8 bytes into the top byte.
   static std::uint64_t touched(const std::uint8_t* line) {
     std::uint64_t all = 0;
     for (int k = 0; k < 8; ++k) {

@@ -123,13 +123,13 @@ void one_bit_mean(const float* v, std::size_t n, std::size_t bucket, float* leve
   all_mean<Loops>(v, n, bucket, levels, bits);
 }
 
-void signs(const float* v, std::size_t n, std::size_t bucket, float* scales,
-           std::uint8_t* bits) {
+void to_sign(const float* v, std::size_t n, std::size_t bucket, float* scales,
+             std::uint8_t* bits) {
   all_signs<Loops>(v, n, bucket, scales, bits);
 }
 
-void two_levels(const float* levels, const std::uint8_t* bits, std::size_t n,
-                std::size_t bucket, float* v) {
+void from_bitplane(const float* levels, const std::uint8_t* bits, std::size_t n,
+                   std::size_t bucket, float* v) {
   all_two_levels<Choose>(levels, bits, n, bucket, v);
 }
 

@@ -1,7 +1,7 @@
 // Buckets, bits and sums around the loops over 32 values, which each instruction set has its
 // own of.
 //
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include <limits>

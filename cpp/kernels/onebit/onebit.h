@@ -24,20 +24,20 @@ void one_bit_zero(const float* v, std::size_t n, std::size_t bucket, float* leve
                   std::uint8_t* bits);
 void one_bit_mean(const float* v, std::size_t n, std::size_t bucket, float* levels,
                   std::uint8_t* bits);
-void signs(const float* v, std::size_t n, std::size_t bucket, float* scales,
-           std::uint8_t* bits);
-void two_levels(const float* levels, const std::uint8_t* bits, std::size_t n,
-                std::size_t bucket, float* v);
+void to_sign(const float* v, std::size_t n, std::size_t bucket, float* scales,
+             std::uint8_t* bits);
+void from_bitplane(const float* levels, const std::uint8_t* bits, std::size_t n,
+                   std::size_t bucket, float* v);
 
 #define SPARCML_ONE_BIT                                                               \
   void one_bit_zero(const float* v, std::size_t n, std::size_t bucket, float* levels, \
                     std::uint8_t* bits);                                              \
   void one_bit_mean(const float* v, std::size_t n, std::size_t bucket, float* levels, \
                     std::uint8_t* bits);                                              \
-  void signs(const float* v, std::size_t n, std::size_t bucket, float* scales,        \
-             std::uint8_t* bits);                                                     \
-  void two_levels(const float* levels, const std::uint8_t* bits, std::size_t n,       \
-                  std::size_t bucket, float* v);
+  void to_sign(const float* v, std::size_t n, std::size_t bucket, float* scales,      \
+               std::uint8_t* bits);                                                   \
+  void from_bitplane(const float* levels, const std::uint8_t* bits, std::size_t n,    \
+                     std::size_t bucket, float* v);
 
 namespace scalar {
 SPARCML_ONE_BIT

@@ -8,13 +8,13 @@ void scatter(Op op, T* dense, Stream<T> stream, std::size_t block) {
 }
 
 template <class T>
-void place(T* dense, Stream<T> stream, std::size_t block) {
-  SPARCML_PICK(place<T>)(dense, stream, block);
+void scatter_assign(T* dense, Stream<T> stream, std::size_t block) {
+  SPARCML_PICK(scatter_assign<T>)(dense, stream, block);
 }
 
 template void scatter(Op, float*, Stream<float>, std::size_t);
 template void scatter(Op, double*, Stream<double>, std::size_t);
-template void place(float*, Stream<float>, std::size_t);
-template void place(double*, Stream<double>, std::size_t);
+template void scatter_assign(float*, Stream<float>, std::size_t);
+template void scatter_assign(double*, Stream<double>, std::size_t);
 
 }  // namespace sparcml

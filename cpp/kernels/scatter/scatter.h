@@ -13,19 +13,19 @@ void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
 
 // dense[i] = value, bit for bit.
 template <class T>
-void place(T* dense, Stream<T> stream, std::size_t block);
+void scatter_assign(T* dense, Stream<T> stream, std::size_t block);
 
 namespace scalar {
 template <class T>
 void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
 template <class T>
-void place(T* dense, Stream<T> stream, std::size_t block);
+void scatter_assign(T* dense, Stream<T> stream, std::size_t block);
 }  // namespace scalar
 namespace avx2 {
 template <class T>
 void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
 template <class T>
-void place(T* dense, Stream<T> stream, std::size_t block);
+void scatter_assign(T* dense, Stream<T> stream, std::size_t block);
 }  // namespace avx2
 
 }  // namespace sparcml

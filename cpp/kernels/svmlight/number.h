@@ -1,6 +1,6 @@
 // Decimal numbers in text. Eight bytes after the number must be readable.
 //
-// The anonymous namespace is on purpose: see op.h.
+// op.h explains the anonymous namespace.
 #pragma once
 
 #include <charconv>

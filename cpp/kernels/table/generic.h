@@ -35,7 +35,7 @@ struct Steps {
   Steps(float norm, const Rows& rows)
       : rows(rows),
         infinite(!(norm < kInfinity)),
-        factor(factor_of(norm)),
+        factor(rescaling(norm)),
         times(norm == 0 || infinite ? 0 : 1 / (norm * factor)),
         none(code_of_nan(rows.bits)) {}
 
@@ -62,7 +62,7 @@ struct Steps {
 struct Values {
   Values(float norm, const Rows& rows)
       : rows(rows),
-        factor(factor_of(norm)),
+        factor(rescaling(norm)),
         norm(norm * factor),
         none(code_of_nan(rows.bits)),
         plain(factor == 1) {}

@@ -29,11 +29,11 @@ class ColumnBitmap:
 
     def add(self, columns: Columns) -> None:
         """Add columns in any order, with repetitions; call `count` afterwards."""
-        _core.used_mark(columns, self._bitmap)
+        _core.mark_columns(columns, self._bitmap)
 
     def count(self) -> int:
         """Update the counts that positions are computed from; return the number of columns."""
-        self._count = _core.used_before(self._bitmap, self._before)
+        self._count = _core.count_columns(self._bitmap, self._before)
         return self._count
 
     def columns(self) -> Columns:
@@ -43,5 +43,5 @@ class ColumnBitmap:
     def positions(self, columns: Columns) -> Columns:
         """Return the positions of columns among the active ones, or `INACTIVE`."""
         out = np.empty(columns.size, np.uint32)
-        _core.used_renumber(columns, self._bitmap, self._before, out)
+        _core.column_positions(columns, self._bitmap, self._before, out)
         return out

@@ -103,7 +103,7 @@ def apply_gradient(
     """
     if indices is None:
         indices = np.empty(0, np.uint32)
-    _unchecked_core.linear_apply(*model, l1, l2, rate, intercept, indices, values)
+    _unchecked_core.linear_apply_gradient(*model, l1, l2, rate, intercept, indices, values)
 
 
 def sgd_steps(
@@ -125,7 +125,7 @@ def sgd_steps(
     0 means no intercept.
     """
     return float(
-        _unchecked_core.linear_run(
+        _unchecked_core.linear_sgd_steps(
             *rows, order, starts, rates, loss, intercept, *model, l1, l2, losses
         )
     )
@@ -133,7 +133,7 @@ def sgd_steps(
 
 def flush(model: LazyWeights) -> None:
     """Apply everything pending to all weights; their scale is 1 afterwards."""
-    _unchecked_core.linear_settle(*model)
+    _unchecked_core.linear_flush(*model)
 
 
 def margins(rows: Csr, weights: Floats) -> Doubles:
@@ -148,7 +148,7 @@ def first_invalid_row(indptr: Integers, indices: NDArray[np.uint32], features: i
 
     Returns the number of rows if all are valid.
     """
-    return _core.linear_misplaced(indptr, indices, features)
+    return _core.linear_first_invalid_row(indptr, indices, features)
 
 
 class Csc(NamedTuple):
@@ -191,7 +191,7 @@ def scd_steps(
         margin_changes: Receives the changes of the margins instead.
     """
     changes = np.empty(chosen.size)
-    _core.linear_descend(
+    _core.linear_scd_steps(
         *columns,
         chosen,
         objective.labels,
@@ -213,7 +213,7 @@ def scd_steps(
 def intercept_step(objective: SCDObjective, margins: Doubles, bias: Doubles) -> None:
     """Update bias[0], the intercept, within its trust radius bias[1], and the margins."""
     scale = 1.0 / max(objective.labels.size, 1)
-    _core.linear_shift(
+    _core.linear_intercept_step(
         objective.labels, objective.weights, objective.loss, scale, margins, bias
     )
 
@@ -233,5 +233,5 @@ def combine_columns(
     capacity = min(entries, size)
     indices = buffer_pool.empty(capacity, np.uint32)
     values = buffer_pool.empty(capacity, np.float64)
-    nnz = _core.linear_combine(*columns, chosen, factors, size, indices, values)
+    nnz = _core.linear_combine_columns(*columns, chosen, factors, size, indices, values)
     return indices[:nnz], values[:nnz]

@@ -136,7 +136,7 @@ def to_onebit(
     if levels is None:
         levels = buffer_pool.empty(2 * -(-values.size // bucket), np.float32)
     bits = _bitplane(values.size) if bits is None else bits
-    _core.one_bit(values, bucket, mean, levels, bits)
+    _core.to_onebit(values, bucket, mean, levels, bits)
     return levels, bits
 
 
@@ -147,7 +147,7 @@ def to_sign(
     if scales is None:
         scales = buffer_pool.empty(-(-values.size // bucket), np.float32)
     bits = _bitplane(values.size) if bits is None else bits
-    _core.signs(values, bucket, scales, bits)
+    _core.to_sign(values, bucket, scales, bits)
     return scales, bits
 
 
@@ -157,7 +157,7 @@ def from_bitplane(
     """Return the level that each bit selects from the two of its bucket."""
     if values is None:
         values = buffer_pool.empty(count, np.float32)
-    _core.two_levels(levels, bits, bucket, values)
+    _core.from_bitplane(levels, bits, bucket, values)
     return values
 
 
@@ -172,7 +172,7 @@ def to_integer(
     if packed is None:
         width = (2 * max_multiple).bit_length()
         packed = buffer_pool.empty(-(-values.size * width // 8), np.uint8)
-    checked = _core.to_whole(values, step, max_multiple, packed)
+    checked = _core.to_integer(values, step, max_multiple, packed)
     if checked < values.size:
         raise ValueError(
             f"to_integer: values must be {step:g} times an integer from -{max_multiple} "
@@ -191,7 +191,7 @@ def from_integer(
     """
     if values is None:
         values = buffer_pool.empty(count, np.float32)
-    checked = _core.from_whole(packed, step, max_multiple, values)
+    checked = _core.from_integer(packed, step, max_multiple, values)
     if checked < count:
         raise ValueError(
             f"from_integer: multiples must be at most {max_multiple}, "

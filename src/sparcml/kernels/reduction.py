@@ -73,7 +73,7 @@ def scatter_assign(
     dense: Values[Float], indices: Indices, values: Values[Float], block: int = 1
 ) -> None:
     """Set dense[i] = value for each block index i, without changing a bit of the value."""
-    _core.place(dense, indices, values, block)
+    _core.scatter_assign(dense, indices, values, block)
 
 
 def compact(
@@ -108,12 +108,12 @@ def count_nonfill(
     dense: Values[Float], fill: float = 0.0, block: int = 1, bitwise: bool = False
 ) -> int:
     """Return the number of blocks that differ from `fill`; `compact` explains `bitwise`."""
-    return _core.count(dense, fill, block, bitwise)
+    return _core.count_nonfill(dense, fill, block, bitwise)
 
 
 def ascending_prefix(indices: Indices, blocks: int) -> int:
     """Return the length of the longest prefix that ascends strictly and is below `blocks`."""
-    return _core.ascending(indices, blocks)
+    return _core.ascending_prefix(indices, blocks)
 
 
 def bitmap_compact(
@@ -127,7 +127,7 @@ def bitmap_compact(
     The result is that of `compact(..., bitwise=True)` and `bitmap_encode`, in one pass.
     If there are more values than fit, a number above `values.size` is returned.
     """
-    return _core.squeeze(dense, fill, values.size, bitmap, values)
+    return _core.bitmap_compact(dense, fill, values.size, bitmap, values)
 
 
 def bitmap_expand(
@@ -138,4 +138,4 @@ def bitmap_expand(
     Raises:
         ValueError: The bitmap does not match `out` or the number of values.
     """
-    _core.expand(bitmap, values, fill, out)
+    _core.bitmap_expand(bitmap, values, fill, out)

@@ -25,7 +25,7 @@ MIN_CAPACITY = 1 << 12
 def top_k(values: Values[Float], k: int) -> Entries[Float]:
     """Return the k entries of largest magnitude, or all if there are fewer."""
     k = min(k, values.size)
-    indices, selected = _buffers(_core.top_k_room(values.size, k), values.dtype)
+    indices, selected = _buffers(_core.top_k_capacity(values.size, k), values.dtype)
     _core.top_k(values, k, indices, selected)
     return indices[:k], selected[:k]
 
@@ -38,8 +38,8 @@ def top_k_with_residual(
     The selected entries are set to zero in `out`, after the squared norm is taken.
     """
     k = min(k, out.size)
-    indices, selected = _buffers(_core.top_k_room(out.size, k), out.dtype)
-    squared_norm = _core.owe_top_k(residual, gradient, k, out, indices, selected)
+    indices, selected = _buffers(_core.top_k_capacity(out.size, k), out.dtype)
+    squared_norm = _core.top_k_with_residual(residual, gradient, k, out, indices, selected)
     return indices[:k], selected[:k], squared_norm
 
 
@@ -64,7 +64,7 @@ def bucket_top_k_with_residual(
     """
     k, capacity = _bucket_capacity(out.size, k, bucket)
     indices, selected = _buffers(capacity, out.dtype)
-    squared_norm = _core.owe_bucket_top_k(
+    squared_norm = _core.bucket_top_k_with_residual(
         residual, gradient, k, bucket, out, indices, selected
     )
     return indices, selected, squared_norm
@@ -91,7 +91,7 @@ def at_least_with_residual(
     Unlike `top_k_with_residual`, this leaves the selected entries in `out`.
     """
     indices, selected = _buffers(out.size // EXPECTED_SHARE + MIN_CAPACITY, out.dtype)
-    count, squared_norm = _core.owe_at_least(
+    count, squared_norm = _core.at_least_with_residual(
         residual, gradient, threshold, out, indices, selected
     )
     if count > indices.size:
@@ -103,13 +103,13 @@ def add_residual(
     residual: Values[Float], gradient: Values[Float], out: Values[Float]
 ) -> float:
     """Write residual + gradient to `out` and return its squared norm."""
-    return _core.owe(residual, gradient, out)
+    return _core.add_residual(residual, gradient, out)
 
 
 def block_squared_norms(values: Values[Float], block: int) -> NDArray[np.float64]:
     """Return the squared norm of every `block` values; the last block may be shorter."""
     out = buffer_pool.empty(-(-values.size // block), np.float64)
-    _core.block_squares(values, block, out)
+    _core.block_squared_norms(values, block, out)
     return out
 
 

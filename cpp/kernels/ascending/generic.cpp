@@ -1,0 +1,45 @@
+// One loop for every instruction set; the compiler vectorises it as its file's flags allow.
+#include "kernels/ascending/ascending.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::size_t kChunk = 1024;
+
+// The first position in [1, n) that does not ascend, else n. A chunk is judged as a whole,
+// which vectorises, and searched only if it fails.
+inline std::size_t first_descent(const std::uint32_t* x, std::size_t n) {
+  std::size_t i = 1;
+  for (; i + kChunk <= n; i += kChunk) {
+    std::uint32_t wrong = 0;
+    for (std::size_t k = i; k < i + kChunk; ++k) wrong |= x[k] <= x[k - 1];
+    if (wrong) break;
+  }
+  while (i < n && x[i] > x[i - 1]) ++i;
+  return i < n ? i : n;
+}
+
+// As far as the indices ascend, the first one out of bounds is found by bisection.
+inline std::size_t first_wrong(const std::uint32_t* x, std::size_t n, std::uint32_t blocks) {
+  std::size_t low = 0, high = first_descent(x, n);
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (x[middle] < blocks)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+}  // namespace
+}  // namespace sparcml
+
+namespace sparcml::SPARCML_NAMESPACE {
+
+std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n,
+                             std::uint32_t blocks) {
+  return first_wrong(indices, n, blocks);
+}
+
+}  // namespace sparcml::SPARCML_NAMESPACE

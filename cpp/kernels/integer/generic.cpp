@@ -1,0 +1,131 @@
+// The loops behind both instruction sets. 64 values are `width` words of 8 bytes, whatever the
+// width: each such group is coded by a loop that vectorises, then packed.
+//
+// op.h explains the anonymous namespace.
+#include <limits>
+
+#include "kernels/integer/integer.h"
+#include "kernels/packed.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::size_t kGroup = 64;
+constexpr std::size_t kWords = 17;  // of a group of the widest codes, and one to read over
+
+// How far a sum of `most` steps may be off its multiple, in steps: each addition rounds.
+inline float slack(const Grid& grid) {
+  const double most = grid.most, ulps = (most * most + 2 * most) / (1 << 24);
+  return static_cast<float>(ulps < 0.25 ? ulps : 0.25);
+}
+
+// To the nearest whole number: adding 1.5 * 2^23 leaves no room for a fraction.
+inline float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
+
+// Returns whether all 64 are multiples.
+inline bool code_group(const float* v, const Grid& grid, float off, std::int32_t* codes) {
+  const auto most = static_cast<float>(grid.most);
+  const std::int32_t nan = (1 << grid.width) - 1;
+  std::int32_t misses[kGroup], bad = 0;  // in a loop of their own, or none would vectorise
+  for (std::size_t j = 0; j < kGroup; ++j) {
+    const float x = (v[j] - v[j] == 0 ? v[j] : 0.0f) / grid.step, k = nearest(x);
+    const float far = __builtin_fabsf(x - k), size = __builtin_fabsf(k);
+    const float excess = far <= off ? size : 2 * most;  // also if they are NaN
+    misses[j] = excess <= most ? 0 : 1;
+    const float code = excess <= most ? k + most : 0.0f;
+    codes[j] = v[j] - v[j] == 0 ? static_cast<std::int32_t>(code) : nan;
+  }
+  for (std::size_t j = 0; j < kGroup; ++j) bad |= misses[j];
+  return !bad;
+}
+
+inline void pack_group(const std::int32_t* codes, unsigned width, std::uint64_t* words) {
+  auto* to = reinterpret_cast<std::uint8_t*>(words);
+  if (width <= 8) {
+    std::uint8_t bytes[kGroup];
+    for (std::size_t j = 0; j < kGroup; ++j) bytes[j] = static_cast<std::uint8_t>(codes[j]);
+    for (std::size_t j = 0; j < kGroup; j += 8, to += width)
+      store64(to, squeeze8(load64(bytes + j), width));
+    return;
+  }
+  BitWriter writer(to);
+  for (std::size_t j = 0; j < kGroup; ++j)
+    writer.append(static_cast<std::uint64_t>(codes[j]), width);
+}
+
+inline void unpack_group(const std::uint64_t* words, unsigned width, std::int32_t* codes) {
+  const auto* from = reinterpret_cast<const std::uint8_t*>(words);
+  if (width <= 8) {
+    std::uint8_t bytes[kGroup];
+    for (std::size_t j = 0; j < kGroup; j += 8, from += width)
+      store64(bytes + j, spread8(load64(from), width));
+    for (std::size_t j = 0; j < kGroup; ++j) codes[j] = bytes[j];
+    return;
+  }
+  for (std::size_t j = 0; j < kGroup; ++j) {
+    const std::size_t at = j * width;
+    codes[j] = static_cast<std::int32_t>(load64(from + at / 8) >> at % 8 & ((1 << width) - 1));
+  }
+}
+
+// Returns whether all 64 codes are in use.
+inline bool value_group(const std::int32_t* codes, const Grid& grid, float* v) {
+  const std::int32_t nan = (1 << grid.width) - 1;
+  const auto last = static_cast<std::int32_t>(2 * grid.most);
+  std::int32_t used[kGroup], largest = 0;
+  const auto most = static_cast<std::int32_t>(grid.most);
+  for (std::size_t j = 0; j < kGroup; ++j) {
+    const float x = static_cast<float>(codes[j] - most) * grid.step;
+    v[j] = codes[j] == nan ? std::numeric_limits<float>::quiet_NaN() : x;
+  }
+  for (std::size_t j = 0; j < kGroup; ++j) used[j] = codes[j] == nan ? 0 : codes[j];
+  for (std::size_t j = 0; j < kGroup; ++j) largest = used[j] > largest ? used[j] : largest;
+  return largest <= last;
+}
+
+inline std::size_t all_to_integer(const float* v, std::size_t n, const Grid& grid,
+                                  std::uint8_t* packed) {
+  const float off = slack(grid);
+  for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * grid.width) {
+    const std::size_t size = n - i < kGroup ? n - i : kGroup;
+    std::int32_t codes[kGroup];
+    std::uint64_t words[kWords];
+    float last[kGroup] = {};
+    if (size < kGroup) std::memcpy(last, v + i, size * sizeof(float));
+    if (!code_group(size < kGroup ? last : v + i, grid, off, codes)) return i;
+    for (std::size_t j = size; j < kGroup; ++j) codes[j] = 0;
+    pack_group(codes, grid.width, words);
+    std::memcpy(packed, words, (size * grid.width + 7) / 8);
+  }
+  return n;
+}
+
+inline std::size_t all_from_integer(const std::uint8_t* packed, std::size_t n, const Grid& grid,
+                                    float* v) {
+  for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * grid.width) {
+    const std::size_t size = n - i < kGroup ? n - i : kGroup;
+    std::uint64_t words[kWords] = {};
+    std::memcpy(words, packed, (size * grid.width + 7) / 8);
+    float last[kGroup];
+    std::int32_t codes[kGroup];
+    unpack_group(words, grid.width, codes);
+    if (!value_group(codes, grid, size < kGroup ? last : v + i)) return i;
+    if (size < kGroup) std::memcpy(v + i, last, size * sizeof(float));
+  }
+  return n;
+}
+
+}  // namespace
+}  // namespace sparcml
+
+namespace sparcml::SPARCML_NAMESPACE {
+
+std::size_t to_integer(const float* v, std::size_t n, Grid grid, std::uint8_t* packed) {
+  return all_to_integer(v, n, grid, packed);
+}
+
+std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Grid grid, float* v) {
+  return all_from_integer(packed, n, grid, v);
+}
+
+}  // namespace sparcml::SPARCML_NAMESPACE

@@ -1,0 +1,13 @@
+#include "kernels/integer/integer.h"
+
+namespace sparcml {
+
+std::size_t to_integer(const float* v, std::size_t n, Grid grid, std::uint8_t* packed) {
+  return SPARCML_PICK(to_integer)(v, n, grid, packed);
+}
+
+std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Grid grid, float* v) {
+  return SPARCML_PICK(from_integer)(packed, n, grid, v);
+}
+
+}  // namespace sparcml

@@ -1,0 +1,55 @@
+// One loop for every instruction set; with wide blocks the compiler vectorises it as its file's
+// flags allow.
+#include "kernels/scatter/scatter.h"
+
+namespace sparcml {
+namespace {
+
+template <class T>
+void scatter_all(Op op, T* dense, const Stream<T>& s, std::size_t block) {
+  with_op(op, [&](auto o) {
+    constexpr Op known = decltype(o)::value;
+    for (std::size_t n = 0; n < s.nnz; ++n) {
+      T* d = dense + s.indices[n] * block;
+      const T* v = s.values + n * block;
+      if (block == 1) {
+        *d = combine<known>(*d, *v);
+        continue;
+      }
+      SPARCML_IVDEP
+      for (std::size_t k = 0; k < block; ++k) d[k] = combine<known>(d[k], v[k]);
+    }
+  });
+}
+
+template <class T>
+void assign_all(T* dense, const Stream<T>& s, std::size_t block) {
+  for (std::size_t n = 0; n < s.nnz; ++n) {
+    if (block == 1)
+      dense[s.indices[n]] = s.values[n];
+    else
+      std::memcpy(dense + s.indices[n] * block, s.values + n * block, block * sizeof(T));
+  }
+}
+
+}  // namespace
+}  // namespace sparcml
+
+namespace sparcml::SPARCML_NAMESPACE {
+
+template <class T>
+void scatter(Op op, T* dense, Stream<T> stream, std::size_t block) {
+  scatter_all(op, dense, stream, block);
+}
+
+template <class T>
+void scatter_assign(T* dense, Stream<T> stream, std::size_t block) {
+  assign_all(dense, stream, block);
+}
+
+template void scatter(Op, float*, Stream<float>, std::size_t);
+template void scatter(Op, double*, Stream<double>, std::size_t);
+template void scatter_assign(float*, Stream<float>, std::size_t);
+template void scatter_assign(double*, Stream<double>, std::size_t);
+
+}  // namespace sparcml::SPARCML_NAMESPACE

@@ -1,8 +1,0 @@
-#include "kernels/select/generic.h"
-
-namespace sparcml::scalar {
-
-SPARCML_SELECT_DEFINE(float)
-SPARCML_SELECT_DEFINE(double)
-
-}  // namespace sparcml::scalar

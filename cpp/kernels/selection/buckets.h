@@ -1,0 +1,123 @@
+// The k largest values of every bucket: find a bound, collect the few values above it, keep the
+// k largest of those.
+//
+// The maxima of groups give a good bound if k is small. Otherwise bisection does: counting the
+// values of a bucket above a bound is cheap enough to try thirty bounds.
+//
+// op.h explains the anonymous namespace.
+#pragma once
+
+#include "kernels/selection/groups.h"
+#include "kernels/selection/keep.h"
+#include "kernels/selection/squares.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::size_t kBisect = 1 << 13;  // values that stay in the L1 cache
+
+// Returns a bound with exactly k keys above it; with ties, the k-th largest key minus one.
+template <class T>
+Key<T> bisected_bound(const Key<T>* keys, std::size_t size, std::size_t k) {
+  Key<T> low = -1, high = 0;
+  for (std::size_t i = 0; i < size; ++i) high = std::max(high, keys[i]);
+  while (high - low > 1) {
+    const Key<T> middle = low + (high - low) / 2;
+    Key<T> above = 0;
+    for (std::size_t i = 0; i < size; ++i) above += keys[i] > middle;
+    if (above == static_cast<Key<T>>(k)) return middle;
+    (above > static_cast<Key<T>>(k) ? low : high) = middle;
+  }
+  return low;
+}
+
+template <class T>
+class Buckets {
+ public:
+  Buckets(std::size_t k, std::size_t bucket, EntryBuffer<T> out)
+      : k_(k),
+        out_(out),
+        indices_(bucket + 8),
+        values_(bucket + 8),
+        keys_(std::min(bucket, kBisect)) {}
+
+  // Selects from the bucket that begins at `start` and has `size` values.
+  void select(const T* values, std::size_t start, std::size_t size) {
+    const std::size_t k = std::min(k_, size);
+    const Key<T> bound = bound_of(values + start, size, k);
+    const std::size_t count = collect(values + start, start, size, bound);
+    if (count > k) keep({indices_.data(), values_.data(), count}, k, bound + 1);
+    std::memcpy(out_.indices, indices_.data(), k * sizeof(std::uint32_t));
+    std::memcpy(out_.values, values_.data(), k * sizeof(T));
+    out_.indices += k;
+    out_.values += k;
+  }
+
+ private:
+  Key<T> bound_of(const T* values, std::size_t size, std::size_t k) {
+    if (k == size) return kAll<T>;
+    if (size % kWord == 0 && 4 * k <= kGroups<T>) return group_bound(values, size, k);
+    if (size > kBisect) return kAll<T>;
+    for (std::size_t i = 0; i < size; ++i) keys_[i] = key(values[i]);
+    return bisected_bound<T>(keys_.data(), size, k);
+  }
+
+  std::size_t collect(const T* values, std::size_t start, std::size_t size, Key<T> bound) {
+    std::size_t count = 0, at = 0;
+    for (; at + kWord <= size; at += kWord) {
+      const std::uint64_t mask = word_above(values + at, bound);
+      if (mask == 0) continue;
+      const std::size_t added = __builtin_popcountll(mask);
+      spill_word(values + at, static_cast<std::uint32_t>(start + at), mask, added,
+                 indices_.data() + count, values_.data() + count);
+      count += added;
+    }
+    const std::uint64_t mask = tail_above(values + at, size - at, bound);
+    spill_exactly(values + at, static_cast<std::uint32_t>(start + at), mask,
+                  indices_.data() + count, values_.data() + count);
+    return count + __builtin_popcountll(mask);
+  }
+
+  // The lowest key is often the k-th largest. Then only entries equal to it are in excess.
+  static void keep(EntryBuffer<T> entries, std::size_t k, Key<T> lowest_key) {
+    std::size_t above = 0;
+    for (std::size_t i = 0; i < entries.size; ++i) above += key(entries.values[i]) > lowest_key;
+    if (above < k)
+      keep_above(entries, k, lowest_key);
+    else
+      keep_largest(entries, k);
+  }
+
+  std::size_t k_;
+  EntryBuffer<T> out_;
+  std::vector<std::uint32_t> indices_;
+  std::vector<T> values_;
+  std::vector<Key<T>> keys_;
+};
+
+template <class T>
+void bucket_top_k_any(const T* values, std::size_t size, std::size_t k, std::size_t bucket,
+                      EntryBuffer<T> buffer) {
+  Buckets<T> buckets(k, std::min(bucket, size), buffer);
+  for (std::size_t start = 0; start < size; start += bucket)
+    buckets.select(values, start, std::min(bucket, size - start));
+}
+
+template <class T>
+double bucket_top_k_with_residual_any(ResidualInput<T> input, std::size_t k, std::size_t bucket,
+                                      EntryBuffer<T> buffer) {
+  Buckets<T> buckets(k, std::min(bucket, input.size), buffer);
+  ResidualAdder<T> adder(input);
+  const std::uint32_t* cleared = buffer.indices;
+  for (std::size_t start = 0; start < input.size; start += bucket) {
+    const std::size_t size = std::min(bucket, input.size - start);
+    adder.until(start + size);
+    buckets.select(input.out, start, size);
+    const std::uint32_t* end = cleared + std::min(k, size);
+    for (; cleared < end; ++cleared) input.out[*cleared] = 0;
+  }
+  return adder.squared_norm();
+}
+
+}  // namespace
+}  // namespace sparcml

@@ -1,0 +1,89 @@
+// Selects the entries of largest magnitude: k of all, k of every bucket, or all above a
+// threshold.
+//
+// Magnitudes are compared by the bits of |v|, as integers: NaN is above infinity, and infinity
+// is above all numbers. Among equal magnitudes the lowest index comes first. The entries
+// ascend.
+//
+// The functions with a residual first write out = residual + gradient (out may be the residual)
+// with every NaN canonical, and return the squared norm of that sum. Its order is defined: the
+// values of a block of 2048 are squared in double precision and added to lane i mod 8, the
+// lanes are added by a tree, and the blocks one after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa.h"
+#include "kernels/op.h"
+
+namespace sparcml {
+
+// The bits of |v| as a signed integer: -1 is below all keys.
+template <class T>
+using Key = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+template <class T>
+struct EntryBuffer {
+  std::uint32_t* indices;
+  T* values;
+  std::size_t size;
+};
+
+template <class T>
+struct ResidualInput {
+  const T* residual;
+  const T* gradient;
+  T* out;
+  std::size_t size;
+};
+
+// Returns the buffer size that top_k needs to hold its candidates.
+std::size_t top_k_capacity(std::size_t size, std::size_t k);
+
+#define SPARCML_SELECTION_FUNCTIONS                                                            \
+  template <class T>                                                                           \
+  void top_k(const T* values, std::size_t size, std::size_t k, EntryBuffer<T> buffer);         \
+  template <class T>                                                                           \
+  double top_k_with_residual(ResidualInput<T> input, std::size_t k, EntryBuffer<T> buffer);    \
+  template <class T>                                                                           \
+  void bucket_top_k(const T* values, std::size_t size, std::size_t k, std::size_t bucket,      \
+                    EntryBuffer<T> buffer);                                                    \
+  template <class T>                                                                           \
+  double bucket_top_k_with_residual(ResidualInput<T> input, std::size_t k, std::size_t bucket, \
+                                    EntryBuffer<T> buffer);                                    \
+  template <class T>                                                                           \
+  std::size_t at_least(const T* values, std::size_t size, T threshold, EntryBuffer<T> buffer); \
+  template <class T>                                                                           \
+  double at_least_with_residual(ResidualInput<T> input, T threshold, EntryBuffer<T> buffer,    \
+                                std::size_t& count);                                           \
+  template <class T>                                                                           \
+  double add_residual(ResidualInput<T> input);                                                 \
+  template <class T>                                                                           \
+  void block_squared_norms(const T* values, std::size_t size, std::size_t block, double* out)
+
+// top_k and bucket_top_k require k <= size and k <= bucket; with a residual they set the
+// selected entries of `out` to zero. at_least returns the number of entries and writes those
+// that fit; with a residual it leaves them in `out`. block_squared_norms writes every NaN as
+// canonical.
+SPARCML_SELECTION_FUNCTIONS;
+namespace scalar {
+SPARCML_SELECTION_FUNCTIONS;
+}
+namespace avx2 {
+SPARCML_SELECTION_FUNCTIONS;
+}
+
+// Explicit instances, in the dispatcher and in each instruction set.
+#define SPARCML_SELECTION_INSTANCES(T)                                                         \
+  template void top_k(const T*, std::size_t, std::size_t, EntryBuffer<T>);                     \
+  template double top_k_with_residual(ResidualInput<T>, std::size_t, EntryBuffer<T>);          \
+  template void bucket_top_k(const T*, std::size_t, std::size_t, std::size_t, EntryBuffer<T>); \
+  template double bucket_top_k_with_residual(ResidualInput<T>, std::size_t, std::size_t,       \
+                                             EntryBuffer<T>);                                  \
+  template std::size_t at_least(const T*, std::size_t, T, EntryBuffer<T>);                     \
+  template double at_least_with_residual(ResidualInput<T>, T, EntryBuffer<T>, std::size_t&);   \
+  template double add_residual(ResidualInput<T>);                                              \
+  template void block_squared_norms(const T*, std::size_t, std::size_t, double*)
+
+}  // namespace sparcml

@@ -1,0 +1,198 @@
+// Sums of squared_norm in one defined order, alone and fused with the sum of two vectors.
+//
+// op.h explains the anonymous namespace.
+#pragma once
+
+#include "kernels/selection/magnitude.h"
+
+namespace sparcml {
+namespace {
+
+constexpr std::size_t kSquares = 2048;  // squared_norm are summed in blocks of this size
+constexpr std::size_t kLanes = 8;
+
+// Partial sums: value i of a block is added to lane i mod 8.
+struct Lanes {
+  double sum[kLanes] = {};
+
+  template <class T>
+  void add(std::size_t i, T x) {
+    const double wide = x;
+    sum[i % kLanes] += wide * wide;
+  }
+
+  double total() const {
+    double half[4];
+    for (int i = 0; i < 4; ++i) half[i] = sum[i] + sum[i + 4];
+    return (half[0] + half[2]) + (half[1] + half[3]);
+  }
+};
+
+#ifdef __AVX2__
+
+// The same eight lanes in registers.
+struct WideLanes {
+  __m256d low, high;
+
+  explicit WideLanes(const Lanes& lanes)
+      : low(_mm256_loadu_pd(lanes.sum)), high(_mm256_loadu_pd(lanes.sum + 4)) {}
+
+  void add(__m256d a, __m256d b) {
+    low = _mm256_add_pd(low, _mm256_mul_pd(a, a));
+    high = _mm256_add_pd(high, _mm256_mul_pd(b, b));
+  }
+  void add(__m256 x) {
+    add(_mm256_cvtps_pd(_mm256_castps256_ps128(x)),
+        _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
+  }
+  void store(Lanes& lanes) const {
+    _mm256_storeu_pd(lanes.sum, low);
+    _mm256_storeu_pd(lanes.sum + 4, high);
+  }
+};
+
+inline __m256 canonical(__m256 x) {
+  const __m256 nan = _mm256_set1_ps(std::numeric_limits<float>::quiet_NaN());
+  return _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+}
+
+inline __m256d canonical(__m256d x) {
+  const __m256d nan = _mm256_set1_pd(std::numeric_limits<double>::quiet_NaN());
+  return _mm256_blendv_pd(x, nan, _mm256_cmp_pd(x, x, _CMP_UNORD_Q));
+}
+
+// Adds eight values at a time and returns the number of values added.
+inline std::size_t square_wide(const float* x, std::size_t size, WideLanes& lanes) {
+  std::size_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) lanes.add(_mm256_loadu_ps(x + i));
+  return i;
+}
+
+inline std::size_t square_wide(const double* x, std::size_t size, WideLanes& lanes) {
+  std::size_t i = 0;
+  for (; i + kLanes <= size; i += kLanes)
+    lanes.add(_mm256_loadu_pd(x + i), _mm256_loadu_pd(x + i + 4));
+  return i;
+}
+
+// Writes out = r + g for eight values and returns a mask of those above the bound.
+inline unsigned add_eight(const float* r, const float* g, float* out, std::int32_t bound,
+                          WideLanes& lanes) {
+  const __m256 sum = canonical(_mm256_add_ps(load(r), load(g)));
+  _mm256_storeu_ps(out, sum);
+  lanes.add(sum);
+  return some_above(sum, bound);
+}
+
+inline unsigned add_eight(const double* r, const double* g, double* out, std::int64_t bound,
+                          WideLanes& lanes) {
+  const __m256d a = canonical(_mm256_add_pd(load(r), load(g)));
+  const __m256d b = canonical(_mm256_add_pd(load(r + 4), load(g + 4)));
+  _mm256_storeu_pd(out, a);
+  _mm256_storeu_pd(out + 4, b);
+  lanes.add(a, b);
+  return some_above(a, bound) | some_above(b, bound) << 4;
+}
+
+template <class T>
+inline double squared_norm(const T* x, std::size_t size) {
+  Lanes lanes;
+  WideLanes wide(lanes);
+  std::size_t i = square_wide(x, size, wide);
+  wide.store(lanes);
+  for (; i < size; ++i) lanes.add(i, x[i]);
+  return lanes.total();
+}
+
+// Writes out = r + g for 64 values, adds their squared_norm to the lanes and returns a mask of
+// those above the bound.
+template <class T>
+inline std::uint64_t add_word(const T* r, const T* g, T* out, Key<T> bound, Lanes& lanes) {
+  WideLanes wide(lanes);
+  std::uint64_t all = 0;
+  for (std::size_t k = 0; k < kWord; k += kLanes)
+    all |= std::uint64_t(add_eight(r + k, g + k, out + k, bound, wide)) << k;
+  wide.store(lanes);
+  return all;
+}
+
+#else
+
+template <class T>
+inline void square_some(const T* x, std::size_t size, Lanes& lanes) {
+  const std::size_t full = size / kLanes * kLanes;
+  for (std::size_t i = 0; i < full; i += kLanes)
+    for (std::size_t k = 0; k < kLanes; ++k) lanes.add(k, x[i + k]);
+  for (std::size_t i = full; i < size; ++i) lanes.add(i, x[i]);
+}
+
+template <class T>
+inline double squared_norm(const T* x, std::size_t size) {
+  Lanes lanes;
+  square_some(x, size, lanes);
+  return lanes.total();
+}
+
+template <class T>
+inline std::uint64_t add_word(const T* r, const T* g, T* out, Key<T> bound, Lanes& lanes) {
+  SPARCML_IVDEP
+  for (std::size_t i = 0; i < kWord; ++i) out[i] = canonical(r[i] + g[i]);
+  square_some(out, kWord, lanes);
+  return word_above(out, bound);
+}
+
+#endif
+
+// residual + gradient as a vector that the scans read. Each word of 64 values is computed when
+// it is read, once and in order, so that one scan both adds and selects.
+template <class T>
+class ResidualAdder {
+ public:
+  const T* values;
+
+  explicit ResidualAdder(ResidualInput<T> input) : values(input.out), input_(input) {}
+
+  std::uint64_t word(std::size_t start, Key<T> bound) {
+    const std::uint64_t above = add_word(input_.residual + start, input_.gradient + start,
+                                         input_.out + start, bound, lanes_);
+    if ((start + kWord) % kSquares == 0) finish_block();
+    return above;
+  }
+
+  std::uint64_t tail(std::size_t start, std::size_t size, Key<T> bound) {
+    const T *r = input_.residual + start, *g = input_.gradient + start;
+    T* out = input_.out + start;
+    for (std::size_t i = 0; i < size; ++i) lanes_.add(i, out[i] = canonical(r[i] + g[i]));
+    return tail_above(out, size, bound);
+  }
+
+  // Computes full words until at least `goal`, without selecting.
+  void until(std::size_t goal) {
+    for (; done_ < goal; done_ += kWord) {
+      if (done_ + kWord <= input_.size)
+        word(done_, kNone<T>);
+      else
+        tail(done_, input_.size - done_, kNone<T>);
+    }
+  }
+
+  // The squared norm of the sum; call it after the last word.
+  double squared_norm() {
+    finish_block();
+    return squared_norm_;
+  }
+
+ private:
+  void finish_block() {
+    squared_norm_ += lanes_.total();
+    lanes_ = Lanes();
+  }
+
+  ResidualInput<T> input_;
+  std::size_t done_ = 0;
+  double squared_norm_ = 0;
+  Lanes lanes_;
+};
+
+}  // namespace
+}  // namespace sparcml
