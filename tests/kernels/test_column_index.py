@@ -35,4 +35,6 @@ def test_arrays_must_fit():
     with pytest.raises(ValueError, match="one count a word"):
         _core.count_columns(plane, np.zeros(1, np.uint32))
     with pytest.raises(ValueError, match="one place a number"):
-        _core.column_positions(numbers, plane, np.zeros(2, np.uint32), np.zeros(2, np.uint32))
+        _core.column_positions(
+            numbers, plane, np.zeros(2, np.uint32), np.zeros(2, np.uint32)
+        )
