@@ -57,10 +57,10 @@ def groups(comm):
     other.close()
 
 
-def long_messages_in_pieces(comm):
+def long_messages_in_segments(comm):
     from sparcml.transport import mpi
 
-    whole, mpi.PIECE = mpi.PIECE, 1000
+    whole, mpi.SEGMENT_BYTES = mpi.SEGMENT_BYTES, 1000
     try:
         for size in (0, 1, 999, 1000, 1001, 5000, 5001):
             message = np.arange(size).astype(np.uint8)
@@ -70,7 +70,7 @@ def long_messages_in_pieces(comm):
         big = np.arange(3000, dtype=np.float64)
         np.testing.assert_array_equal(comm.allreduce(big), comm.size * big)
     finally:
-        mpi.PIECE = whole
+        mpi.SEGMENT_BYTES = whole
 
 
 with sparcml.world() as comm:
@@ -78,7 +78,7 @@ with sparcml.world() as comm:
     assert comm._transport.nodes.leaders == (0,)  # all on this machine
     roster(comm)
     if comm.size > 1:
-        for check in (messages_of_the_user_do_not_mix, groups, long_messages_in_pieces):
+        for check in (messages_of_the_user_do_not_mix, groups, long_messages_in_segments):
             check(comm)
 with sparcml.from_mpi(MPI.COMM_WORLD) as comm:
     assert comm.allreduce(np.array([1], np.float32))[0] == comm.size

@@ -21,5 +21,5 @@ def test_nothing_to_meet_at():
 
 
 def test_a_group_without_torch_distributed():
-    with pytest.raises(sparcml.TransportError, match="is not initialised"):
+    with pytest.raises(sparcml.TransportError, match="is not initialized"):
         sparcml.from_group(object())

@@ -1,8 +1,8 @@
 """Ranks as MPI processes, through mpi4py.
 
-Messages travel on a duplicate of the user's communicator, notes on a second one, so
-that nothing of ours meets a message of theirs. All waits poll: MPI would spin in its
-own waits, take the processor from ranks that have work, and never look at the clock.
+Messages are sent on a duplicate of the user's communicator and control messages on a
+second one, apart from all messages of the user. All waits poll: MPI's own waits spin,
+take the processor from ranks that compute, and have no timeout.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# A longer message travels in pieces of this many bytes, after one that tells its length.
-# Of two large messages between two ranks, MPICH over TCP moves one at a time, there and
-# then back; in pieces they pass each other, twice as fast.
-PIECE = (1 << 20) + 4096  # a megabyte of values, with its header, is not cut
-WHOLE, LENGTH, PART = range(3)  # tags
+# A longer message is sent in segments of this size, after a message with its length. Of
+# two large messages between two ranks, MPICH over TCP sends one after the other; segments
+# in both directions overlap, which is twice as fast.
+SEGMENT_BYTES = (1 << 20) + 4096  # one segment holds a megabyte of values and a header
+WHOLE, LENGTH, SEGMENT = range(3)  # tags
 
-MOST_BYTES = 1 << 30  # in one call: counts of MPI are 32 bits wide in most libraries
+MAX_BYTES = 1 << 30  # per call: counts of MPI have 32 bits in most libraries
 
-# Between two polls, let others run at first, then sleep an eighth of the time waited so
-# far: nobody oversleeps by more. A yield that took long shows that others had work.
-SPIN, SHARE, LONGEST_NAP = 20e-6, 1 / 8, 2e-3
+# Between two polls a rank yields at first, then sleeps for an eighth of the time waited so
+# far: no wait lasts longer by more than that.
+SPIN_SECONDS, SLEEP_FRACTION, MAX_SLEEP = 20e-6, 1 / 8, 2e-3
 
 OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
@@ -45,15 +45,15 @@ class _Sending(Pending):
         super().__init__(transport, peer, f"send to rank {transport.global_ranks[peer]}")
         self._message = message  # keeps the buffer alive
         comm = transport.comm
-        if len(message) <= PIECE:
+        if len(message) <= SEGMENT_BYTES:
             self._requests = [comm.Isend(message, peer, WHOLE)]
             return
         self._length = np.array([len(message)], np.int64)
         self._requests = [comm.Isend(self._length, peer, LENGTH)]
-        self._requests += [comm.Isend(part, peer, PART) for part in _pieces(message)]
+        self._requests += [comm.Isend(s, peer, SEGMENT) for s in _segments(message)]
 
     def poll(self) -> bool:
-        while self._requests and _done(self._requests[0]):
+        while self._requests and _test(self._requests[0]):
             del self._requests[0]
         return not self._requests
 
@@ -65,37 +65,36 @@ class _Receiving(Pending):
     transport: MpiTransport
 
     def __init__(self, transport: MpiTransport, peer: int) -> None:
-        super().__init__(
-            transport, peer, f"receive from rank {transport.global_ranks[peer]}"
-        )
+        source = transport.global_ranks[peer]
+        super().__init__(transport, peer, f"receive from rank {source}")
         self._message: Message | None = None
         self._requests: list[MPI.Request] = []
 
     def begin(self) -> bool:
-        """Give it a place to arrive at: from then on MPI needs no further word."""
+        """Post the receive; MPI then makes progress in any call."""
         if self._message is not None:
             return True
         status = MPI.Status()
         comm = self.transport.comm
-        found = comm.Improbe(self.peer, MPI.ANY_TAG, status)
-        if found is None:
+        probed = comm.Improbe(self.peer, MPI.ANY_TAG, status)
+        if probed is None:
             return False
         if status.Get_tag() == WHOLE:
             self._message = buffer_pool.empty(status.Get_count(MPI.BYTE), np.uint8)
-            self._requests = [found.Irecv(self._message)]
+            self._requests = [probed.Irecv(self._message)]
             return True
         length = np.empty(1, np.int64)
-        found.Recv(length)
+        probed.Recv(length)
         self._message = buffer_pool.empty(int(length[0]), np.uint8)
         self._requests = [
-            comm.Irecv(part, self.peer, PART) for part in _pieces(self._message)
+            comm.Irecv(s, self.peer, SEGMENT) for s in _segments(self._message)
         ]
         return True
 
     def poll(self) -> bool:
         if not self.begin():
             return False
-        while self._requests and _done(self._requests[0]):
+        while self._requests and _test(self._requests[0]):
             del self._requests[0]
         return not self._requests
 
@@ -104,8 +103,9 @@ class _Receiving(Pending):
         return self._message
 
 
-def _pieces(message: Message) -> list[Message]:
-    return [message[start : start + PIECE] for start in range(0, len(message), PIECE)]
+def _segments(message: Message) -> list[Message]:
+    starts = range(0, len(message), SEGMENT_BYTES)
+    return [message[start : start + SEGMENT_BYTES] for start in starts]
 
 
 class MpiTransport(Transport):
@@ -115,7 +115,7 @@ class MpiTransport(Transport):
 
     def __init__(self, comm: MPI.Comm, timeout: float) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size(), timeout)
-        shutdown = _MpiShutdown.instance()  # first: opening may fail already
+        shutdown = _MpiShutdown.instance()  # first: the duplication may fail
         self.comm = _duplicate(comm, timeout)
         self._control_comm = _duplicate(comm, timeout)
         self._control_sends: list[tuple[MPI.Request, bytes]] = []
@@ -132,21 +132,19 @@ class MpiTransport(Transport):
         return _Receiving(self, peer)
 
     def send_control(self, peer: int, message: bytes) -> None:
-        self._control_sends = [
-            entry for entry in self._control_sends if not entry[0].Test()
-        ]
+        self._control_sends = [send for send in self._control_sends if not send[0].Test()]
         request = self._control_comm.Isend([message, MPI.BYTE], peer)
         self._control_sends.append((request, message))
 
     def poll_control(self) -> Sequence[tuple[int, bytes]]:
-        notes = []
+        messages = []
         status = MPI.Status()
         while self._control_comm.Iprobe(status=status):
-            note = bytearray(status.Get_count(MPI.BYTE))
+            message = bytearray(status.Get_count(MPI.BYTE))
             sender = status.Get_source()
-            self._control_comm.Recv([note, MPI.BYTE], sender)
-            notes.append((sender, bytes(note)))
-        return notes
+            self._control_comm.Recv([message, MPI.BYTE], sender)
+            messages.append((sender, bytes(message)))
+        return messages
 
     def idle(self, waited: float) -> None:
         _idle(waited)
@@ -154,11 +152,11 @@ class MpiTransport(Transport):
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
         flat = array.reshape(-1)
         out = buffer_pool.empty(array.size, array.dtype)
-        step = MOST_BYTES // array.itemsize
-        for start in range(0, array.size, step):
-            part = slice(start, start + step)
+        count = MAX_BYTES // array.itemsize
+        for start in range(0, array.size, count):
+            part = slice(start, start + count)
             request = self.comm.Iallreduce(flat[part], out[part], OPS[op])
-            # Nobody in particular is waited for; the next rank stands for all.
+            # It waits for all ranks; error messages name the next one.
             peer = (self.rank + 1) % self.size
             self.wait_for(request.Test, peer, "native allreduce")
         return out.reshape(array.shape)
@@ -170,60 +168,64 @@ class MpiTransport(Transport):
     def split(self, members: Sequence[int]) -> MpiTransport:
         group = self.comm.Split(members[0], list(members).index(self.rank))
         try:
-            part = MpiTransport(group, self.timeout)
+            child = MpiTransport(group, self.timeout)
         finally:
             group.Free()
-        return self.add_sibling(part, members)
+        return self.add_sibling(child, members)
 
     def release(self) -> None:
         if MPI.Is_finalized():
             return
         if self.control.failure is not None:
-            return  # still to be seen off at the end: the others may not know yet
+            return  # needed at exit: other ranks may not know of the failure yet
         _MpiShutdown.instance().transports.discard(self)
         self.comm.Free()
         self._control_comm.Free()
 
 
-def _done(request: MPI.Request) -> bool:
-    """MPI moves a bounded piece of a message each time: asked once, the link runs dry."""
+def _test(request: MPI.Request) -> bool:
+    """Test a request several times.
+
+    Each test sends a bounded part of a message, so that a single one would leave the link
+    idle.
+    """
     test = request.Test
     return test() or test() or test() or test()
 
 
 def _idle(waited: float) -> None:
-    if waited < SPIN:
+    if waited < SPIN_SECONDS:
         os.sched_yield()
     else:
-        time.sleep(min(LONGEST_NAP, waited * SHARE))
+        time.sleep(min(MAX_SLEEP, waited * SLEEP_FRACTION))
 
 
 def _duplicate(comm: MPI.Comm, timeout: float) -> MPI.Comm:
-    """MPI_Comm_dup, but with an end to the wait."""
+    """Duplicate an MPI communicator, with a timeout. Collective."""
     try:
         copy, request = comm.Idup()
     except MPI.Exception as error:
         raise TransportError(
             f"rank {comm.Get_rank()}: MPI cannot open another communicator ({error}); "
-            f"close those that are no longer needed"
+            f"close communicators that are no longer needed"
         ) from None
     start = time.monotonic()
     while not request.Test():
         waited = time.monotonic() - start
         if waited > timeout:
             raise TransportError(
-                f"rank {comm.Get_rank()}: not all {comm.Get_size()} ranks have come to "
-                f"open the communicator within {timeout:g} s"
+                f"rank {comm.Get_rank()}: not all {comm.Get_size()} ranks have opened the "
+                f"communicator within {timeout:g} s"
             )
         _idle(waited)
     return copy
 
 
 class _MpiShutdown(ShutdownHandler):
-    """MPI_Finalize waits for all ranks, spinning and without an end.
+    """Shutdown before MPI_Finalize, which waits for all ranks, spinning and without timeout.
 
-    So the others are waited for before, and after an error the job is aborted if they do
-    not come. Their farewells must be read: MPI complains of messages that are not.
+    This process waits for the other ranks first, and aborts the job if they do not end
+    after an error. Their control messages must be received: MPI reports those that are not.
     """
 
     def on_exit(self) -> None:
@@ -232,10 +234,10 @@ class _MpiShutdown(ShutdownHandler):
         sys.stderr.flush()
         self.notify_peers()
         failed = self.error is not None
-        # A rank that has caught the error of a communicator ends as if nothing had been.
+        # A rank that has caught a communicator's error ends normally.
         caught = any(t.control.failure is not None for t in self.transports)
         start = time.monotonic()
-        # A rank that failed with nothing open cannot know how the others are doing.
+        # A rank that failed without an open transport cannot see the state of the others.
         while failed or self.transports:
             if self.transports and self.all_peers_left():
                 return
@@ -243,7 +245,7 @@ class _MpiShutdown(ShutdownHandler):
             if failed and waited > GRACE_SECONDS:
                 MPI.COMM_WORLD.Abort(1)
             if not failed and waited > max(t.timeout for t in self.transports):
-                if caught:  # MPI would wait for them without an end
+                if caught:  # MPI_Finalize would wait for the other ranks forever
                     MPI.COMM_WORLD.Abort(1)
                 return
             _idle(waited)

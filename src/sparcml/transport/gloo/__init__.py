@@ -1,1 +1,1 @@
-"""The transport over torch.distributed, on gloo groups."""
+"""Transport over torch.distributed, on separate gloo groups."""

@@ -1,11 +1,11 @@
-"""What travels on gloo's connections: frames of fixed size, then bodies.
+"""Frames of fixed size, and bodies, on the connections of gloo.
 
-gloo cannot tell how much is coming, and a receive of another size than the send ends the
-process. So a message travels as a frame. It holds a short message entirely; of a longer
-one it holds the beginning, and the rest follows in one piece, the body.
+gloo does not report the size of a message, and a receive of another size than the send
+aborts the process. Therefore a message is sent as a frame. A frame holds a short message
+entirely. Of a longer one it holds the beginning; the rest follows as one body.
 
-    frame: 0 u64 length of the message, 8 u8 its last byte, 16 its beginning, -1 u8 mark
-    note:  0 u64 length, 16 text, -1 u8 mark
+    frame:   0 u64 length of the message, 8 u8 its last byte, 16 its beginning, -1 u8 mark
+    control: 0 u64 length, 16 text, -1 u8 mark
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from .mesh import Mesh
     from .operations import Operation
 
-FRAME, NOTE = 1024, 2048
-START = 16  # where the text begins
-ROOM = FRAME - START - 1
-MARK = 1  # the last byte of every frame, by which its arrival is seen
-FRAMES, BODIES, NOTES = 0, 1, 2  # gloo's tags
+FRAME_BYTES, CONTROL_BYTES = 1024, 2048
+START = 16  # offset of the text
+CAPACITY = FRAME_BYTES - START - 1  # bytes of a message in its frame
+MARK = 1  # last byte of every frame, which shows that it has arrived
+FRAMES, BODIES, CONTROL = 0, 1, 2  # gloo's tags
 
-# Frames to one peer that may be on their way before a send has to wait for them.
+# Frames to one peer that may be in flight before a send waits for them.
 WINDOW = 64
 
-# Notes awaited from each peer: a rank that computes must not miss what one that has
-# ended since then had to say.
-AWAITED_NOTES = 4
+# Posted receives of control messages per peer: a rank that computes must not miss the
+# messages of a rank that has ended meanwhile.
+POSTED_CONTROLS = 4
 
 
-def packed(message: Message, size: int = FRAME) -> Message:
-    """A frame with the beginning of a message."""
+def pack(message: Message, size: int = FRAME_BYTES) -> Message:
+    """Return a frame with the beginning of a message."""
     frame = np.zeros(size, np.uint8)
     frame[:8].view(np.uint64)[0] = len(message)
     frame[8] = message[-1] if len(message) else 0
@@ -46,8 +46,8 @@ def packed(message: Message, size: int = FRAME) -> Message:
     return frame
 
 
-def length(frame: Message) -> int:
-    """Of the message that begins in this frame."""
+def message_length(frame: Message) -> int:
+    """Return the length of the message that begins in this frame."""
     return int(frame[:8].view(np.uint64)[0])
 
 
@@ -57,79 +57,81 @@ class Peer:
     def __init__(self, mesh: Mesh, rank: int) -> None:
         self._mesh = mesh
         self._rank = rank
-        self._leaving: deque[Operation] = deque()  # done in this order
-        self._marker: Operation | None = None  # one of them, which a thread waits for
-        self._arriving = self._await_frame()
+        self._sending: deque[Operation] = deque()  # completed in this order
+        self._watched: Operation | None = None  # the one that a thread waits for
+        self._receiving = self._post_frame()
 
-    def _await_frame(self) -> Operation:
-        frame = np.empty(FRAME, np.uint8)
+    def _post_frame(self) -> Operation:
+        frame = np.empty(FRAME_BYTES, np.uint8)
         return self._mesh.receive(self._rank, frame, FRAMES, MARK)
 
     def send(self, message: Message) -> Operation | None:
-        """What to wait for until the message may be touched again, if anything."""
-        frame = self._mesh.send(self._rank, packed(message), FRAMES)
-        self._leaving.append(frame)
-        if len(message) > ROOM:
-            frame = self._mesh.send(self._rank, message[ROOM:], BODIES)
-        self._forget_what_has_left()
-        return frame if len(message) > ROOM or len(self._leaving) > WINDOW else None
+        """Send a message; return the operation to wait for before reusing the buffer."""
+        operation = self._mesh.send(self._rank, pack(message), FRAMES)
+        self._sending.append(operation)
+        if len(message) > CAPACITY:
+            operation = self._mesh.send(self._rank, message[CAPACITY:], BODIES)
+        self._release_sent()
+        must_wait = len(message) > CAPACITY or len(self._sending) > WINDOW
+        return operation if must_wait else None
 
-    def _forget_what_has_left(self) -> None:
-        if self._marker is None and len(self._leaving) > WINDOW // 2:
-            self._marker = self._leaving[-1]
-        if self._marker is not None and self._marker.done():
-            while self._leaving.popleft() is not self._marker:
+    def _release_sent(self) -> None:
+        if self._watched is None and len(self._sending) > WINDOW // 2:
+            self._watched = self._sending[-1]
+        if self._watched is not None and self._watched.poll():
+            while self._sending.popleft() is not self._watched:
                 pass
-            self._marker = None
+            self._watched = None
 
-    def all_left(self) -> bool:
-        """Whether every frame has been sent."""
-        return not self._leaving or self._leaving[-1].done()
+    def all_sent(self) -> bool:
+        """Return whether every frame has been sent."""
+        return not self._sending or self._sending[-1].poll()
 
     def next_frame(self) -> Message | None:
-        """The next frame of this peer, if it is here."""
-        if not self._arriving.done():
+        """Return the next frame of this peer, if it has arrived."""
+        if not self._receiving.poll():
             return None
-        frame = self._arriving.buffer
-        # Before anything else is posted: a peer that closes after its last body has then
-        # read all that we tell it, and closes without a reset.
+        frame = self._receiving.buffer
+        # Posted before anything else: a peer that closes after its last body has then
+        # read all our messages, and closes without a reset.
         with suppress(RuntimeError):
-            self._arriving = self._await_frame()
+            self._receiving = self._post_frame()
         return frame
 
-    def body(self, frame: Message, message: Message) -> Operation:
-        """Start receiving what did not fit in the frame."""
-        message[:ROOM] = frame[START:-1]
-        return self._mesh.receive(self._rank, message[ROOM:], BODIES, int(frame[8]))
+    def receive_body(self, frame: Message, message: Message) -> Operation:
+        """Start to receive the part of a message that its frame does not hold."""
+        message[:CAPACITY] = frame[START:-1]
+        return self._mesh.receive(self._rank, message[CAPACITY:], BODIES, int(frame[8]))
 
 
 class ControlMessages:
-    """The notes from and to all peers."""
+    """The control messages from and to all peers."""
 
     def __init__(self, mesh: Mesh, peers: list[int]) -> None:
         self._mesh = mesh
-        self._awaited: dict[int, deque[Operation]] = {peer: deque() for peer in peers}
-        self._told: list[Operation] = []  # keeps the buffers alive; there are few
-        for peer in peers * AWAITED_NOTES:
-            self._await_note(peer)
+        self._receiving: dict[int, deque[Operation]] = {peer: deque() for peer in peers}
+        self._sent: list[Operation] = []  # keeps the buffers alive; there are few
+        for peer in peers * POSTED_CONTROLS:
+            self._post(peer)
 
-    def _await_note(self, peer: int) -> None:
-        buffer = np.empty(NOTE, np.uint8)
-        self._awaited[peer].append(self._mesh.receive(peer, buffer, NOTES, MARK))
+    def _post(self, peer: int) -> None:
+        buffer = np.empty(CONTROL_BYTES, np.uint8)
+        self._receiving[peer].append(self._mesh.receive(peer, buffer, CONTROL, MARK))
 
-    def send_control(self, peer: int, message: bytes) -> None:
-        """Send a note; a peer that is gone does not get it."""
-        text = np.frombuffer(message[: NOTE - START - 1], np.uint8)
+    def send(self, peer: int, message: bytes) -> None:
+        """Send a control message, if the peer still exists."""
+        text = np.frombuffer(message[: CONTROL_BYTES - START - 1], np.uint8)
         with suppress(RuntimeError):
-            self._told.append(self._mesh.send(peer, packed(text, NOTE), NOTES))
+            self._sent.append(self._mesh.send(peer, pack(text, CONTROL_BYTES), CONTROL))
 
-    def poll_control(self) -> list[tuple[int, bytes]]:
-        """The notes that are here."""
-        found = []
-        for peer, awaited in self._awaited.items():
-            while awaited and awaited[0].seen():
-                note = awaited.popleft().buffer
-                found.append((peer, note[START : START + length(note)].tobytes()))
+    def poll(self) -> list[tuple[int, bytes]]:
+        """Return the senders and the control messages that have arrived."""
+        messages = []
+        for peer, receiving in self._receiving.items():
+            while receiving and receiving[0].poll_arrival():
+                frame = receiving.popleft().buffer
+                text = frame[START : START + message_length(frame)].tobytes()
+                messages.append((peer, text))
                 with suppress(RuntimeError):
-                    self._await_note(peer)
-        return found
+                    self._post(peer)
+        return messages

@@ -1,4 +1,4 @@
-"""A gloo group of our own: connections to all other ranks, which can be cut."""
+"""A separate gloo group: connections to all other ranks, which can be broken."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     Bytes = NDArray[np.uint8]
 
-AT_ONCE = timedelta(milliseconds=1)
-SEVER, PROBE = 1000, 1001  # tags on which nothing is ever sent
+BREAK_TIMEOUT = timedelta(milliseconds=1)
+BREAK, PROBE = 1000, 1001  # tags on which nothing is ever sent
 
 OPS = {
     "sum": dist.ReduceOp.SUM,
@@ -31,10 +31,10 @@ OPS = {
 
 
 class Mesh:
-    """This rank's connections to all others: two to each, one for each direction.
+    """This rank's connections to all other ranks: two per peer, one per direction.
 
-    Over one for both, two peers that exchange long messages often do so one after the other:
-    10 MB each way at 1 Gbit/s were seen to take 85 ms at some times and 165 at others.
+    On one connection for both directions, two peers often exchange long messages one
+    after the other: 10 MB each way at 1 Gbit/s took 85 ms or 165 ms.
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: float) -> None:
@@ -43,30 +43,30 @@ class Mesh:
         self.waiters = WaiterPool()
         options = dist.ProcessGroupGloo._Options()
         options._devices = _devices()
-        options._threads = 2  # of gloo's own, for its collectives
+        options._threads = 2  # of gloo, for its own collectives
         options._timeout = timedelta(seconds=timeout)
         self._to_higher, self._to_lower = (
             dist.ProcessGroupGloo(dist.PrefixStore(name, store), rank, size, options)
             for name in ("up", "down")
         )
 
-    def _leaving(self, peer: int) -> Any:
-        """The group on which this rank sends to a peer."""
+    def _sending(self, peer: int) -> Any:
+        """Return the group on which this rank sends to a peer."""
         return self._to_higher if peer > self._rank else self._to_lower
 
-    def _arriving(self, peer: int) -> Any:
-        """The group on which it receives from it."""
+    def _receiving(self, peer: int) -> Any:
+        """Return the group on which this rank receives from a peer."""
         return self._to_higher if peer < self._rank else self._to_lower
 
     def send(self, peer: int, array: Bytes, tag: int) -> Operation:
-        """Start sending; done when the peer has begun to receive and all is on its way."""
-        work = self._leaving(peer).send([_tensor(array)], peer, tag)
+        """Start a send; it is complete when the peer receives and all bytes have left."""
+        work = self._sending(peer).send([_tensor(array)], peer, tag)
         return Operation(self.waiters, work, array)
 
     def receive(self, peer: int, array: Bytes, tag: int, last: int) -> Operation:
-        """Start receiving as many bytes as the array has, of which `last` ends them."""
+        """Start a receive of exactly the array's size; `last` is the value of its last byte."""
         array[-1] = last ^ 0xFF
-        work = self._arriving(peer).recv([_tensor(array)], peer, tag)
+        work = self._receiving(peer).recv([_tensor(array)], peer, tag)
         return Operation(self.waiters, work, array, lambda: bool(array[-1] == last))
 
     def allreduce(self, array: NDArray[Any], op: str) -> Operation:
@@ -77,32 +77,32 @@ class Mesh:
         work = self._to_higher.allreduce([_tensor(array)], options)
         return Operation(self.waiters, work, array)
 
-    def dead(self) -> list[int]:
-        """The peers whose connection is closed: nothing can be posted there."""
-        found = []
+    def lost_peers(self) -> list[int]:
+        """Return the peers whose connection is closed: nothing can be posted there."""
+        lost = []
         for peer in self._peers:
             try:
-                nothing = [torch.empty(1, dtype=torch.uint8)]
-                self._arriving(peer).recv(nothing, peer, PROBE)
+                buffer = [torch.empty(1, dtype=torch.uint8)]
+                self._receiving(peer).recv(buffer, peer, PROBE)
             except RuntimeError:
-                found.append(peer)
-        return found
+                lost.append(peer)
+        return lost
 
     def close(self) -> None:
         """Break all connections, so that every wait ends, here and at the peers."""
         for group in (self._to_higher, self._to_lower):
             for peer in self._peers:
                 with contextlib.suppress(RuntimeError):
-                    # The first one to run out of time closes them all.
-                    nothing = [torch.empty(1, dtype=torch.uint8)]
-                    group.recv(nothing, peer, SEVER).wait(AT_ONCE)
+                    # The first timeout closes all connections of the group.
+                    buffer = [torch.empty(1, dtype=torch.uint8)]
+                    group.recv(buffer, peer, BREAK).wait(BREAK_TIMEOUT)
         self.waiters.end()
         del self._to_higher, self._to_lower, group
 
 
 @cache
 def _devices() -> list[Any]:
-    """The network interfaces, opened once: a device that was cut is never given back."""
+    """Return the network interfaces, opened once: gloo never frees a broken device."""
     make = dist.ProcessGroupGloo.create_device
     names = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")
     chosen = [make(interface=name) for name in names if name]
@@ -110,7 +110,7 @@ def _devices() -> list[Any]:
 
 
 class _Writable:
-    """An array's memory as torch wants it: it takes read-only ones with a warning only."""
+    """An array's memory, marked writable: torch warns of read-only arrays."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         interface = array.__array_interface__

@@ -1,9 +1,9 @@
-"""Polling what gloo has begun, though gloo can only wait.
+"""Polling of gloo operations.
 
-gloo has no test for completion: a send or receive is done when a blocking wait returns,
-and a wait that runs out of time breaks every connection of the group. So other threads
-wait for us, without an end; and when we have had enough, we break the group ourselves,
-which wakes them. While they wait this thread may post more: gloo locks what it shares.
+gloo has no test for completion: a send or receive is complete when a blocking wait
+returns, and a wait that times out breaks every connection of the group. Therefore other
+threads wait without a timeout. To give up, this process breaks the group, which wakes
+them. Meanwhile this thread may post more operations: gloo locks its shared state.
 """
 
 from __future__ import annotations
@@ -22,17 +22,21 @@ FOREVER = timedelta(days=365)
 
 
 class WaiterPool:
-    """Threads that wait for operations, one each."""
+    """Threads that wait for operations, one operation each.
+
+    Attributes:
+        unfinished: Operations that were polled and had not arrived.
+    """
 
     def __init__(self) -> None:
-        self.missed: set[Operation] = set()  # what was looked for and has not arrived
-        self._news = threading.Event()
+        self.unfinished: set[Operation] = set()
+        self._completed = threading.Event()
         self._queue: SimpleQueue[Operation | None] = SimpleQueue()
         self._free = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
 
     def put(self, operation: Operation) -> None:
-        """Have a thread wait for it."""
+        """Let a thread wait for the operation."""
         if not self._free.acquire(blocking=False):
             thread = threading.Thread(target=self._body, name="gloo wait", daemon=True)
             self._threads.append(thread)
@@ -42,20 +46,20 @@ class WaiterPool:
     def _body(self) -> None:
         while (operation := self._queue.get()) is not None:
             operation.finish()
-            del operation  # or this thread would hold its buffer until the next one comes
+            del operation  # else this thread would hold its buffer until the next one
             self._free.release()
-            self._news.set()
+            self._completed.set()
 
     def sleep(self, seconds: float) -> None:
-        """Until one of them has ended, or what was missed has arrived, or time is up."""
-        for operation in self.missed:
+        """Wait until an operation is complete, or until the time is up."""
+        for operation in self.unfinished:
             operation.watch()
-        self.missed.clear()
-        self._news.wait(seconds)
-        self._news.clear()
+        self.unfinished.clear()
+        self._completed.wait(seconds)
+        self._completed.clear()
 
     def end(self) -> None:
-        """End the threads; whatever they wait for has been broken."""
+        """End the threads, whose operations must have been broken."""
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
@@ -63,14 +67,14 @@ class WaiterPool:
 
 
 class Operation:
-    """An operation that gloo has begun; it keeps the buffer alive.
+    """A gloo operation in progress; it keeps the buffer alive.
 
     Args:
-        waiters: Who waits for it if need be.
-        work: What gloo returned.
-        buffer: What is sent or received.
-        arrived: For a receive, a cheap look at the buffer: whether its last byte has
-            come. Bytes arrive in order, so a wait is then over at once.
+        waiters: Threads that wait for it if needed.
+        work: Return value of gloo.
+        buffer: The buffer that is sent or received.
+        arrived: For a receive: returns whether the buffer's last byte has arrived. Bytes
+            arrive in order, so a wait then returns at once.
     """
 
     def __init__(
@@ -84,43 +88,47 @@ class Operation:
         self._work = work
         self.buffer = buffer
         self._arrived = arrived
-        self._over = False
+        self._complete = False
         self._watched = False
         self._error: RuntimeError | None = None
 
-    def done(self) -> bool:
-        """Whether it is; never waits. RuntimeError if the connection is lost."""
-        if not self._over and not self._watched:
-            self._look()
+    def poll(self) -> bool:
+        """Return whether it is complete, without waiting.
+
+        Raises:
+            RuntimeError: If the connection is lost.
+        """
+        if not self._complete and not self._watched:
+            self._check()
         if self._error is not None:
             raise self._error
-        return self._over
+        return self._complete
 
-    def seen(self) -> bool:
-        """Whether it has arrived; no thread is asked to wait for it."""
+    def poll_arrival(self) -> bool:
+        """Return whether the buffer has arrived; no thread waits for it."""
         assert self._arrived is not None
-        if not self._over and self._arrived():
+        if not self._complete and self._arrived():
             self.finish()
-        return self._over and self._error is None
+        return self._complete and self._error is None
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self._arrived is None:
             self.watch()
         elif self._arrived():
             self.finish()
         else:
-            self._waiters.missed.add(self)
+            self._waiters.unfinished.add(self)
 
     def watch(self) -> None:
-        """Have a thread wait for it, and nobody else: a second wait would never return."""
-        if not self._over and not self._watched:
+        """Let one thread wait for it: a second wait would never return."""
+        if not self._complete and not self._watched:
             self._watched = True
             self._waiters.put(self)
 
     def finish(self) -> None:
-        """Wait for it."""
+        """Wait until it is complete."""
         try:
             self._work.wait(FOREVER)
         except RuntimeError as error:
             self._error = error
-        self._over = True
+        self._complete = True

@@ -1,9 +1,9 @@
 """Ranks as processes of torch.distributed, over gloo.
 
-Messages and notes travel on connections of our own, so that nothing of ours meets a
-message of the user's. Both take the same ones: what a rank says before it leaves thus
-arrives before the end of its connection is seen. One frame from each peer is always
-awaited, so that a short message takes one trip.
+All messages use separate connections, apart from those of the user's process groups.
+Messages and control messages share them, so that the last control message of a rank
+arrives before the end of its connection is seen. A receive of one frame per peer is
+always posted, so that a short message needs one trip.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ... import buffer_pool
 from ...errors import TransportError
 from ..base import EMPTY, Message, Pending, Transport
 from ..shutdown import ShutdownHandler
-from .frames import ROOM, START, ControlMessages, Peer, length
+from .frames import CAPACITY, START, ControlMessages, Peer, message_length
 from .mesh import Mesh
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from .operations import Operation
 
-GLANCE = 50e-6  # seconds of looking at what is awaited before going to sleep
-NAP = 0.02  # seconds between two looks at the notes, in a long wait
-LAST_WORDS = 0.2  # seconds to hear why a connection has closed
+SPIN_SECONDS = 50e-6  # of polling, before a wait sleeps
+SLEEP_SECONDS = 0.02  # between two polls of the control messages
+LAST_MESSAGE_SECONDS = 0.2  # to receive the reason why a connection has closed
 
 
 class _Sending(Pending):
@@ -46,9 +46,9 @@ class _Sending(Pending):
         raise transport.lost(peer, self.action)
 
     def poll(self) -> bool:
-        return self._operation is None or self.transport.done(
-            self._operation, self.peer, self.action
-        )
+        if self._operation is None:
+            return True
+        return self.transport.poll(self._operation, self.peer, self.action)
 
     def result(self) -> Message:
         return EMPTY
@@ -58,9 +58,8 @@ class _Receiving(Pending):
     transport: TorchTransport
 
     def __init__(self, transport: TorchTransport, peer: int) -> None:
-        super().__init__(
-            transport, peer, f"receive from rank {transport.global_ranks[peer]}"
-        )
+        source = transport.global_ranks[peer]
+        super().__init__(transport, peer, f"receive from rank {source}")
         self._message: Message | None = None
         self._body: Operation | None = None
 
@@ -68,7 +67,7 @@ class _Receiving(Pending):
         with suppress(RuntimeError):
             if self._message is None:
                 self._begin()
-            return self._message is not None and (self._body is None or self._body.done())
+            return self._message is not None and (self._body is None or self._body.poll())
         raise self.transport.lost(self.peer, self.action)
 
     def _begin(self) -> None:
@@ -76,12 +75,12 @@ class _Receiving(Pending):
         frame = peer.next_frame()
         if frame is None:
             return
-        size = length(frame)
-        if size <= ROOM:
+        size = message_length(frame)
+        if size <= CAPACITY:
             self._message = frame[START : START + size]
         else:
             self._message = buffer_pool.empty(size, np.uint8)
-            self._body = peer.body(frame, self._message)
+            self._body = peer.receive_body(frame, self._message)
 
     def result(self) -> Message:
         assert self._message is not None
@@ -89,13 +88,13 @@ class _Receiving(Pending):
 
 
 class TorchTransport(Transport):
-    """One process's end of a gloo group of our own.
+    """One process's end of a separate gloo group.
 
     Args:
-        store: Where the ranks meet; nobody else may use its keys.
-        rank: This process's number in the group.
+        store: Store for the rendezvous of the ranks; its keys must be unused.
+        rank: This process's rank in the group.
         size: Number of ranks.
-        timeout: Seconds, for opening it and for every wait.
+        timeout: Seconds to open it, and of every wait.
     """
 
     engine = "torch"
@@ -103,14 +102,14 @@ class TorchTransport(Transport):
     def __init__(self, store: Any, rank: int, size: int, timeout: float) -> None:
         super().__init__(rank, size, timeout)
         self._store = store
-        self._children = 0
+        self._splits = 0
         self._closed = False
         try:
             self._mesh = Mesh(store, rank, size, timeout)
         except RuntimeError as error:
             raise TransportError(
-                f"rank {rank}: not all {size} ranks have come to open the communicator "
-                f"within {timeout:g} s ({str(error).splitlines()[0]})"
+                f"rank {rank}: not all {size} ranks have opened the communicator within "
+                f"{timeout:g} s ({str(error).splitlines()[0]})"
             ) from None
         others = [peer for peer in range(size) if peer != rank]
         self._control_messages = ControlMessages(self._mesh, others)
@@ -125,33 +124,33 @@ class TorchTransport(Transport):
 
     def send_control(self, peer: int, message: bytes) -> None:
         if not self._closed:
-            self._control_messages.send_control(peer, message)
+            self._control_messages.send(peer, message)
 
     def poll_control(self) -> Sequence[tuple[int, bytes]]:
-        return [] if self._closed else self._control_messages.poll_control()
+        return [] if self._closed else self._control_messages.poll()
 
     def idle(self, waited: float) -> None:
-        if waited < GLANCE:
+        if waited < SPIN_SECONDS:
             os.sched_yield()
         else:
-            self._mesh.waiters.sleep(NAP)
+            self._mesh.waiters.sleep(SLEEP_SECONDS)
 
-    def done(self, operation: Operation, peer: int, action: str) -> bool:
-        """Whether it is; raises if the connection is lost."""
+    def poll(self, operation: Operation, peer: int, action: str) -> bool:
+        """Return whether it is complete; raise if the connection is lost."""
         with suppress(RuntimeError):
-            return operation.done()
+            return operation.poll()
         raise self.lost(peer, action)
 
     def lost(self, peer: int, action: str) -> TransportError:
-        """A connection has closed: raise what its end has said, or tell that it is gone."""
+        """Return the error of a closed connection, or raise the one that its peer reports."""
         self.control.begin_wait(peer, action)
-        gone = self._mesh.dead() or [peer]
-        deadline = self.now() + LAST_WORDS
+        lost = self._mesh.lost_peers() or [peer]
+        deadline = self.now() + LAST_MESSAGE_SECONDS
         while self.now() < deadline:
             self.control.check()
-            time.sleep(LAST_WORDS / 20)
-        ranks = " and ".join(f"rank {self.global_ranks[rank]}" for rank in gone)
-        how = "has closed its connection" if self.control.has_left(gone[0]) else "is gone"
+            time.sleep(LAST_MESSAGE_SECONDS / 20)
+        ranks = " and ".join(f"rank {self.global_ranks[rank]}" for rank in lost)
+        how = "has closed its connection" if self.control.has_left(lost[0]) else "is gone"
         error = TransportError(
             f"{ranks} {how}, and rank {self.global_ranks[self.rank]} still waits in "
             f"{self.operation}, {action}"
@@ -160,20 +159,20 @@ class TorchTransport(Transport):
         return error
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
-        total = array.copy()
+        result = array.copy()
         if self.size > 1 and array.size:
-            # Nobody in particular is waited for; the next rank stands for all.
+            # It waits for all ranks; error messages name the next one.
             peer, action = (self.rank + 1) % self.size, "native allreduce"
-            operation = self._mesh.allreduce(total.reshape(-1), op)
-            self.wait_for(lambda: self.done(operation, peer, action), peer, action)
-        return total
+            operation = self._mesh.allreduce(result.reshape(-1), op)
+            self.wait_for(lambda: self.poll(operation, peer, action), peer, action)
+        return result
 
     def duplicate(self) -> TorchTransport:
         return self.split(range(self.size))
 
     def split(self, members: Sequence[int]) -> TorchTransport:
-        self._children += 1
-        name = f"{self._children}:{'.'.join(map(str, members))}"
+        self._splits += 1
+        name = f"{self._splits}:{'.'.join(map(str, members))}"
         store = dist.PrefixStore(name, self._store)
         rank = list(members).index(self.rank)
         child = TorchTransport(store, rank, len(members), self.timeout)
@@ -182,19 +181,19 @@ class TorchTransport(Transport):
     def release(self) -> None:
         ShutdownHandler.instance().transports.discard(self)
         if self.control.failure is None:
-            self._let_messages_leave()
+            self._flush()
             self.control.leave()
         self._closed = True
         self._mesh.close()
-        self.peers.clear()  # what is awaited still holds on to gloo's threads and sockets
+        self.peers.clear()  # posted receives hold gloo's threads and sockets
         del self._control_messages
 
-    def _let_messages_leave(self) -> None:
-        """The last frames may still wait for a peer that computes."""
+    def _flush(self) -> None:
+        """Wait until all frames have been sent: a peer that computes may delay them."""
         start = self.now()
         for peer in self.peers.values():
-            with suppress(RuntimeError):  # it is gone: no use in waiting
-                while not peer.all_left():
+            with suppress(RuntimeError):  # the peer has ended
+                while not peer.all_sent():
                     waited = self.now() - start
                     if waited > self.timeout:
                         return
