@@ -69,3 +69,11 @@ def _no_processes(request):
         patch.setattr(subprocess.Popen, "__init__", skip)
         patch.setattr(multiprocessing.process.BaseProcess, "start", skip)
         yield
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory, request):
+    """A folder of this test run, the same for all workers of pytest-xdist."""
+    base = tmp_path_factory.getbasetemp()
+    is_worker = hasattr(request.config, "workerinput")
+    return base.parent if is_worker else base

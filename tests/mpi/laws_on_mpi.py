@@ -1,49 +1,39 @@
-"""The laws on MPI: started by test_laws.py."""
+"""The checks on MPI; test_laws.py starts it as `laws_on_mpi.py FILE`."""
 
 import sys
 from pathlib import Path
 
 import numpy as np
-from mpi4py import MPI
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import sparcml
 from tests import laws, rosters
-from tests.aggregate import gradients
+from tests.engine_checks import law_checks, run_checks
 
 
-def roster(comm):
-    for algorithm in ("auto", *rosters.LOSSLESS):
-        for case in laws.CASES:
-            for op in ("sum", "min", "max", "prod"):
-                laws.same_sum(comm, algorithm, case, op)
-    for op in ("sum", "min", "max", "prod"):
+def world(comm):
+    assert comm.engine == ("mpi" if comm.size > 1 else "threads")
+    assert comm._transport.nodes.leaders == (0,)  # all on this machine
+
+
+def nan_stays(comm):
+    for op in rosters.OPS:
         laws.nan_stays(comm, "auto", op)
-    for algorithm in rosters.LOSSY:
-        for case in laws.ROOM_FOR_ALL:
-            laws.same_sum(comm, algorithm, case)
-        for case in laws.CASES:
-            laws.largest_sums(comm, algorithm, case)
-    for algorithm, op in rosters.REDUCTIONS:
-        laws.same_bits(comm, algorithm, op)
-    for algorithm in rosters.COUNTED:
-        for case in laws.CASES:
-            laws.declared_cost(comm, algorithm, case)
-    for name in rosters.METHODS:
-        gradients.conserves(comm, name)
 
 
-def messages_of_the_user_do_not_mix(comm):
-    """The user's own traffic on COMM_WORLD goes on while ours does."""
-    world = MPI.COMM_WORLD
+def user_messages(comm):
+    """The user's own messages on COMM_WORLD do not mix with ours."""
+    from mpi4py import MPI  # its import starts MPI, which the tests must not do
+
+    user = MPI.COMM_WORLD
     to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    theirs = world.Irecv(mine := np.zeros(3), source, MPI.ANY_TAG)
-    world.Isend(np.full(3, comm.rank, float), to, 5)
-    total = comm.allreduce(np.ones(7, np.float32))
-    theirs.Wait()
-    assert total.tolist() == [comm.size] * 7
-    assert mine.tolist() == [source] * 3
+    receiving = user.Irecv(received := np.zeros(3), source, MPI.ANY_TAG)
+    user.Isend(np.full(3, comm.rank, float), to, 5)
+    result = comm.allreduce(np.ones(7, np.float32))
+    receiving.Wait()
+    assert result.tolist() == [comm.size] * 7
+    assert received.tolist() == [source] * 3
 
 
 def groups(comm):
@@ -57,30 +47,42 @@ def groups(comm):
     other.close()
 
 
-def long_messages_in_segments(comm):
+def segments(comm):
+    if comm.size == 1:
+        return
     from sparcml.transport import mpi
 
-    whole, mpi.SEGMENT_BYTES = mpi.SEGMENT_BYTES, 1000
+    default, mpi.SEGMENT_BYTES = mpi.SEGMENT_BYTES, 1000
     try:
         for size in (0, 1, 999, 1000, 1001, 5000, 5001):
             message = np.arange(size).astype(np.uint8)
             to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-            got = comm._transport.exchange(to, message, source)
-            np.testing.assert_array_equal(got, message)
-        big = np.arange(3000, dtype=np.float64)
-        np.testing.assert_array_equal(comm.allreduce(big), comm.size * big)
+            received = comm._transport.exchange(to, message, source)
+            np.testing.assert_array_equal(received, message)
+        long = np.arange(3000, dtype=np.float64)
+        np.testing.assert_array_equal(comm.allreduce(long), comm.size * long)
     finally:
-        mpi.SEGMENT_BYTES = whole
+        mpi.SEGMENT_BYTES = default
 
 
-with sparcml.world() as comm:
-    assert comm.engine == ("mpi" if comm.size > 1 else "threads")
-    assert comm._transport.nodes.leaders == (0,)  # all on this machine
-    roster(comm)
-    if comm.size > 1:
-        for check in (messages_of_the_user_do_not_mix, groups, long_messages_in_segments):
-            check(comm)
-with sparcml.from_mpi(MPI.COMM_WORLD) as comm:
-    assert comm.allreduce(np.array([1], np.float32))[0] == comm.size
-if comm.rank == 0:
-    print(f"all laws hold on {comm.size} ranks")
+def from_mpi(comm):
+    from mpi4py import MPI
+
+    del comm
+    with sparcml.from_mpi(MPI.COMM_WORLD) as own:
+        assert own.allreduce(np.array([1], np.float32))[0] == own.size
+
+
+CHECKS = {
+    "world": world,
+    **law_checks(lambda algorithm: rosters.OPS),
+    "nan_stays": nan_stays,
+    "user_messages": user_messages,
+    "groups": groups,
+    "segments": segments,
+    "from_mpi": from_mpi,
+}
+
+if __name__ == "__main__":
+    with sparcml.world() as comm:
+        run_checks(comm, CHECKS, Path(sys.argv[1]))

@@ -1,18 +1,26 @@
-"""Laws 1, 2, 4, 6 and 10 with MPI processes: the same collective files, another engine."""
+"""Laws 1, 2, 4, 6 and 10 with MPI processes: the same collectives on another engine."""
 
 import numpy as np
 import pytest
 
+import sparcml
+
+from ..engine_checks import assert_check
+from . import laws_on_mpi
 from .jobs import mpiexec
 
 pytestmark = pytest.mark.mpi
 
 
+@pytest.mark.parametrize("check", laws_on_mpi.CHECKS)
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-def test_laws(ranks):
-    job = mpiexec(ranks, "laws_on_mpi.py", SPARCML_TIMEOUT="60")
-    assert job.code == 0, job.err[-3000:]
-    assert job.out == f"all laws hold on {ranks} ranks\n"
+def test_law(ranks, check, shared_folder):
+    path = shared_folder / f"mpi-{ranks}.jsonl"
+
+    def run():
+        return mpiexec(ranks, "laws_on_mpi.py", path, SPARCML_TIMEOUT="60").err
+
+    assert_check(path, check, run)
 
 
 @pytest.mark.slow
@@ -24,8 +32,6 @@ def test_a_message_beyond_two_gib():
 
 def test_threads_and_mpi_give_the_same_bits():
     """Law 10, seen from outside."""
-    import sparcml
-
     from .same_bits import fingerprints
 
     job = mpiexec(3, "same_bits.py")
