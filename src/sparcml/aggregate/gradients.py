@@ -12,11 +12,12 @@ import numpy as np
 
 from ..stream import Stream
 from ..stream.convert import to_stream
+from ..stream.tensors import flat_array, to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..stream.stream import Values
+    from ..stream.arrays import Values
 
 UNNAMED = ""  # the name of a gradient that is not in a mapping
 
@@ -128,14 +129,10 @@ def _array_back(array: Values) -> Callable[[Any], Any]:
 
 def _from_tensor(name: str, x: Any, torch: Any) -> Parameter:
     if x.layout is torch.sparse_coo:
-        stream, to_tensor = to_stream(x)
-        return Parameter(name, (stream.size,), stream.raw_values, stream, to_tensor)
+        stream, restore = to_stream(x)
+        return Parameter(name, (stream.size,), stream.raw_values, stream, restore)
     if not x.dtype.is_floating_point:
         raise TypeError(_not_floats(name, x.dtype))
-    wide = x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()
-    values = wide.cpu().contiguous().numpy().reshape(-1)
-
-    def back(y: Values) -> Any:
-        return torch.from_numpy(y).reshape(x.shape).to(x.device, x.dtype)
-
-    return Parameter(name, tuple(x.shape), values, None, back)
+    return Parameter(
+        name, tuple(x.shape), flat_array(x), None, lambda y: to_tensor(y, like=x)
+    )
