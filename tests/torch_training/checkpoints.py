@@ -119,7 +119,7 @@ def load_elsewhere(folder, saved_by):
             np.testing.assert_allclose(-p, due, atol=2e-4)
         own = torch.load(f"{folder}/{rank % saved_by}.pt", weights_only=True)
         raises(
-            rf"a job of {saved_by} ranks, here are {ranks}.*consolid",
+            rf"must be {ranks}, got {saved_by}.*consolid",
             handle.load_state_dict,
             own,
         )
@@ -136,7 +136,7 @@ def changed_in_mid_run():
         rest = handle.state_dict(consolidate=True)["state"]
         applied = {n: -p for n, p in weights(model).items()}
         check_nothing_is_lost(applied, rest, ranks, len(order))
-        raises("make one step with Dense", handle.change, rosters.DISCARDING["vote"])
+        raises("run one step with Dense", handle.change, rosters.DISCARDING["vote"])
 
 
 def refusals():
@@ -148,18 +148,20 @@ def refusals():
         everyones = [None] * ranks
         dist.all_gather_object(everyones, mine)
         other = everyones[1 - rank]
-        raises(f"rank {rank} was given the state of rank", handle.load_state_dict, other)
-        raises("no state of sparcml.torch", handle.load_state_dict, model.state_dict())
+        raises(f"state of rank {rank} expected, got that of", handle.load_state_dict, other)
+        raises(
+            "result of a handle's state_dict", handle.load_state_dict, model.state_dict()
+        )
         _, elsewhere = compressed(method)
         raises("of another model", elsewhere.load_state_dict, mine)
         empty = compressed(Compressed(quantize=QSGD(4), error_feedback=False))[
             1
         ].state_dict()
         assert not empty["state"]
-        raises("of another model, whose parameter", handle.load_state_dict, empty)
+        raises("of another model: its parameter", handle.load_state_dict, empty)
         small = {**mine, "state": {"residual/weight": torch.zeros(3)}}
-        raises("has 3 values, which no parameter", handle.load_state_dict, small)
-        raises("expected what state_dict", handle.load_state_dict, None)
+        raises("has 3 values and fits no parameter", handle.load_state_dict, small)
+        raises("must be a result of state_dict", handle.load_state_dict, None)
         train(model, rank, range(1, 2))  # none of them has done any harm
 
 

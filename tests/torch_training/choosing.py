@@ -13,14 +13,14 @@ STEPS = range(12)
 class SlowNetwork(StepTimer):
     """Measures what a link of some Mbit/s would have given."""
 
-    def measured(self, comm):
+    def measure(self, comm):
         return StepTimes(step=2.0, communication=1.9, exposed=1.8, backward=0.1)
 
 
 class FastNetwork(StepTimer):
     """Measures what a link of 100 Gbit/s would have given."""
 
-    def measured(self, comm):
+    def measure(self, comm):
         return StepTimes(step=2.0, communication=1e-5, exposed=0.0, backward=1.0)
 
 
@@ -48,7 +48,7 @@ def told_what_to_do(rank):
         train(model, rank, STEPS)
         assert handle.method == method
         assert handle.stats.steps == len(STEPS)
-        assert handle.explain().startswith(str(method))
+        assert handle.explain().startswith(f"method   {method}")
     owing = handle.state_dict()
     model, handle = compressed("auto")
     handle._timer = FastNetwork()
@@ -101,7 +101,7 @@ def with_a_table():
             optimizer.zero_grad()
             model(torch.tensor([[rank, 7]])).sum().backward()
             optimizer.step()
-        assert handle._used == {"0.weight": 2}
+        assert handle._rows_used == {"0.weight": 2}
         assert model._comm_hooks
         used = torch.zeros(50, dtype=torch.bool)
         used[[*range(ranks), 7]] = True

@@ -228,21 +228,25 @@ def refusals():
     with group():
         model, _ = compressed(Dense())
         raises("has a communication hook already", sparcml.torch.compress, model, TOPK)
-        raises("expected a torch.nn.parallel.Dist", sparcml.torch.compress, mlp(), TOPK)
-        raises("expected a method", sparcml.torch.compress, ddp(), TopK(0.1))
-        raises(r"no parameter is called 'head\.\*'", compressed, TOPK, leave=["head.*"])
+        raises("must be a torch.nn.parallel.Dist", sparcml.torch.compress, mlp(), TOPK)
+        raises(
+            "method must be 'auto' or a method", sparcml.torch.compress, ddp(), TopK(0.1)
+        )
+        raises(
+            r"must match a parameter, got 'head\.\*'", compressed, TOPK, leave=["head.*"]
+        )
         raises("clip must be positive", compressed, TOPK, clip=0.0)
-        raises("auto may leave DDP as it is", compressed, "auto", clip=1.0)
+        raises("'auto', which may leave DDP as it is", compressed, "auto", clip=1.0)
         measuring, _ = compressed("auto")
         raises("has a communication hook already", sparcml.torch.compress, measuring, TOPK)
         closed, handle = compressed(TOPK)
         train(closed, 0, range(1))
         handle.close()
-        raises("no step after handle.close", train, closed, 0, range(1))
-        raises("no step after handle.close", handle.state_dict)
+        raises("handle of this model is closed", train, closed, 0, range(1))
+        raises("handle of this model is closed", handle.state_dict)
         elsewhere = ddp()
         elsewhere.module[0].to("meta")
-        raises("on device 'meta'", sparcml.torch.compress, elsewhere, TOPK)
+        raises("got 'meta'", sparcml.torch.compress, elsewhere, TOPK)
 
 
 def raises(words, call, *arguments, **options):

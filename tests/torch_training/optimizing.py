@@ -115,16 +115,16 @@ def looking_at_the_means(rank, plain):
     same(trained(module, rank, optimizer), plain, rtol=1e-5, atol=1e-7)
     raises("wrapped already", wrap, optimizer, Dense())
     optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(3))]})
-    raises("1 parameters more than when it was wrapped", optimizer.step)
+    raises("1 parameters that were added after wrap", optimizer.step)
 
 
 def refusals(rank):
     torch.manual_seed(rank)
     other = torch.nn.Linear(3, 3)
     optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
-    raises("begin with different weights", wrap, optimizer, Dense())
+    raises("start with different weights", wrap, optimizer, Dense())
     raises("use sparcml.torch.compress", wrap, optimizer, Dense(), model=ddp())
-    raises("expected an optimizer", wrap, other, Dense())
+    raises("must be a torch.optim.Optimizer", wrap, other, Dense())
 
 
 def scaled():
@@ -147,7 +147,7 @@ def scaled():
         assert handle.steps == STEPS
         same(parameters(module), plain, rtol=1e-4, atol=1e-6)
         loss_of(module, rank, 0).backward()
-        raises("call handle.aggregate", optimizer.step)
+        raises("handle.aggregate.. must be called", optimizer.step)
 
 
 class Clicks(torch.nn.Module):  # type: ignore[misc]

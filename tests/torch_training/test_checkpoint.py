@@ -1,5 +1,6 @@
 """States: resumed bit for bit, on other numbers of ranks, under other methods."""
 
+import os
 import re
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def test_torchrun_starts_a_job_again_and_it_goes_on_bit_for_bit(tmp_path):
         "torch_training/elastic.py",
         str(tmp_path),
         restarts=1,
-        PYTHONPATH=str(ROOT),
+        PYTHONPATH=os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", ""))),
         SPARCML_TIMEOUT="10",
     )
     assert job.returncode == 0, job.stderr[-2000:]

@@ -12,12 +12,11 @@ import numpy as np
 
 from ..stream import Stream
 from ..stream.convert import to_stream
-from ..stream.tensors import flat_array, to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..stream.arrays import Values
+    from ..stream.stream import Values
 
 UNNAMED = ""  # the name of a gradient that is not in a mapping
 
@@ -129,10 +128,14 @@ def _array_back(array: Values) -> Callable[[Any], Any]:
 
 def _from_tensor(name: str, x: Any, torch: Any) -> Parameter:
     if x.layout is torch.sparse_coo:
-        stream, restore = to_stream(x)
-        return Parameter(name, (stream.size,), stream.raw_values, stream, restore)
+        stream, to_tensor = to_stream(x)
+        return Parameter(name, (stream.size,), stream.raw_values, stream, to_tensor)
     if not x.dtype.is_floating_point:
         raise TypeError(_not_floats(name, x.dtype))
-    return Parameter(
-        name, tuple(x.shape), flat_array(x), None, lambda y: to_tensor(y, like=x)
-    )
+    wide = x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()
+    values = wide.cpu().contiguous().numpy().reshape(-1)
+
+    def back(y: Values) -> Any:
+        return torch.from_numpy(y).reshape(x.shape).to(x.device, x.dtype)
+
+    return Parameter(name, tuple(x.shape), values, None, back)

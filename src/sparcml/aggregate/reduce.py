@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
     from ..sparsify import TopK
-    from ..stream.arrays import Values
+    from ..stream.stream import Values
 
 SHORT = 1 << 18  # bytes that cost about as much as the latency of a message
 

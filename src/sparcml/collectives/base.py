@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..quantize import Quantizer
-    from ..stream.arrays import Values
+    from ..stream.stream import Values
     from ..transport import CountingTransport, Message, Nodes, Pending
 
 # What the `call` byte of a message says: the collective in the upper five bits, and the

@@ -4,10 +4,10 @@ from importlib.util import find_spec
 
 if find_spec("torch") is None:
     raise ImportError(
-        "sparcml.torch needs PyTorch; install it with: pip install sparcml[torch]"
+        "sparcml.torch: PyTorch is not installed; install it with pip install sparcml[torch]"
     )
 
 from .ddp import compress as compress
 from .handle import Handle as Handle
+from .handle import Stateful as Stateful
 from .optimizer import wrap as wrap
-from .stateful import Stateful as Stateful

@@ -1,9 +1,11 @@
-"""What is kept between runs: plain tensors, numbers and names, for `torch.save`.
+"""Saved states of handles: tensors, numbers and strings, for `torch.save`.
 
-A rank's own state fits that rank of a job of the same size, which then goes on as if it had
-not stopped. A consolidated one holds the mean over ranks of everything and fits any job:
-every rank of P then owes the mean, together P times as much, divided by P in the next mean:
-as much as was owed before.
+The state of a rank fits the same rank of a job of the same world size, which then continues as
+if it had not stopped. A consolidated state holds means over all ranks and fits any job, see
+`sparcml.aggregate.state.consolidate`.
+
+Version 3 of the format differs from version 2 (sparcml 0.1) in the names that `repr(method)`
+contains; both are read.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..aggregate.state import STEP, consolidate, keys_of, name_of
+from ..aggregate.state import RESIDUAL, STEP, consolidate, keys_of, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,11 +28,12 @@ if TYPE_CHECKING:
 
 VERSION = 3
 READABLE = (2, VERSION)
-# Names in `repr(method)` that version 2 (sparcml 0.1) spelled differently.
+# Names of version 2 in `repr(method)`, and those of today.
 RENAMED = {
     r"\bkeep=": "global_topk=",
     r"nonfinite='pass'": "nonfinite='propagate'",
     r"\bBlocks\(": "BlockTopK(",
+    r"\bWhole\(step=([^,]*), most=": r"Integer(step=\1, max=",
 }
 FIELDS = frozenset(
     ("version", "rank", "ranks", "method", "step", "norm", "shapes", "layout", "state")
@@ -38,8 +41,8 @@ FIELDS = frozenset(
 Shapes = dict[str, tuple[int, ...]]
 
 
-def saved(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[str, Any]:
-    """This rank's state."""
+def saved_state(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[str, Any]:
+    """Return the state of this rank."""
     return {
         "version": VERSION,
         "rank": reducer.comm.rank,
@@ -49,92 +52,106 @@ def saved(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[str, An
         "norm": reducer.norm,
         "shapes": {name: list(shape) for name, shape in shapes.items()},
         "layout": [list(names) for names in layout],
-        "state": {k: _tensor(v) for k, v in reducer.state.items() if k != STEP},
+        "state": _tensors(reducer.state),
     }
 
 
-def consolidated(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[str, Any]:
-    """The same for any number of ranks: a collective call."""
+def consolidated_state(
+    reducer: GradientReducer, layout: Any, shapes: Shapes
+) -> dict[str, Any]:
+    """Return one state for any world size. Collective."""
     means = consolidate(reducer.comm, reducer.state)
-    tensors = {k: _tensor(v) for k, v in means.items() if k != STEP}
-    return {**saved(reducer, layout, shapes), "rank": None, "state": tensors}
+    state = saved_state(reducer, layout, shapes)
+    return {**state, "rank": None, "state": _tensors(means)}
+
+
+def _tensors(state: State) -> dict[str, Any]:
+    """Return tensors that share the memory of the arrays, which steps never modify."""
+    return {k: _tensor(v) for k, v in state.items() if k != STEP}
 
 
 def _tensor(array: NDArray[Any]) -> Any:
-    """The same memory: a state's arrays are replaced, never changed."""
     return torch.from_numpy(np.asarray(array))
 
 
-def restored(
-    found: Mapping[str, Any], comm: Communicator, method: Method, shapes: Shapes
+def restore(
+    saved: Mapping[str, Any], comm: Communicator, method: Method, shapes: Shapes
 ) -> State:
-    """A state to go on from, if it is this rank's and this model's."""
-    if not isinstance(found, Mapping):
+    """Return the arrays of a saved state, after checking that they fit rank and model."""
+    if not isinstance(saved, Mapping):
         raise TypeError(
-            f"load_state_dict: expected what state_dict() has given, got {type(found).__name__}"
+            f"load_state_dict: state must be a result of state_dict(), got "
+            f"{type(saved).__name__}"
         )
-    missing = FIELDS - found.keys()
-    if missing or found["version"] not in READABLE:
+    missing = FIELDS - saved.keys()
+    if missing:
         raise ValueError(
-            f"load_state_dict: this is no state of sparcml.torch, version {VERSION} (of a "
-            f"model or an optimizer?): {', '.join(sorted(missing)) or found['version']}"
+            f"load_state_dict: state must be a result of a handle's state_dict(), got a "
+            f"dictionary without {', '.join(sorted(missing))}; pass the handle's state, not "
+            f"the model's or the optimizer's"
         )
-    _check_place(found, comm)
-    _check_model({n: tuple(shape) for n, shape in found["shapes"].items()}, shapes)
-    state: State = {k: np.array(v) for k, v in found["state"].items()}
+    if saved["version"] not in READABLE:
+        raise ValueError(
+            f"load_state_dict: version of the state must be {READABLE[0]} to {VERSION}, got "
+            f"{saved['version']}; load it with the version of sparcml that saved it"
+        )
+    _check_rank(saved, comm)
+    _check_model({n: tuple(shape) for n, shape in saved["shapes"].items()}, shapes)
+    state: State = {k: np.array(v) for k, v in saved["state"].items()}
     _check_sizes(state, shapes)
-    state[STEP] = np.array(found["step"], np.int64)
-    if _method_of(found) == repr(method):
+    state[STEP] = np.array(saved["step"], np.int64)
+    if _saved_method(saved) == repr(method):
         return state
-    known = sorted({n for k in state if (n := name_of(k)) is not None})
-    return method.init({n: shapes[n] for n in known}, state)
+    names = sorted({n for k in state if (n := name_of(k)) is not None})
+    return method.init({n: shapes[n] for n in names}, state)
 
 
-def _method_of(found: Mapping[str, Any]) -> str:
+def _saved_method(saved: Mapping[str, Any]) -> str:
     """Return the saved `repr(method)` in the names of this version."""
-    text = str(found["method"])
-    if found["version"] < VERSION:
+    text = str(saved["method"])
+    if saved["version"] < VERSION:
         for old, new in RENAMED.items():
             text = re.sub(old, new, text)
     return text
 
 
-def _check_place(found: Mapping[str, Any], comm: Communicator) -> None:
-    if found["rank"] is None:
+def _check_rank(saved: Mapping[str, Any], comm: Communicator) -> None:
+    if saved["rank"] is None:
         return
-    if found["ranks"] != comm.size:
+    if saved["ranks"] != comm.size:
         raise ValueError(
-            f"load_state_dict: this state is of a job of {found['ranks']} ranks, here are "
-            f"{comm.size}; save with state_dict(consolidate=True) for another number of ranks"
+            f"load_state_dict: world size of the state must be {comm.size}, got "
+            f"{saved['ranks']}; save with state_dict(consolidate=True) to change it"
         )
-    if found["rank"] != comm.rank:
+    if saved["rank"] != comm.rank:
         raise ValueError(
-            f"load_state_dict: rank {comm.rank} was given the state of rank {found['rank']}; "
-            f"every rank saves and loads a file of its own, or all load one from "
+            f"load_state_dict: state of rank {comm.rank} expected, got that of rank "
+            f"{saved['rank']}; save one file per rank, or one for all with "
             f"state_dict(consolidate=True)"
         )
 
 
-def _check_model(then: Shapes, now: Shapes) -> None:
-    for name in sorted(then.keys() | now.keys()):
-        if then.get(name) != now.get(name):
+def _check_model(saved: Shapes, shapes: Shapes) -> None:
+    for name in sorted(saved.keys() | shapes.keys()):
+        if saved.get(name) != shapes.get(name):
             raise ValueError(
-                f"load_state_dict: the state is of another model, whose parameter {name!r} "
-                f"{_shaped(then.get(name))}; here it {_shaped(now.get(name))}"
+                f"load_state_dict: the state is of another model: its parameter {name!r} "
+                f"{_describe_shape(saved.get(name))}, that of this model "
+                f"{_describe_shape(shapes.get(name))}"
             )
 
 
-def _shaped(shape: tuple[int, ...] | None) -> str:
+def _describe_shape(shape: tuple[int, ...] | None) -> str:
     return "is missing" if shape is None else f"has the shape {shape}"
 
 
 def _check_sizes(state: State, shapes: Shapes) -> None:
-    for where, array in state.items():
-        name = name_of(where) or ""
+    for k, array in state.items():
+        name = name_of(k) or ""
         size = int(np.prod(shapes.get(name, ()), dtype=np.int64))
-        whole = where in keys_of({where: 0}, "residual") or where.startswith("momentum/")
-        if name not in shapes or (whole and array.size != size):
+        is_full = k in keys_of({k: 0}, RESIDUAL) or k.startswith("momentum/")
+        if name not in shapes or (is_full and array.size != size):
             raise ValueError(
-                f"load_state_dict: {where!r} has {array.size} values, which no parameter of "
-                f"this model has; the state is damaged"
+                f"load_state_dict: {k!r} has {array.size} values and fits no parameter of "
+                f"this model; the state is damaged"
             )

@@ -1,4 +1,4 @@
-"""Clipping where the whole gradient is not known yet: while the backward pass goes on."""
+"""Gradient clipping during the backward pass, when the norm of the full gradient is unknown."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Clip:
-    """How large gradients may be when they enter a method.
+    """Limits to the norms of gradients before they are aggregated.
 
-    What is cut off here was never owed, so that nothing is lost on the way.
+    Gradients are clipped before they enter the residual, so nothing is lost later.
 
     Attributes:
-        norm: Gradients are multiplied with norm / (norm of the whole mean gradient of the
-            step before) if that was larger: its own is known only when all is sent.
-        each: Every tensor's own norm is at most this.
+        norm: Limit to the norm of the full mean gradient. The norm of the previous step is
+            used, because that of this step is known only after all gradients were sent.
+        each: Limit to the norm of each tensor.
     """
 
     norm: float | None = None
     each: float | None = None
 
     def __post_init__(self) -> None:
-        for what, limit in (("clip", self.norm), ("clip_each", self.each)):
+        for name, limit in (("clip", self.norm), ("clip_each", self.each)):
             if limit is not None and not 0 < limit < math.inf:
-                raise ValueError(f"{what} must be positive and finite, got {limit!r}")
+                raise ValueError(f"{name} must be positive and finite, got {limit!r}")
 
-    def factor(self, before: float, own: float) -> float:
-        """What a tensor is multiplied with.
+    def factor(self, previous_norm: float, own_norm: float) -> float:
+        """Return the factor for a tensor.
 
         Args:
-            before: The norm of the whole mean gradient one step before; 0 if there was none.
-            own: The tensor's norm.
+            previous_norm: Norm of the full mean gradient of the previous step; 0 in the first.
+            own_norm: Norm of the tensor.
         """
         factor = 1.0
-        if self.norm is not None and before > self.norm:
-            factor = self.norm / before
-        if self.each is not None and own * factor > self.each:
-            factor = self.each / own
+        if self.norm is not None and previous_norm > self.norm:
+            factor = self.norm / previous_norm
+        if self.each is not None and own_norm * factor > self.each:
+            factor = self.each / own_norm
         return factor

@@ -1,4 +1,4 @@
-"""compress: what a user adds to a DDP script."""
+"""compress: gradient compression for a DDP model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from ..aggregate import Dense, Method
 from ..communicator.arguments import resolve_timeout
 from ..startup import from_group
 from .clipping import Clip
-from .ddp_handle import AutoDDPHandle, DDPHandle, inside, register
+from .ddp_handle import AutoDDPHandle, DDPHandle, register, unwrapped
 from .dense_reducer import DenseReducer
 from .hook import Hook
 from .reducer import GradientReducer
-from .rules import excluded_names
-from .tensors import check_device
+from .tensors import check_device, excluded_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from .handle import Handle
 
 AUTO = "auto"
-MARK = "_compressed_by_sparcml"  # on a DDP model, from the first call on
+MARK = "_compressed_by_sparcml"  # attribute of DDP models that have a handle
 
 
 def compress(
@@ -38,52 +37,59 @@ def compress(
     scaler: Any = None,
     timeout: float | None = None,
 ) -> Handle:
-    """Have a DDP model average its gradients by a method, during the backward pass.
+    """Average the gradients of a DDP model by a method, during the backward pass. Collective.
 
-    A collective call: all ranks make it, before the first backward pass. Gradients are
-    divided by the number of ranks once. Small and one-dimensional tensors, and those to leave
-    alone, travel as they are, together; sparse gradients of embeddings without loss.
+    All ranks call it before the first backward pass. Small and one-dimensional tensors and
+    excluded ones are not compressed and are sent together; sparse gradients of embeddings are
+    sent without loss.
 
     Args:
-        model: A `DistributedDataParallel`, or one that was compiled.
-        method: Such as `sparcml.Compressed(sparcml.TopK(0.005), sparcml.QSGD(8))`, or
-            "auto": the first steps are plain DDP's, and are measured; then a method is
-            chosen, or none, which leaves DDP as it is. `handle.explain()` says why.
-        leave: Names or patterns of parameters ("head.*") not to compress.
-        clip: Limit to the norm of the whole gradient, enforced by the norm of the step
-            before.
+        model: A `DistributedDataParallel`, or a compiled one.
+        method: An aggregation method such as `sparcml.Compressed(quantize=sparcml.QSGD(4))`,
+            or "auto": the first steps run plain DDP and are measured; then a method is
+            chosen, or none, which leaves DDP as it is. `handle.explain()` gives the reason.
+        leave: Names or patterns ("head.*") of parameters to exclude from compression.
+        clip: Limit to the norm of the full gradient, enforced with the norm of the previous
+            step.
         clip_each: Limit to the norm of each tensor.
-        scaler: The torch.amp.GradScaler that is used with the model: what is owed is kept
-            unscaled, and a step that is not finite everywhere leaves no trace.
-        timeout: Seconds after which a rank that does not answer is an error; else
-            SPARCML_TIMEOUT, else 30.
+        scaler: The torch.amp.GradScaler in use. The residual is kept without the loss scale,
+            and a step with gradients that are not finite leaves the state unchanged.
+        timeout: Seconds to wait for a rank. Default: SPARCML_TIMEOUT, or 30.
+
+    Returns:
+        A handle with `stats`, `explain()`, `change(method)`, `state_dict()`,
+        `load_state_dict()` and `close()`.
+
+    Raises:
+        TypeError: If the model is not a DDP model, or the method is not a method.
+        RuntimeError: If the model has a communication hook.
     """
-    ddp = inside(model)
+    ddp = unwrapped(model)
     _check_model(ddp)
     if not isinstance(method, Method) and method != AUTO:
         raise TypeError(
-            f"compress: expected a method such as sparcml.Compressed(sparcml.TopK(0.01)), or "
-            f"{AUTO!r}, got {method!r}"
+            f"compress: method must be {AUTO!r} or a method such as "
+            f"sparcml.Compressed(quantize=sparcml.QSGD(4)), got {method!r}"
         )
     names = {p: n for n, p in ddp.module.named_parameters() if p.requires_grad}
     for parameter, name in names.items():
         check_device(name, parameter)
-    left = excluded_names(list(names.values()), leave)
+    excluded = excluded_names(list(names.values()), leave)
     limits = Clip(clip, clip_each)
     if method == AUTO and limits != Clip():
         raise ValueError(
-            "compress: auto may leave DDP as it is, which clips nothing; give a method by "
-            "name, or use torch.nn.utils.clip_grad_norm_ after backward()"
+            "compress: clip and clip_each must be None with 'auto', which may leave DDP as it "
+            "is; pass a method, or use torch.nn.utils.clip_grad_norm_ after backward()"
         )
     if scaler is not None and not scaler.is_enabled():
-        scaler = None  # it scales nothing and skips nothing
+        scaler = None  # it neither scales nor skips
     seconds = resolve_timeout(timeout)
     comm = from_group(ddp.process_group, timeout=seconds)
-    begun = method if isinstance(method, Method) else Dense()
-    reducer = GradientReducer(comm, begun, left, limits)
+    first = method if isinstance(method, Method) else Dense()
+    reducer = GradientReducer(comm, first, excluded, limits)
     setattr(ddp, MARK, True)
-    native = DenseReducer(comm, ddp.process_group, seconds)
-    hook = Hook(names, reducer, native, scaler, unused=ddp.find_unused_parameters)
+    dense = DenseReducer(comm, ddp.process_group, seconds)
+    hook = Hook(names, reducer, dense, scaler, find_unused=ddp.find_unused_parameters)
     if method == AUTO:
         return AutoDDPHandle(reducer, hook, names, model)
     register(model, hook)
@@ -93,12 +99,12 @@ def compress(
 def _check_model(ddp: torch.nn.Module) -> None:
     if not isinstance(ddp, DistributedDataParallel):
         raise TypeError(
-            f"compress: expected a torch.nn.parallel.DistributedDataParallel, got "
-            f"{type(ddp).__name__}; wrap the model in it first, or give its optimizer to "
+            f"compress: model must be a torch.nn.parallel.DistributedDataParallel, got "
+            f"{type(ddp).__name__}; wrap the model in it first, or pass its optimizer to "
             f"sparcml.torch.wrap"
         )
     if ddp._comm_hooks or hasattr(ddp, MARK):
         raise RuntimeError(
-            "compress: this model has a communication hook already, and DDP takes only one; "
-            "to go on with another method use handle.change(method)"
+            "compress: this model has a communication hook already, and DDP accepts only one; "
+            "use handle.change(method) to change the method"
         )

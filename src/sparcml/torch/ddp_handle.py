@@ -1,4 +1,4 @@
-"""The handles of DDP models: with a hook, or measured first."""
+"""Handles of DDP models: with a hook, or with "auto", which measures first."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .auto import RowUsage, StepTimer, decide, watching
+from ..aggregate.stats import SelectionStats
+from .auto import RowUsage, StepTimer, decide, is_training
 from .handle import Handle
-from .rules import sparse_tables
-from .stats import advice, counted
-from .tensors import is_sparse
+from .stats import bucket_advice, collect, table
+from .tensors import is_sparse, sparse_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 
 def register(model: torch.nn.Module, hook: Hook) -> None:
-    """From here on DDP hands its buckets over."""
-    ddp = inside(model)
+    """Register the communication hook with DDP."""
+    ddp = unwrapped(model)
     ddp.register_comm_hook(None, lambda state, bucket: hook(bucket))  # noqa: ARG005
-    # After an error DDP's own words would be those of a bug in torch.
+    # Without this check, the step after an error would raise an internal error of DDP.
     before_forward(model, lambda ddp, args: hook.check())  # noqa: ARG005
 
 
-def inside(model: torch.nn.Module) -> DistributedDataParallel:
-    """The DDP model of one that was compiled, or itself."""
+def unwrapped(model: torch.nn.Module) -> DistributedDataParallel:
+    """Return the DDP model inside a compiled model, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def before_forward(model: torch.nn.Module, work: Callable[[Any, Any], None]) -> Any:
-    """Have it done before each forward pass; it is no part of a compiled graph."""
-    ddp = inside(model)
+    """Register a function to run before each forward pass, outside of compiled graphs."""
+    ddp = unwrapped(model)
     return ddp.register_forward_pre_hook(
         work if ddp is model else torch.compiler.disable(work)
     )
 
 
 class DDPHandle(Handle):
-    """The compression of a DDP model."""
+    """Handle of a DDP model with a communication hook."""
 
     def __init__(
         self, reducer: GradientReducer, hook: Hook, names: Mapping[Tensor, str]
@@ -58,7 +58,7 @@ class DDPHandle(Handle):
         self._hook = hook
 
     def close(self) -> None:
-        """End the thread and the connections; there is no step after it."""
+        """Stop the worker thread and close the connections; no step may follow."""
         self._hook.close()
         super().close()
 
@@ -66,7 +66,7 @@ class DDPHandle(Handle):
     def stats(self) -> Stats:
         """Bytes, seconds and norms of this rank since the start."""
         hook = self._hook
-        return counted(
+        return collect(
             self._reducer,
             native_bytes=hook.native_bytes,
             exposed=hook.exposed,
@@ -75,11 +75,15 @@ class DDPHandle(Handle):
         )
 
     def explain(self) -> str:
-        """What is done with the gradients, and what might be better."""
-        reducer = self._reducer
-        return (
-            f"{self.method} on {reducer.comm.size} ranks\n"
-            f"network: {reducer.comm.network.source}\nbuckets: {advice(self.stats)}"
+        """Return a table of the method, the network and DDP's buckets, with advice."""
+        comm = self._reducer.comm
+        return table(
+            [
+                ("method", str(self.method)),
+                ("ranks", str(comm.size)),
+                ("network", comm.network.source),
+                *bucket_advice(self.stats),
+            ]
         )
 
     def _between_steps(self, work: Callable[[], Any]) -> Any:
@@ -93,7 +97,11 @@ class DDPHandle(Handle):
 
 
 class AutoDDPHandle(DDPHandle):
-    """The compression of a DDP model that is measured before anything is registered."""
+    """Handle of a DDP model that is measured before a hook is registered.
+
+    Attributes:
+        decision: What was chosen, and why; None while measuring, and after `change`.
+    """
 
     def __init__(
         self,
@@ -104,68 +112,68 @@ class AutoDDPHandle(DDPHandle):
     ) -> None:
         super().__init__(reducer, hook, names)
         self.decision: Decision | None = None
-        self._decided = False  # by measurements, or by the user
+        self._decided = False  # by measurements or by the user
         self._registered = False
         self._timer = StepTimer()
         self._model = model
-        self._tables = sparse_tables(inside(model).module) & self._shapes.keys()
-        self._used = dict.fromkeys(self._tables, 0)  # rows of each, in the last step
-        self._watching = [before_forward(model, self._tick)]
-        self._watching += [
-            parameter.register_hook(partial(self._note_rows, name))
+        self._tables = sparse_tables(unwrapped(model).module) & self._shapes.keys()
+        self._rows_used = dict.fromkeys(self._tables, 0)  # in the last step
+        self._observers = [before_forward(model, self._tick)]
+        self._observers += [
+            parameter.register_hook(partial(self._count_rows, name))
             for parameter, name in names.items()
             if name in self._tables
         ]
 
     def explain(self) -> str:
-        """What was measured and decided, and why."""
+        """Return the measurements, the decision and its reason."""
         if self.decision is None:
             if self._decided:
                 return super().explain()
             return "auto: still measuring the first steps of plain DDP"
         text = f"auto: {self.decision}"
-        return f"{text}\n{super().explain()}" if self._registered else text
+        return f"{text}\n\n{super().explain()}" if self._registered else text
 
     def change(self, method: Method) -> None:
-        """Go on with this method, measured or not; all ranks do the same."""
+        """Use this method from the next step on. All ranks must call it."""
         super().change(method)
-        self.decision = None  # it says nothing about this method
-        self._go_on(hooked=True)
+        self.decision = None  # it is not about this method
+        self._stop_measuring(compress=True)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state; what it owes is paid, whatever was or will be decided."""
+        """Resume from a state; its residual is applied whatever is decided."""
         super().load_state_dict(state)
         if self._decided:
-            self._go_on(hooked=self._reducer.has_residual)
+            self._stop_measuring(compress=self._reducer.has_residual)
 
     def _tick(self, ddp: Any, args: Any) -> None:
         del args
-        if watching(ddp) and self._timer.tick(ddp):
+        if is_training(ddp) and self._timer.tick(ddp):
             self._hook.run(self._decide)
             chosen = self.decision is not None and self.decision.method is not None
-            self._go_on(hooked=chosen or self._reducer.has_residual)
+            self._stop_measuring(compress=chosen or self._reducer.has_residual)
 
-    def _go_on(self, *, hooked: bool) -> None:
-        """Nothing is measured any more."""
+    def _stop_measuring(self, *, compress: bool) -> None:
         self._decided = True
-        for each in self._watching:
-            each.remove()
-        self._watching.clear()
-        if hooked and not self._registered:
+        for observer in self._observers:
+            observer.remove()
+        self._observers.clear()
+        if compress and not self._registered:
             self._registered = True
             register(self._model, self._hook)
 
-    def _note_rows(self, name: str, gradient: Tensor) -> None:
-        self._used[name] = gradient._nnz() if is_sparse(gradient) else len(gradient)
+    def _count_rows(self, name: str, gradient: Tensor) -> None:
+        self._rows_used[name] = gradient._nnz() if is_sparse(gradient) else len(gradient)
 
     def _decide(self) -> None:
-        reducer, all_shapes = self._reducer, self._shapes
-        comm, apart = reducer.comm, reducer.left | self._tables
-        shapes = {n: s for n, s in all_shapes.items() if n not in apart}
-        left = {n: all_shapes[n] for n in reducer.left - self._tables}
-        tables = {n: RowUsage(all_shapes[n], used) for n, used in self._used.items()}
-        found = self._timer.measured(comm)
-        self.decision = decide(comm, shapes, found, tables, left)
+        reducer, shapes = self._reducer, self._shapes
+        comm, separate = reducer.comm, reducer.excluded | self._tables
+        compressible = {n: s for n, s in shapes.items() if n not in separate}
+        excluded = {n: shapes[n] for n in reducer.excluded - self._tables}
+        tables = {n: RowUsage(shapes[n], used) for n, used in self._rows_used.items()}
+        times = self._timer.measure(comm)
+        self.decision = decide(comm, compressible, times, tables, excluded)
         if self.decision.method is not None:
-            reducer.change(self.decision.method, self._shapes)
+            reducer.change(self.decision.method, shapes)
         comm.stats.reset()
+        comm.cache.get(SelectionStats).reset()

@@ -1,4 +1,4 @@
-"""Dense gradients by the group's own sum, as DDP does it, but with our timeout and words."""
+"""Dense buckets averaged by the group's own allreduce, as DDP does it."""
 
 from __future__ import annotations
 
@@ -26,37 +26,47 @@ CHUNK = 1 << 17  # values that stay in the cache from one loop to the next
 
 @dataclass
 class PendingAllreduce:
-    """A bucket under way, and what of this rank's gradients was not finite."""
+    """An allreduce in flight.
+
+    Attributes:
+        work: The handle that torch.distributed returned.
+        buffer: The bucket.
+        nonfinite: Name of a gradient of this rank with NaN or infinity, or None.
+    """
 
     work: Any
     buffer: Tensor
-    bad: str | None = None
+    nonfinite: str | None = None
 
 
 class DenseReducer:
-    """Sums buckets in place, on the connections that DDP has.
+    """Averages buckets in place over DDP's connections.
 
     Args:
-        comm: The same ranks, for what must be said about gradients that are not finite.
-        group: DDP's.
-        timeout: Seconds to wait for a sum.
+        comm: Communicator of the same ranks; it is used only to report gradients that are not
+            finite.
+        group: DDP's process group.
+        timeout: Seconds to wait for an allreduce.
+
+    Attributes:
+        bytes: Bytes that this rank sent.
     """
 
     def __init__(self, comm: Communicator, group: Any, timeout: float) -> None:
         self._comm = comm
-        self._group, self._limit = group, timedelta(seconds=timeout)
-        self.bytes = 0  # sent by this rank
+        self._group, self._timeout = group, timedelta(seconds=timeout)
+        self.bytes = 0
 
     def start(
         self, buffer: Tensor, gradients: Mapping[str, Tensor], *, check: bool
     ) -> PendingAllreduce:
-        """Begin to turn a bucket into its mean; divided first, as DDP does.
+        """Divide a bucket by the number of ranks, as DDP does, and start its allreduce.
 
         Args:
             buffer: The bucket.
-            gradients: What it consists of, by name.
-            check: Whether NaN and infinity are errors. Whoever has some puts a NaN at the
-                beginning, so that all ranks find it there.
+            gradients: Its gradients by name.
+            check: Whether NaN and infinity are errors. A rank that has one writes a NaN to the
+                start of the buffer, so that all ranks detect it there.
         """
         ranks = self._comm.size
         self.bytes += 2 * (ranks - 1) * buffer.numel() * buffer.element_size() // ranks
@@ -64,36 +74,40 @@ class DenseReducer:
         for chunk in buffer.split(CHUNK):
             chunk.mul_(1.0 / ranks)
             total += squares(chunk) if check else 0.0
-        bad = None
+        nonfinite = None
         if not math.isfinite(total):
-            bad = next((n for n, g in gradients.items() if not is_finite(g)), None)
-            if bad is not None:
+            nonfinite = next((n for n, g in gradients.items() if not is_finite(g)), None)
+            if nonfinite is not None:
                 buffer[0] = torch.nan
         work = dist.all_reduce(buffer, group=self._group, async_op=True)
-        return PendingAllreduce(work, buffer, bad)
+        return PendingAllreduce(work, buffer, nonfinite)
 
     def finish(self, pending: PendingAllreduce, *, check: bool) -> None:
-        """Wait for it, and raise if a rank's gradients were not finite."""
+        """Wait for an allreduce, and raise if gradients of any rank were not finite."""
         try:
-            pending.work.wait(self._limit)
+            pending.work.wait(self._timeout)
         except RuntimeError as error:
-            why = str(error).splitlines()[0]
+            reason = str(error).splitlines()[0]
             raise TransportError(
-                f"rank {self._comm.rank}: a rank is gone or late in the dense sum ({why})"
+                f"rank {self._comm.rank}: a rank is gone or late in the dense allreduce "
+                f"({reason})"
             ) from None
         if check and pending.buffer[:1].isnan().any():
-            raise ValueError(self._whose(pending.bad or ""))
+            raise ValueError(self._describe(pending.nonfinite or ""))
 
-    def _whose(self, bad: str) -> str:
-        """All ranks have the same NaN, so all come here and say whose it is."""
-        mine = np.frombuffer(bad.encode(), np.uint8).astype(np.float32)
-        names = [bytes(a.astype(np.uint8)).decode() for a in self._comm.allgather(mine)]
-        said = [
+    def _describe(self, name: str) -> str:
+        """Return the error message for gradients that are not finite. Collective.
+
+        All ranks see the same NaN, so all of them call it.
+        """
+        own = np.frombuffer(name.encode(), np.uint8).astype(np.float32)
+        names = [bytes(a.astype(np.uint8)).decode() for a in self._comm.allgather(own)]
+        messages = [
             f"rank {rank}: the gradient of {name!r} has values that are NaN or infinite"
             for rank, name in enumerate(names)
             if name
         ]
         return (
-            f"{'; '.join(said)}; mend the loss or the learning rate, or hand them on with "
+            f"{'; '.join(messages)}; check the loss and learning rate, or set "
             f'sparcml.Dense(nonfinite="propagate")'
         )

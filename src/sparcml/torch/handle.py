@@ -1,11 +1,14 @@
-"""What compress and wrap give back: state, statistics, and a change of method."""
+"""Handles: what compress and wrap return, with state, statistics and a change of method."""
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from .checkpoint import consolidated, restored, saved
+import torch
+
+from .checkpoint import consolidated_state, restore, saved_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Handle(ABC):
-    """A model's compression.
+    """Controls the gradient compression of a model.
 
     Args:
-        reducer: What averages its gradients.
-        names: Of its parameters.
+        reducer: Averages the gradients.
+        names: Names of the parameters.
     """
 
     def __init__(self, reducer: GradientReducer, names: Mapping[Tensor, str]) -> None:
@@ -33,58 +36,58 @@ class Handle(ABC):
 
     @property
     def method(self) -> Method:
-        """What averages the gradients now."""
+        """Current aggregation method."""
         return self._reducer.method
 
     @property
     def rank(self) -> int:
-        """This rank's number."""
+        """Rank of this process."""
         return self._reducer.comm.rank
 
     @property
     def steps(self) -> int:
-        """How many steps were made."""
+        """Number of completed steps."""
         return self._reducer.step
 
     def change(self, method: Method) -> None:
-        """Go on with another method from the next step on; all ranks do the same.
+        """Use another method from the next step on. All ranks must call it.
 
-        What the old one owes, the new one does.
+        The residual is kept.
         """
         self._between_steps(lambda: self._reducer.change(method, self._shapes))
 
     def state_dict(self, *, consolidate: bool = False) -> dict[str, Any]:
-        """What this rank must remember, to be saved with `torch.save` after a step.
+        """Return the state of this rank, to be saved with `torch.save` after a step.
 
-        It consists of tensors, numbers and names, so it loads with `weights_only=True`.
-        Later steps do not change it.
+        It consists of tensors, numbers and strings and loads with `weights_only=True`. Later
+        steps do not modify it.
 
         Args:
-            consolidate: One state for any number of ranks, the same on all of them:
-                a collective call.
+            consolidate: Return one state for any world size, equal on all ranks. Collective.
         """
-        make, layout = consolidated if consolidate else saved, self._get_layout()
-        found: dict[str, Any] = self._between_steps(
-            lambda: make(self._reducer, layout, self._shapes)
+        build = consolidated_state if consolidate else saved_state
+        layout = self._get_layout()
+        state: dict[str, Any] = self._between_steps(
+            lambda: build(self._reducer, layout, self._shapes)
         )
-        return found
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state that this rank, or all together, have saved.
+        """Resume from a state of this rank, or from a consolidated one.
 
-        With the method it was saved with, training goes on bit for bit; another one takes over
-        what is owed.
+        With the method of the saved state, training continues bit for bit; another method
+        takes over the residual.
 
         Raises:
-            ValueError: If it is another rank's, another number of ranks', or of another model.
+            ValueError: If the state is of another rank, world size or model.
         """
         reducer = self._reducer
-        found = restored(state, reducer.comm, reducer.method, self._shapes)
+        arrays = restore(state, reducer.comm, reducer.method, self._shapes)
 
-        def take_over() -> None:
-            reducer.state, reducer.norm = found, float(state["norm"])
+        def load() -> None:
+            reducer.state, reducer.norm = arrays, float(state["norm"])
 
-        self._between_steps(take_over)
+        self._between_steps(load)
         self._set_layout([tuple(names) for names in state["layout"]])
 
     @property
@@ -93,11 +96,11 @@ class Handle(ABC):
         """Bytes, seconds and norms of this rank since the start."""
 
     def log(self, writer: Any, step: int | None = None) -> None:
-        """Add what the steps since the last call have cost, as scalars.
+        """Write the statistics of the steps since the last call as scalars.
 
         Args:
-            writer: A torch.utils.tensorboard.SummaryWriter, or anything with `add_scalar`.
-            step: The number to log them at; that of steps made by default.
+            writer: A torch.utils.tensorboard.SummaryWriter, or an object with `add_scalar`.
+            step: Step number of the scalars. Default: the number of completed steps.
         """
         now = self.stats
         for name, value in now.since(self._logged).scalars().items():
@@ -108,10 +111,10 @@ class Handle(ABC):
 
     @abstractmethod
     def explain(self) -> str:
-        """What is done with the gradients, and what might be better."""
+        """Return a description of how gradients are averaged, with advice."""
 
     def close(self) -> None:
-        """End what works for it, and the connections; there is no step after it."""
+        """Stop the threads and close the connections; no step may follow."""
         self._reducer.comm.close()
 
     def __repr__(self) -> str:
@@ -120,12 +123,40 @@ class Handle(ABC):
 
     @abstractmethod
     def _between_steps(self, work: Callable[[], Any]) -> Any:
-        """Do it where the communicator is free."""
+        """Run a function while no step uses the communicator, and return its result."""
 
     @abstractmethod
     def _get_layout(self) -> Layout:
-        """Which gradients are summed together."""
+        """Return the groups of gradients that are averaged together."""
 
     @abstractmethod
     def _set_layout(self, layout: Layout) -> None:
-        """Sum these together from here on."""
+        """Average these groups of gradients together from the next step on."""
+
+
+class Stateful:
+    """Adapter of a handle for `torch.distributed.checkpoint`.
+
+    That package stores one value per key and treats equal keys of two ranks as the same value.
+    Every rank's state therefore has its own key and is a single value, because a handle
+    before its first step does not know the tensors of the saved one.
+
+    Args:
+        handle: A handle from `compress` or `wrap`.
+        consolidate: Save one state for any world size.
+    """
+
+    def __init__(self, handle: Handle, *, consolidate: bool = False) -> None:
+        self._handle, self._consolidate = handle, consolidate
+        self._key = "all" if consolidate else f"rank{handle.rank}"
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as the bytes of a `torch.save` file."""
+        file = io.BytesIO()
+        torch.save(self._handle.state_dict(consolidate=self._consolidate), file)
+        return {self._key: file.getvalue()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Resume from the bytes that `state_dict` returned."""
+        saved = torch.load(io.BytesIO(state[self._key]), weights_only=True)
+        self._handle.load_state_dict(saved)

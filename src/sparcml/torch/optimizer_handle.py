@@ -1,4 +1,4 @@
-"""The handle of an optimizer: gradients become their means right before each step."""
+"""Handle of an optimizer: gradients are averaged before each step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from .handle import Handle
-from .stats import counted
+from .stats import collect, table
 from .tensors import empty_rows, is_sparse, scaled, squares, values_of, write
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .reducer import GradientReducer
     from .stats import Stats
 
-NONE, DENSE, SPARSE = 0, 1, 2  # what a rank's gradient is; the larger one holds for all
+NONE, DENSE, SPARSE = 0, 1, 2  # layouts of a gradient; the maximum over ranks is used
 
 
 class OptimizerHandle(Handle):
-    """The compression in front of an optimizer; what it has not itself, the optimizer has."""
+    """Handle of an optimizer; unknown attributes are those of the optimizer."""
 
     def __init__(
         self,
@@ -40,149 +40,161 @@ class OptimizerHandle(Handle):
         super().__init__(reducer, names)
         self.optimizer = optimizer
         self._names, self._clip, self._scaler = names, clip, scaler
-        self._ready = False  # whether gradients are means already
-        self._tables = False  # whether all parameters have sparse gradients, on all ranks
+        self._averaged = False  # whether the gradients are means
+        self._all_sparse = False  # whether all gradients of all ranks are sparse
         self._seconds = 0.0
-        self._registered = [optimizer.register_step_pre_hook(self._before)]
+        self._registered = [optimizer.register_step_pre_hook(self._before_step)]
         self._registered += [
-            p.register_post_accumulate_grad_hook(self._has_come)
+            p.register_post_accumulate_grad_hook(self._after_gradient)
             for p in names
             if p.requires_grad
         ]
 
     def __getattr__(self, name: str) -> Any:
-        if name == "optimizer":  # of a copy that is being made
+        if name == "optimizer":  # a copy has no attributes yet
             raise AttributeError(name)
         return getattr(self.optimizer, name)
 
     def aggregate(self) -> None:
-        """Replace the gradients by their means: a collective call.
+        """Replace the gradients by their means. Collective.
 
-        The next step makes it itself; call it to do something with the means before. A second
-        call without new gradients changes nothing.
+        `optimizer.step()` calls it; call it earlier to use the means before the step. A second
+        call without new gradients has no effect.
         """
-        if self._ready:
+        if self._averaged:
             return
         self._check_parameters()
         start = time.perf_counter()
         reducer, scale = self._reducer, None
         if self._scaler is not None:
             scale = float(self._scaler.get_scale())
-        given = self._given()
-        reducer.count(given.values())
+        gradients = self._gradients()
+        reducer.count(gradients.values())
         reducer.begin(scale)
-        means = reducer.average(given)
+        means = reducer.average(gradients)
         if not reducer.end():
             for mean in means.values():
                 values_of(mean).fill_(torch.nan)
-        self._put(means, self._factor(means, scale or 1.0))
-        self._ready = True
+        self._write(means, self._clip_factor(means, scale or 1.0))
+        self._averaged = True
         self._seconds += time.perf_counter() - start
 
     @property
     def stats(self) -> Stats:
         """Bytes, seconds and norms of this rank since the start."""
-        return counted(self._reducer, exposed=self._seconds, active_seconds=self._seconds)
+        seconds = self._seconds
+        return collect(self._reducer, exposed=seconds, active_seconds=seconds)
 
     def explain(self) -> str:
-        """What is done with the gradients."""
-        return (
-            f"{self.method} before every step of {type(self.optimizer).__name__}, on "
-            f"{self._reducer.comm.size} ranks; nothing of it is hidden"
+        """Return a table of the method, the optimizer and the network."""
+        comm = self._reducer.comm
+        return table(
+            [
+                ("method", str(self.method)),
+                ("ranks", str(comm.size)),
+                ("network", comm.network.source),
+                ("optimizer", type(self.optimizer).__name__),
+                ("overlap", "none: gradients are averaged before each optimizer step"),
+            ]
         )
 
     def close(self) -> None:
-        """Leave the optimizer as it was, and close the connections."""
-        for each in self._registered:
-            each.remove()
+        """Remove the hooks from the optimizer and close the connections."""
+        for hook in self._registered:
+            hook.remove()
         super().close()
 
-    def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         del optimizer
         closure = args[1] if len(args) > 1 else kwargs.get("closure")
-        if closure is not None:  # it makes the gradients
-            return (args[0], self._with_means(closure)), {}
-        if self._scaler is not None and not self._ready:
+        if closure is not None:  # it computes the gradients
+            return (args[0], self._averaging(closure)), {}
+        if self._scaler is not None and not self._averaged:
             raise RuntimeError(
-                "wrap: call handle.aggregate() before scaler.step(optimizer), so that all "
-                "ranks make or skip the step together"
+                "wrap: handle.aggregate() must be called before scaler.step(optimizer), so "
+                "that all ranks apply or skip the step together"
             )
-        if not self._ready:
+        if not self._averaged:
             self.aggregate()
-        self._ready = False
+        self._averaged = False
         return None
 
-    def _has_come(self, parameter: Tensor) -> None:
-        """A backward pass has made or added to a gradient: it is this rank's alone."""
+    def _after_gradient(self, parameter: Tensor) -> None:
+        """Note that a backward pass has changed a gradient, which is no mean any more."""
         del parameter
-        self._ready = False
+        self._averaged = False
 
     def _check_parameters(self) -> None:
         groups = self.optimizer.param_groups
         new = sum(p not in self._names for group in groups for p in group["params"])
         if new:
             error = RuntimeError(
-                f"wrap: the optimizer has {new} parameters more than when it was wrapped, "
-                f"whose gradients would stay each rank's own; close the handle and wrap it again "
-                f"after add_param_group"
+                f"wrap: the optimizer has {new} parameters that were added after wrap, whose "
+                f"gradients would not be averaged; close the handle and wrap the optimizer "
+                f"again after add_param_group"
             )
             self._reducer.comm.abort(error)
             raise error
 
-    def _with_means(self, closure: Callable[[], Any]) -> Callable[[], Any]:
+    def _averaging(self, closure: Callable[[], Any]) -> Callable[[], Any]:
+        """Return a closure that also averages the gradients."""
+
         @wraps(closure)
-        def both() -> Any:
+        def averaged() -> Any:
             with torch.enable_grad():
                 loss = closure()
             self.aggregate()
-            self._ready = False
+            self._averaged = False
             return loss
 
-        return both
+        return averaged
 
-    def _given(self) -> dict[str, Tensor]:
-        """The gradients of all parameters that any rank has one for.
+    def _gradients(self) -> dict[str, Tensor]:
+        """Return the gradients of all parameters that have one on any rank.
 
-        Ranks ask each other who has one; of tables they need not, since a rank that has not
-        used one takes part without rows.
+        Ranks agree on which these are. If all gradients are sparse they need not: a rank that
+        did not use a table contributes no rows.
         """
-        if self._tables:
-            return {name: self._of_kind(p, SPARSE) for p, name in self._names.items()}
-        mine = np.array([_kind(p) for p in self._names], np.float32)
-        agreed = self._reducer.comm.allreduce(mine, op="max")
-        self._tables = bool(np.all(agreed == SPARSE))
+        if self._all_sparse:
+            return {name: self._gradient(p, SPARSE) for p, name in self._names.items()}
+        own = np.array([_layout(p) for p in self._names], np.float32)
+        agreed = self._reducer.comm.allreduce(own, op="max")
+        self._all_sparse = bool(np.all(agreed == SPARSE))
         return {
-            name: self._of_kind(p, int(kind))
-            for (p, name), kind in zip(self._names.items(), agreed, strict=True)
-            if kind != NONE
+            name: self._gradient(p, int(layout))
+            for (p, name), layout in zip(self._names.items(), agreed, strict=True)
+            if layout != NONE
         }
 
-    def _of_kind(self, parameter: Tensor, kind: int) -> Tensor:
+    def _gradient(self, parameter: Tensor, layout: int) -> Tensor:
         if parameter.grad is None:
-            return empty_rows(parameter) if kind == SPARSE else torch.zeros_like(parameter)
-        if _kind(parameter) != kind:
+            return (
+                empty_rows(parameter) if layout == SPARSE else torch.zeros_like(parameter)
+            )
+        if _layout(parameter) != layout:
             name, comm = self._names[parameter], self._reducer.comm
             error = ValueError(
                 f"rank {comm.rank}: the gradient of {name!r} is dense, and sparse on another "
-                f"rank; all ranks must use the same kind of embedding"
+                f"rank; all ranks must use the same layout of embedding gradients"
             )
             comm.abort(error)
             raise error
         return parameter.grad.detach()
 
-    def _factor(self, means: Mapping[str, Tensor], scale: float) -> float:
+    def _clip_factor(self, means: Mapping[str, Tensor], scale: float) -> float:
         if self._clip is None:
             return 1.0
         norm = math.sqrt(math.fsum(squares(mean) for mean in means.values())) / scale
         return min(1.0, self._clip / (norm + 1e-6))
 
-    def _put(self, means: Mapping[str, Tensor], factor: float) -> None:
+    def _write(self, means: Mapping[str, Tensor], factor: float) -> None:
         for parameter, name in self._names.items():
             if name not in means:
                 continue
             mean = means[name] if factor == 1 else scaled(means[name], factor)
             if parameter.grad is None and not is_sparse(mean):
-                parameter.grad = torch.zeros_like(parameter)  # the mean may be the state's
+                # The mean may share memory with the state, so it is copied.
+                parameter.grad = torch.zeros_like(parameter)
             if is_sparse(mean):  # without rows, no rank has used the table
                 rows = mean.to(parameter.dtype)
                 parameter.grad = rows if rows._nnz() else None
@@ -193,13 +205,13 @@ class OptimizerHandle(Handle):
         return work()
 
     def _get_layout(self) -> Layout:
-        return []  # always all together
+        return []  # all gradients are averaged together
 
     def _set_layout(self, layout: Layout) -> None:
         del layout
 
 
-def _kind(parameter: Tensor) -> int:
+def _layout(parameter: Tensor) -> int:
     if parameter.grad is None:
         return NONE
     return SPARSE if is_sparse(parameter.grad) else DENSE

@@ -1,4 +1,4 @@
-"""The books of one model: a method, what this rank owes by parameter, and the step."""
+"""GradientReducer: averages the gradients of one model and keeps its method's state."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..aggregate import Dense, MajorityVote
-from ..aggregate.state import RESIDUAL, STEP, key, keys_of, name_of
+from ..aggregate import Dense
+from ..aggregate.error_feedback import return_to_residual
+from ..aggregate.state import RESIDUAL, STEP, keys_of, name_of
 from ..collectives.base import mixed
+from ..stream.tensors import on_host
 from .clipping import Clip
 from .tensors import is_finite, is_sparse, scaled, squares, values_of, zero_gradient
 
@@ -26,109 +28,115 @@ if TYPE_CHECKING:
     from ..aggregate import Method, State
     from ..communicator.communicator import Communicator
 
-NOTHING_CLIPPED = Clip()
+NO_CLIPPING = Clip()
 
 
 class GradientReducer:
-    """Turns gradients into their means, some at a time, and keeps what is not sent.
+    """Averages gradients, a few at a time, and keeps the residual by parameter.
 
-    A step begins with `begin`, takes any number of `average` with other names each time, and
-    ends with `end`: only then does the step count rise. Everything is keyed by the name of the
-    parameter, so it does not matter who comes together with whom.
+    A step starts with `begin`, has any number of calls of `average` with different names, and
+    ends with `end`, which increases the step count. The state is keyed by the name of the
+    parameter, so it does not matter which gradients are averaged together.
+
+    Args:
+        comm: The communicator.
+        method: Aggregation method.
+        excluded: Names of parameters that are not compressed.
+        clip: Limits to the norms of gradients.
 
     Attributes:
-        left: Names of those that are not compressed.
-        state: As the method has it, by name.
-        norm: Of the mean gradient of the last step.
-        applied: Steps since the start, or the last time a state was loaded, and
-        skipped: those that were not made.
-        gradient_bytes: Of all gradients so far.
+        state: State of the method, by name.
+        norm: Norm of the mean gradient of the last step.
+        applied: Number of steps since the start.
+        skipped: Number of steps that were skipped because gradients were not finite.
+        gradient_bytes: Bytes of all gradients since the start.
     """
 
     def __init__(
         self,
         comm: Communicator,
         method: Method,
-        left: frozenset[str] = frozenset(),
-        clip: Clip = NOTHING_CLIPPED,
+        excluded: frozenset[str] = frozenset(),
+        clip: Clip = NO_CLIPPING,
     ) -> None:
         self.comm, self.method = comm, method
-        self.left, self._clip = left, clip
+        self.excluded, self._clip = excluded, clip
         self.state: State = method.init({})
         self.norm = 0.0
         self.applied = self.skipped = self.gradient_bytes = 0
         self._squares = 0.0
         self._scale: float | None = None
         self._finite = True
-        self._changes: dict[str, NDArray[Any] | None] = {}  # None: paid
+        self._changes: dict[str, NDArray[Any] | None] = {}  # None removes an entry
 
     @property
     def step(self) -> int:
-        """How many were made."""
+        """Number of completed steps, those before a resumption included."""
         return int(self.state[STEP])
 
     @property
     def has_residual(self) -> bool:
-        """Whether anything is left from earlier steps."""
+        """Whether the state has a residual."""
         return any(True for _ in keys_of(self.state, RESIDUAL))
 
     @property
-    def changes_gradients(self) -> bool:
-        """Whether gradients are not taken as they come."""
-        return self._clip != NOTHING_CLIPPED
+    def clips(self) -> bool:
+        """Whether gradients are clipped."""
+        return self._clip != NO_CLIPPING
 
     def begin(self, scale: float | None = None) -> None:
-        """A new step.
+        """Start a step.
 
         Args:
-            scale: What a GradScaler has multiplied the loss with. Then gradients that are not
-                finite are no error: the step is not made, and leaves no trace.
+            scale: Loss scale of a GradScaler. Gradients that are not finite are then no
+                error: the step is skipped and leaves the state unchanged.
         """
         self._scale, self._squares, self._finite = scale, 0.0, True
         self._changes = {}
 
     def count(self, gradients: Iterable[Tensor]) -> None:
-        """These have come; some go another way than by `average`."""
+        """Add gradients to `gradient_bytes`, also those that are averaged elsewhere."""
         stored = map(values_of, gradients)
         self.gradient_bytes += sum(v.numel() * v.element_size() for v in stored)
 
-    def average(self, gradients: Mapping[str, Tensor], place: int = 0) -> dict[str, Tensor]:
-        """The means over all ranks: a collective call.
+    def average(self, gradients: Mapping[str, Tensor], index: int = 0) -> dict[str, Tensor]:
+        """Return the means over all ranks. Collective.
 
-        Gradients are overwritten: means may be in their place.
+        Gradients may be overwritten by their means.
 
         Args:
-            gradients: By name; dense ones by the method, sparse ones without loss.
-            place: Which of the step's calls it is: it decides, among others, what is
-                random.
+            gradients: Gradients by name. Dense ones are averaged by the method, sparse ones
+                without loss.
+            index: Index of the call within the step; random numbers depend on it.
         """
-        ready = {name: self._prepared(g) for name, g in gradients.items()}
+        ready = {name: self._prepare(g) for name, g in gradients.items()}
         rows = {name: g for name, g in ready.items() if is_sparse(g)}
-        votes = isinstance(self.method, MajorityVote)
-        exact = {n: g for n, g in ready.items() if n in self.left and n not in rows}
-        exact = exact if votes else {}
-        rest = {n: g for n, g in ready.items() if n not in rows and n not in exact}
+        dense = {n: g for n, g in ready.items() if n not in rows}
+        exact: dict[str, Tensor] = {}
+        if not self.method.returns_mean:  # excluded parameters get a mean all the same
+            exact = {n: g for n, g in dense.items() if n in self.excluded}
+        others = {n: g for n, g in dense.items() if n not in exact}
         lossless = Dense(nonfinite=self.method.nonfinite)
         means = {
             **self._aggregate(lossless, rows),
             **self._aggregate(lossless, exact),
-            **self._aggregate(seeded(self.method, place), rest),
+            **self._aggregate(seeded(self.method, index), others),
         }
         if self._clip.norm is not None:
             self._squares += math.fsum(squares(mean) for mean in means.values())
-        return {n: self._finished(means[n], g) for n, g in gradients.items()}
+        return {n: self._rescale(means[n], g) for n, g in gradients.items()}
 
     def end(self) -> bool:
-        """The step is complete: keep what it leaves. Collective if there is a scale.
+        """Complete the step. Collective if there is a loss scale.
 
         Returns:
-            Whether all gradients of all ranks were finite; if not, nothing is kept.
+            Whether the gradients of all ranks were finite; if not, the state is unchanged.
         """
         if self._scale is not None:
-            bad = np.array([not self._finite], np.float32)
-            self._finite = not self.comm.allreduce(bad, op="max")[0]
+            nonfinite = np.array([not self._finite], np.float32)
+            self._finite = not self.comm.allreduce(nonfinite, op="max")[0]
         if self._finite:
-            self._settle()
+            self._commit()
             self.state[STEP] = self.state[STEP] + 1
             self.applied += 1
             self.norm = math.sqrt(self._squares)
@@ -138,31 +146,29 @@ class GradientReducer:
         return self._finite
 
     def check_finite(self, mean: Tensor) -> None:
-        """A mean that was made elsewhere, the same on all ranks: does the step count?"""
+        """Skip the step if a mean that was computed elsewhere is not finite."""
         if not is_finite(mean):
             self._finite = False
 
     def restore_residual(self, name: str, mean: Tensor) -> None:
-        """A mean of the last step was not applied: all ranks owe it again."""
-        where = key(RESIDUAL, name)
-        if where in self.state:  # else it is no debt that was paid
-            again = scaled(mean.detach(), 1.0 / (self._scale or 1.0)).cpu().reshape(-1)
-            self.state[where] = self.state[where] + again.numpy()
+        """Add a mean of the last step that was not applied to the residuals of all ranks."""
+        unscaled = scaled(mean.detach(), 1.0 / (self._scale or 1.0))
+        return_to_residual(self.state, name, on_host(unscaled).reshape(-1))
 
     def change(self, method: Method, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Go on with another method, which owes what this one does."""
-        known = {n for k in self.state if (n := name_of(k)) is not None}
-        self.state = method.init({n: shapes[n] for n in sorted(known)}, self.state)
+        """Use another method, which takes over the residual."""
+        names = {n for k in self.state if (n := name_of(k)) is not None}
+        self.state = method.init({n: shapes[n] for n in sorted(names)}, self.state)
         self.method = method
 
-    def _prepared(self, gradient: Tensor) -> Tensor:
-        """Unscaled and clipped."""
+    def _prepare(self, gradient: Tensor) -> Tensor:
+        """Return the gradient without the loss scale, and clipped."""
         gradient = gradient.detach()
         if self._scale is not None and not is_finite(gradient):
-            self._finite = False  # what comes of this step is thrown away
+            self._finite = False  # the results of this step are discarded
             return scaled(zero_gradient(gradient), 1)
         factor = 1.0 if self._scale is None else 1.0 / self._scale
-        if self.changes_gradients:
+        if self.clips:
             own = math.sqrt(squares(gradient)) * factor if self._clip.each else 0.0
             if math.isfinite(own):
                 factor *= self._clip.factor(self.norm, own)
@@ -171,8 +177,8 @@ class GradientReducer:
     def _aggregate(self, method: Method, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if not given:
             return {}
-        # A vector is never compressed.
-        flat = {n: g.reshape(-1) if n in self.left else g for n, g in given.items()}
+        # Methods do not compress vectors.
+        flat = {n: g.reshape(-1) if n in self.excluded else g for n, g in given.items()}
         before = {k: v for k, v in self.state.items() if name_of(k) in given}
         means, after = method.aggregate(
             self.comm, flat, {**before, STEP: self.state[STEP]}, overwrite=True
@@ -180,31 +186,33 @@ class GradientReducer:
         self._changes |= dict.fromkeys(before.keys() - after.keys())
         self._changes |= {k: v for k, v in after.items() if k != STEP}
         if self._scale is None:
-            self._settle()
+            self._commit()
         return {
-            n: mean.reshape(given[n].shape) if n in self.left else mean
+            n: mean.reshape(given[n].shape) if n in self.excluded else mean
             for n, mean in means.items()
         }
 
-    def _settle(self) -> None:
-        for where, value in self._changes.items():
+    def _commit(self) -> None:
+        """Write the changes of this step to the state."""
+        for k, value in self._changes.items():
             if value is None:
-                self.state.pop(where, None)
+                self.state.pop(k, None)
             else:
-                self.state[where] = value
+                self.state[k] = value
         self._changes = {}
 
-    def _finished(self, mean: Tensor, given: Tensor) -> Tensor:
+    def _rescale(self, mean: Tensor, gradient: Tensor) -> Tensor:
+        """Return a mean with the loss scale, in the dtype of the gradient."""
         if self._scale is not None:
             mean = scaled(mean, self._scale)
-        return mean.to(given.dtype)
+        return mean.to(gradient.dtype)
 
 
 @lru_cache(maxsize=256)
-def seeded(method: Method, place: int) -> Method:
-    """The same method with random numbers of its own, if it has any."""
-    if place == 0 or not any(f.name == "seed" for f in fields(method)):  # type: ignore[arg-type]
+def seeded(method: Method, index: int) -> Method:
+    """Return the method with a random seed for this call, if it has a seed."""
+    if index == 0 or not any(f.name == "seed" for f in fields(method)):  # type: ignore[arg-type]
         return method
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is without feedback has said so
-        return replace(method, seed=mixed(method.seed, place))  # type: ignore[type-var, attr-defined]
+        warnings.simplefilter("ignore")  # the method warned when it was created
+        return replace(method, seed=mixed(method.seed, index))  # type: ignore[type-var, attr-defined]

@@ -1,4 +1,4 @@
-"""What compression has cost and saved, for people, for TensorBoard, and for advice."""
+"""Statistics of a handle: traffic, time and norms, as a table or as scalars."""
 
 from __future__ import annotations
 
@@ -9,31 +9,35 @@ from typing import TYPE_CHECKING
 from ..aggregate.error_feedback import squared_norm
 from ..aggregate.state import RESIDUAL, keys_of
 from ..aggregate.stats import SelectionStats
+from ..transport.stats import html_table, text_table
 
 if TYPE_CHECKING:
     from .reducer import GradientReducer
 
 MB = 2**20
-HIDDEN = 0.1  # of the work may be waited for and still count as hidden
-MANY = 8  # buckets, from which on their number may be what costs
+HIDDEN = 0.1  # fraction of the active time that may be exposed and still count as hidden
+MANY = 8  # buckets from which on their number may dominate the cost
+
+Entries = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Stats:
-    """Of one rank, since the start; `since` gives what came after another.
+    """Statistics of one rank since the start; `since` gives the difference to earlier ones.
 
     Attributes:
-        steps: That were made.
-        skipped: That were not, because gradients were not finite under a GradScaler.
-        bytes: Sent.
-        dense_bytes: That the best dense sums of the same gradients would have sent: 2 (P - 1) / P
-            times theirs. Sparse gradients count with the rows they have.
-        exposed: Seconds that training has waited for sums after the backward pass.
-        active_seconds: Seconds of selecting, coding, sending and waiting, hidden ones included.
-        phases: Of these, by phase.
-        squares_sent: Of what was selected, and
-        squares_owed: of what it was selected from.
-        residual_norm: Of all that this rank owes now.
+        steps: Steps that were applied.
+        skipped: Steps that were skipped because gradients were not finite.
+        bytes: Bytes sent.
+        dense_bytes: Bytes that the best dense allreduce of the same gradients sends:
+            2 (P - 1) / P times theirs. Sparse gradients count with their rows.
+        exposed: Seconds that training waited for averages after the backward pass.
+        active_seconds: Seconds of selecting, encoding, sending and waiting, including those
+            hidden behind the backward pass.
+        phases: Seconds by phase.
+        selected_squares: Sum of squares of the selected entries.
+        corrected_squares: Sum of squares of the corrected gradients they were selected from.
+        residual_norm: Norm of the residual of this rank now.
         buckets: Bytes of each of DDP's buckets in the last step.
     """
 
@@ -44,39 +48,47 @@ class Stats:
     exposed: float
     active_seconds: float
     phases: dict[str, float]
-    squares_sent: float
-    squares_owed: float
+    selected_squares: float
+    corrected_squares: float
     residual_norm: float
     buckets: tuple[int, ...] = field(default=())
 
     @property
     def compression_ratio(self) -> float | None:
-        """How many times fewer bytes than dense; None before anything was sent."""
+        """Dense bytes / sent bytes; None before anything was sent."""
         return self.dense_bytes / self.bytes if self.bytes else None
 
     @property
     def selected_norm(self) -> float | None:
-        """The part of the norm of what was owed that was selected; None if all is sent."""
-        return sqrt(self.squares_sent / self.squares_owed) if self.squares_owed else None
+        """Norm of the selected entries / norm of the corrected gradients.
+
+        None if everything is sent.
+        """
+        if not self.corrected_squares:
+            return None
+        return sqrt(self.selected_squares / self.corrected_squares)
 
     def since(self, before: Stats | None) -> Stats:
-        """What came after `before`; norm and buckets are those of now."""
+        """Return the statistics after `before`; norm and buckets are the current ones."""
         if before is None:
             return self
-        summed = {
+        differences = {
             f.name: getattr(self, f.name) - getattr(before, f.name)
             for f in fields(self)
             if f.name not in ("phases", "residual_norm", "buckets")
         }
         phases = {k: v - before.phases[k] for k, v in self.phases.items()}
         return Stats(
-            **summed, phases=phases, residual_norm=self.residual_norm, buckets=self.buckets
+            **differences,
+            phases=phases,
+            residual_norm=self.residual_norm,
+            buckets=self.buckets,
         )
 
     def scalars(self) -> dict[str, float]:
-        """Means over the steps, by name."""
+        """Return means over the steps by name."""
         steps = max(1, self.steps + self.skipped)
-        found = {
+        means = {
             "bytes": self.bytes / steps,
             "residual_norm": self.residual_norm,
             "skipped_steps": float(self.skipped),
@@ -85,13 +97,35 @@ class Stats:
             **{f"seconds/{name}": s / steps for name, s in self.phases.items()},
         }
         if self.compression_ratio is not None:
-            found["compression_ratio"] = self.compression_ratio
+            means["compression_ratio"] = self.compression_ratio
         if self.selected_norm is not None:
-            found["selected_norm"] = self.selected_norm
-        return found
+            means["selected_norm"] = self.selected_norm
+        return means
+
+    def __str__(self) -> str:
+        return text_table([("", "value"), *self._entries()])
+
+    def _repr_html_(self) -> str:
+        return html_table([("", "value"), *self._entries()])
+
+    def _entries(self) -> Entries:
+        ratio, norm = self.compression_ratio, self.selected_norm
+        return [
+            ("steps", f"{self.steps:,}"),
+            ("skipped steps", f"{self.skipped:,}"),
+            ("bytes sent", f"{self.bytes:,}"),
+            ("dense bytes", f"{self.dense_bytes:,}"),
+            ("compression ratio", "-" if ratio is None else f"{ratio:.2f}"),
+            ("selected norm", "-" if norm is None else f"{norm:.3f}"),
+            ("residual norm", f"{self.residual_norm:.4g}"),
+            ("exposed (s)", f"{self.exposed:.6f}"),
+            ("active (s)", f"{self.active_seconds:.6f}"),
+            *((f"  {name} (s)", f"{s:.6f}") for name, s in self.phases.items()),
+            ("buckets (MB)", " ".join(f"{b / MB:.3g}" for b in self.buckets) or "-"),
+        ]
 
 
-def counted(
+def collect(
     reducer: GradientReducer,
     *,
     native_bytes: int = 0,
@@ -99,10 +133,10 @@ def counted(
     active_seconds: float,
     buckets: tuple[int, ...] = (),
 ) -> Stats:
-    """The statistics of a reducer and of those who work for it."""
+    """Return the statistics of a reducer and its communicator."""
     sent, ranks = reducer.comm.stats, reducer.comm.size
     selection = reducer.comm.cache.get(SelectionStats)
-    owed = [reducer.state[k] for k in keys_of(reducer.state, RESIDUAL)]
+    residuals = [reducer.state[k] for k in keys_of(reducer.state, RESIDUAL)]
     return Stats(
         steps=reducer.applied,
         skipped=reducer.skipped,
@@ -111,37 +145,50 @@ def counted(
         exposed=exposed,
         active_seconds=active_seconds,
         phases=dict(sent.seconds),
-        squares_sent=selection.selected_squares,
-        squares_owed=selection.corrected_squares,
-        residual_norm=sqrt(sum(squared_norm(a) for a in owed)),
+        selected_squares=selection.selected_squares,
+        corrected_squares=selection.corrected_squares,
+        residual_norm=sqrt(sum(squared_norm(a) for a in residuals)),
         buckets=buckets,
     )
 
 
-def advice(stats: Stats) -> str:
-    """What to do about the size of DDP's buckets."""
-    sizes, total = stats.buckets, sum(stats.buckets)
-    steps = max(1, stats.steps)
+def table(entries: Entries) -> str:
+    """Return names and texts in two columns."""
+    width = max(len(name) for name, _ in entries)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in entries)
+
+
+def bucket_advice(stats: Stats) -> Entries:
+    """Return DDP's buckets, their cost, and advice on `bucket_cap_mb`."""
+    sizes = stats.buckets
     if not sizes or not stats.active_seconds:
-        return "no step has been made yet"
-    what = f"{len(sizes)} buckets, the largest of {max(sizes) / MB:.3g} MB"
+        return [("buckets", "no step has completed yet")]
     hidden = 1 - min(1.0, stats.exposed / stats.active_seconds)
-    took = f"{1e3 * stats.active_seconds / steps:.3g} ms a step, {hidden:.0%} of it hidden"
+    milliseconds = 1e3 * stats.active_seconds / max(1, stats.steps)
+    return [
+        ("buckets", f"{len(sizes)}, the largest of {max(sizes) / MB:.3g} MB"),
+        ("active", f"{milliseconds:.3g} ms per step, {hidden:.0%} hidden"),
+        ("advice", _advice(stats)),
+    ]
+
+
+def _advice(stats: Stats) -> str:
+    sizes, total = stats.buckets, sum(stats.buckets)
     if stats.exposed <= HIDDEN * stats.active_seconds:
-        return f"{what}: {took}; they are fine"
+        return "none, the size of the buckets is good"
     if total < 2 * MB:
-        return f"{what}: {took}; there is too little to divide"
+        return "none, the gradients are too small to split"
     if len(sizes) == 1:
         return (
-            f"{what}: {took}; nothing can be hidden in one bucket: try "
+            f"nothing can be hidden with one bucket: try "
             f"DistributedDataParallel(..., bucket_cap_mb={max(1, total / MB / 4):.2g})"
         )
     if len(sizes) > MANY:
         return (
-            f"{what}: {took}; each takes its messages: try fewer, with bucket_cap_mb="
+            f"each bucket costs messages of its own: try fewer, with bucket_cap_mb="
             f"{max(1, 4 * total / MB / len(sizes)):.2g}"
         )
     return (
-        f"{what}: {took}; what is left is mostly the last one of {sizes[-1] / MB:.3g} MB: try "
-        f"bucket_cap_mb={max(1, max(sizes) / MB / 2):.2g}, or a smaller ratio"
+        f"mostly the last bucket of {sizes[-1] / MB:.3g} MB is exposed: try bucket_cap_mb="
+        f"{max(1, max(sizes) / MB / 2):.2g}, or a smaller ratio"
     )

@@ -1,77 +1,110 @@
-"""Tensors as flat arrays and back, without copies where there need be none."""
+"""Operations on gradient tensors, and the selection of parameters by name."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ..aggregate.error_feedback import squared_norm
+from ..stream.tensors import on_host
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from torch import Tensor
 
-HOSTED = ("cpu", "cuda")  # devices whose tensors are read here, or copied to the host
+HOSTED = ("cpu", "cuda")  # devices whose tensors are read in place or copied to the host
 FLOATS = (torch.float32, torch.float64)
 
 
-def is_sparse(tensor: Tensor) -> bool:
-    """Whether only some rows are stored, as of `nn.Embedding(sparse=True)`."""
-    return bool(tensor.layout is torch.sparse_coo)
+def excluded_names(names: Sequence[str], leave: str | Iterable[str]) -> frozenset[str]:
+    """Return the names that match one of the patterns, such as "head.*" or "*.embed*".
+
+    Raises:
+        ValueError: If a pattern matches no name.
+    """
+    patterns = [leave] if isinstance(leave, str) else list(leave)
+    excluded: set[str] = set()
+    for pattern in patterns:
+        matching = {name for name in names if fnmatchcase(name, pattern)}
+        if not matching:
+            raise ValueError(
+                f"leave: pattern must match a parameter, got {pattern!r}; the parameters are "
+                f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
+            )
+        excluded |= matching
+    return frozenset(excluded)
+
+
+def sparse_tables(module: torch.nn.Module) -> frozenset[str]:
+    """Return the names of the parameters that get sparse gradients."""
+    types = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+    return frozenset(
+        f"{name}.weight" if name else "weight"
+        for name, part in module.named_modules()
+        if isinstance(part, types) and part.sparse
+    )
 
 
 def check_device(name: str, tensor: Tensor) -> None:
-    """Raise unless its values can be sent."""
-    kind = tensor.device.type
-    if kind not in HOSTED:
+    """Raise unless gradients of a parameter can be sent."""
+    device = tensor.device.type
+    if device not in HOSTED:
         raise ValueError(
-            f"parameter {name!r} is on device {kind!r}, whose tensors cannot be sent; move "
-            f"the model to one of {', '.join(HOSTED)} before wrapping it"
+            f"parameter {name!r} must be on one of the devices {', '.join(HOSTED)}, got "
+            f"{device!r}; move the model first"
         )
     if not tensor.dtype.is_floating_point:
         raise TypeError(
-            f"parameter {name!r} is of {tensor.dtype}; gradients must be of floats: leave it "
-            f"out of training with requires_grad_(False)"
+            f"parameter {name!r} must have floating point values, got {tensor.dtype}; exclude "
+            f"it from training with requires_grad_(False)"
         )
 
 
+def is_sparse(tensor: Tensor) -> bool:
+    """Return whether a gradient stores rows only, as of `nn.Embedding(sparse=True)`."""
+    return bool(tensor.layout is torch.sparse_coo)
+
+
 def values_of(tensor: Tensor) -> Tensor:
-    """What is stored, dense: all values, or those of the rows that are there."""
+    """Return the stored values as a dense tensor."""
     return tensor._values() if is_sparse(tensor) else tensor
 
 
 def squares(tensor: Tensor) -> float:
-    """The sum of squares, in double."""
+    """Return the sum of squares in double precision."""
     values = values_of(tensor).detach()
     if values.device.type != "cpu":
         return float(torch.linalg.vector_norm(values, dtype=torch.float64)) ** 2
     if values.dtype not in FLOATS:
         values = values.float()
-    return squared_norm(values.cpu().contiguous().numpy().reshape(-1))
+    return squared_norm(on_host(values.contiguous()).reshape(-1))
 
 
 def is_finite(tensor: Tensor) -> bool:
-    """Whether there is neither NaN nor infinity."""
+    """Return whether a gradient has neither NaN nor infinity."""
     if math.isfinite(squares(tensor)):
         return True
     return bool(values_of(tensor).isfinite().all())
 
 
 def scaled(tensor: Tensor, factor: float) -> Tensor:
-    """A multiple, in at least 32 bits; itself if there is nothing to do."""
+    """Return the tensor times a factor, in float32 or float64; itself if possible."""
     wide = tensor if tensor.dtype in FLOATS else tensor.float()
     return wide if factor == 1 else wide * factor
 
 
 def zero_gradient(gradient: Tensor) -> Tensor:
-    """The same kind of gradient, of zeros or without rows."""
+    """Return a zero gradient of the same layout; a sparse one has no rows."""
     return empty_rows(gradient) if is_sparse(gradient) else torch.zeros_like(gradient)
 
 
 def empty_rows(parameter: Tensor) -> Tensor:
-    """The gradient of a table of which no row was used."""
+    """Return a sparse gradient without rows."""
     return torch.sparse_coo_tensor(
         torch.empty((1, 0), dtype=torch.int64, device=parameter.device),
         torch.empty(
@@ -84,14 +117,12 @@ def empty_rows(parameter: Tensor) -> Tensor:
 
 
 def write(target: Tensor, source: Tensor) -> None:
-    """Copy; between arrays of one dtype without torch's threads, which have other work."""
+    """Copy values into a tensor."""
     if target.data_ptr() == source.data_ptr():
         return
-    if target.device.type == "cpu" and target.dtype is source.dtype and _has_array(target):
-        np.copyto(target.detach().numpy(), source.numpy())
+    on_cpu = target.device.type == "cpu" and target.dtype is source.dtype
+    if on_cpu and target.dtype in (*FLOATS, torch.float16):
+        # NumPy copies in this thread; torch's threads are busy with the backward pass.
+        np.copyto(on_host(target), on_host(source))
     else:
         target.copy_(source)
-
-
-def _has_array(tensor: Tensor) -> Any:
-    return tensor.dtype in (*FLOATS, torch.float16)

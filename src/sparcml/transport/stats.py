@@ -58,10 +58,10 @@ class Stats:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __str__(self) -> str:
-        return "\n\n".join(map(_text, self._tables()))
+        return "\n\n".join(map(text_table, self._tables()))
 
     def _repr_html_(self) -> str:
-        return "\n".join(map(_html, self._tables()))
+        return "\n".join(map(html_table, self._tables()))
 
     def _tables(self) -> list[Table]:
         traffic: Table = [
@@ -149,7 +149,8 @@ class _Phase:
         self._stats.count_phase(self._name, self._start, end, self._args)
 
 
-def _text(table: Table) -> str:
+def text_table(table: Table) -> str:
+    """Return a table as text; the first column is left-aligned, the others right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = []
     for name, *cells in table:
@@ -158,7 +159,8 @@ def _text(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _html(table: Table) -> str:
+def html_table(table: Table) -> str:
+    """Return a table as HTML; the first row is the head."""
     head, *rows = table
     lines = [_html_row("th", head), *(_html_row("td", row) for row in rows)]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
