@@ -15,6 +15,10 @@ from methods.texts import INSTANCES, ONE_FRAME
 from tables import markdown, newest
 from written import page_and_figures, write_or_check
 
+from sparcml.aggregate import METHODS
+from sparcml.quantize import QUANTIZERS
+from sparcml.sparsify import SPARSIFIERS
+
 RESULTS = Path(__file__).resolve().parent / "results"
 FIGURE = "methods"
 
@@ -43,6 +47,15 @@ A network of two layers on Fashion-MNIST, {ranks} ranks, {steps} steps, one seed
 """
 
 
+NAMES = """\
+## Names
+
+Registered sparsifiers, quantizers and aggregation methods. `sparcml fit --compress` accepts the
+specification, for example `topk:0.01,qsgd:4`. Message headers carry the value formats of a
+quantizer.
+"""
+
+
 def page(results: Path) -> str:
     """Return the page."""
     data = newest(three_questions.CLAIM.file, results)
@@ -53,7 +66,7 @@ def page(results: Path) -> str:
         parts += [questions(data["rows"]), _notes(data["rows"]), _origin(data)]
     for title, texts in TEXTS.items():
         parts += [f"## {title}\n", *(section(text) for text in texts)]
-    parts += [ONE_FRAME, instances()]
+    parts += [ONE_FRAME, instances(), NAMES, names()]
     if data is not None:
         parts.append(errors(data["rows"]))
     return "\n".join(parts)
@@ -130,6 +143,18 @@ def instances() -> str:
     """Return the table of methods of the literature as settings of `Compressed`."""
     head = ["method", "instance", "note"]
     lines = [[name, f"`{code}`", text] for name, code, text in INSTANCES]
+    return markdown(head, lines).replace("--:", ":--")
+
+
+def names() -> str:
+    """Return the table of all registered classes."""
+    head = ["specification", "class", "family", "value formats"]
+    lines = []
+    for registry in (SPARSIFIERS, QUANTIZERS, METHODS):
+        for name, cls in registry.items():
+            formats = ", ".join(map(str, getattr(cls, "wire_formats", ())))
+            text = f"{name}:{cls.option}" if cls.option else name
+            lines.append([f"`{text}`", f"`{cls.__name__}`", registry.family, formats])
     return markdown(head, lines).replace("--:", ":--")
 
 

@@ -19,7 +19,8 @@ settings.load_profile("sparcml")
 
 # What `--quick` runs of each parametrized test.
 QUICK_RANKS = 3  # not a power of two
-QUICK_CASES = 4
+QUICK_CASES = 3
+QUICK_EXAMPLES = 15  # of hypothesis
 
 
 def pytest_report_header(config):
@@ -29,6 +30,12 @@ def pytest_report_header(config):
 def pytest_addoption(parser):
     about = "run few cases of each test, and skip tests that start processes"
     parser.addoption("--quick", action="store_true", help=about)
+
+
+def pytest_configure(config):
+    if config.getoption("--quick"):
+        settings.register_profile("quick", deadline=None, max_examples=QUICK_EXAMPLES)
+        settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config, items):

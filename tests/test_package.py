@@ -110,6 +110,7 @@ def test_the_index_of_algorithms_is_up_to_date():
         assert f"## {name}\n" in shown
 
 
+@pytest.mark.slow
 def test_the_figures_are_up_to_date():
     """Drawn anew from new traces, they come out the same to the last byte."""
     pytest.importorskip("matplotlib")

@@ -28,6 +28,7 @@ def test_the_same_as_blocking(algorithm, ranks):
     sparcml.launch(body, ranks)
 
 
+@pytest.mark.slow
 def test_a_thousand_outstanding():
     def body(comm):
         requests = [comm.iallreduce(np.full(3, i, np.float32)) for i in range(1000)]

@@ -153,6 +153,7 @@ def test_ternaries_of_one_scale_add_up():
     sparcml.launch(work, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clip", [None, 2.5])
 def test_terngrad_is_unbiased_for_what_is_left_after_clipping(clip):
     method = Compressed(quantize=TernGrad(clip=clip), error_feedback=False)

@@ -13,6 +13,7 @@ def test_the_largest_gaussian_has_its_known_mean(ranks, mean):
     assert stragglers.largest("Gaussian", ranks)[0] == pytest.approx(mean, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", stragglers.KINDS)
 def test_waiting_is_the_largest_delay(kind):
     (row,) = stragglers.measure(kind, 16, steps=80)

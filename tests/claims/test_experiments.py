@@ -52,6 +52,7 @@ def test_the_busiest_rank_is_among_those_asked(algorithm):
     assert dense_family.declared(algorithm, 16, 960)["out"] * 960 == pytest.approx(most)
 
 
+@pytest.mark.slow
 def test_the_tree_is_faster_than_the_ring_from_few_ranks_on():
     for ranks in (16, 32):
         ring = dense_latency.simulated("ring", ranks)

@@ -56,6 +56,7 @@ def test_a_run_is_timed_and_not_changed():
         assert summary.nbytes > 0
 
 
+@pytest.mark.slow
 def test_simulated_rows_of_few_nodes():
     found = measure("url", ranks=8)
     assert {row["network"] for row in found} == {"aries", "ib-fdr"}

@@ -64,6 +64,7 @@ def test_where_dense_wins_is_said():
     assert text.strip().endswith("sparcml.Dense()")
 
 
+@pytest.mark.slow
 def test_page_has_the_numbers_of_the_json(made):
     printed, path = made
     assert data_of(path.read_text())["plan"] == printed

@@ -112,6 +112,7 @@ def choice(ranks, per_node, network, stored):
     return sim.results[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [200, 2000])
 def test_it_beats_flat_sums_where_ranks_share_a_slow_link(stored):
     told = choice(16, 4, "1gbit", stored)

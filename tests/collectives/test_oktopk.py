@@ -368,6 +368,7 @@ def test_vectors_of_other_kinds_and_duplicates_have_thresholds_of_their_own():
     sparcml.launch(body, 3)
 
 
+@pytest.mark.slow
 def test_only_so_many_kinds_are_remembered():
     def body(comm):
         for size in range(1, MOST + 50):

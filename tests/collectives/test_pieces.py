@@ -19,6 +19,7 @@ def short(monkeypatch):
     monkeypatch.setattr(pipeline, "PIECE_BYTES", LENGTH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7])
 @pytest.mark.parametrize("algorithm", CUT)
 def test_same_sum_and_cost(algorithm, ranks):

@@ -77,6 +77,7 @@ def test_nothing_is_written_beyond_the_end():
         assert (values[size:] == 7).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_single_bucket_of_16_million_stays_accurate(sign):
     """Float32 sums of so many values of one sign lose all digits."""

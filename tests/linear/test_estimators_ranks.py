@@ -64,6 +64,7 @@ DESCENDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("case", DESCENDED)
 @pytest.mark.parametrize("offset", [0.0, 3.0], ids=["sparse", "centred"])

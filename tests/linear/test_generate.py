@@ -31,6 +31,7 @@ def test_a_row_is_the_same_however_many_there_are():
     assert len(SMALL.rows(0)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "entries", "count"), PUBLISHED)
 def test_published_means(recipe, entries, count):
     times, expected = recipe._lengths

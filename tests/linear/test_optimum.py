@@ -74,6 +74,7 @@ def test_scd_ends_at_the_same_optimum(name, case):
     assert state.objectives[-1] == pytest.approx(theirs(name, case), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("case", ["logistic", "lasso"])
 def test_sgd_comes_close(name, case):

@@ -25,6 +25,7 @@ def costs(network):
     return [getattr(network, name) for name in COSTS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [LINKS, FAST], ids=["slow", "fast"])
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_a_simulated_network_gives_its_costs_back(ranks, network):

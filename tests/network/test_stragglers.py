@@ -57,6 +57,7 @@ def largest_of_gaussians(K):
     return mean, sqrt(np.trapezoid((x - mean) ** 2 * density, x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [1, 4, 64])
 def test_gaussian_delays_cost_the_largest_of_them(K):
     mean, deviation = largest_of_gaussians(K)
@@ -65,6 +66,7 @@ def test_gaussian_delays_cost_the_largest_of_them(K):
     assert (2 / 3 if K > 4 else 0) * limit <= mean + 1e-9 <= limit + 2e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [1, 4, 64])
 def test_exponential_delays_cost_a_harmonic_number(K):
     mean = sum(1 / i for i in range(1, K + 1))
@@ -73,6 +75,7 @@ def test_exponential_delays_cost_a_harmonic_number(K):
     assert log(K) < mean <= log(K) + 1
 
 
+@pytest.mark.slow
 def test_a_sum_waits_like_a_barrier():
     """The same delays: who meets how makes no difference where messages are free."""
     first, second = (
@@ -81,6 +84,7 @@ def test_a_sum_waits_like_a_barrier():
     np.testing.assert_allclose(first, second, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_it_still_grows_at_hundreds_of_ranks():
     """ln K against sqrt(2 ln K): at 256 ranks more than twice as much."""
     K, steps = 256, 8

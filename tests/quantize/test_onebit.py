@@ -138,6 +138,7 @@ def resting_place(feedback):
     return abs(np.mean(places[3000:]))
 
 
+@pytest.mark.slow
 def test_only_error_feedback_makes_it_converge():
     assert resting_place(feedback=False) > 0.8
     assert resting_place(feedback=True) < 0.08

@@ -20,6 +20,7 @@ def within(samples, mean, sigmas=5):
     return bool((np.abs(samples.mean(axis=0) - mean) <= sigmas * error + 1e-12).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 20, 150])
 def test_scaled_is_unbiased_with_its_variance(k):
     v = gradient(1, SIZE, np.float64)
@@ -33,6 +34,7 @@ def test_scaled_is_unbiased_with_its_variance(k):
     assert within(errors, sparsifier.omega(SIZE) * norm2(v))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 20, 150])
 def test_unscaled_leaves_its_share(k):
     v = gradient(2, SIZE, np.float64)

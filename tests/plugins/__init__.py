@@ -1,0 +1,1 @@
+"""Plug-ins outside the package: one of each family, one file each."""

@@ -1,0 +1,85 @@
+"""A plug-in of each family, written outside the package, is found everywhere.
+
+Each part runs in a process of its own: registration lasts as long as a process.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sparcml
+
+ROOT = Path(__file__).parents[1]
+IMPORTS = "from tests.plugins import byte, half_step, stride\n"
+
+
+def python(code, *arguments):
+    paths = [ROOT, Path(sparcml.__file__).parents[1], ROOT / "benchmarks"]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS + code, *arguments],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "COLUMNS": "400",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def command(*arguments):
+    return python("from sparcml.cli import main; main()", *arguments)
+
+
+def test_help_of_fit():
+    text = command("fit", "--help")
+    for name in ("stride:STEP", "byte", "half_step"):
+        assert name in text
+
+
+@pytest.mark.parametrize(
+    "specification", ["stride:5", "byte", "stride:5,byte", "half_step"]
+)
+def test_fit_trains_with_it(specification, tmp_path):
+    data = tmp_path / "train.svm"
+    data.write_text("\n".join(f"{(-1) ** i} {i % 7 + 1}:1 9:0.5" for i in range(60)) + "\n")
+    options = ("--out", str(tmp_path / "model"), "--epochs", "1")
+    command("fit", str(data), *options, "--compress", specification)
+    assert (tmp_path / "model").exists()
+
+
+def test_rosters_and_laws():
+    python("""
+import sparcml
+from tests import rosters
+from tests.aggregate.gradients import conserves
+assert "stride 0" in rosters.SPARSIFIERS and "stride 0" in rosters.EXACT
+for name in ("stride 0", "byte 0", "half_step 0"):
+    assert name in rosters.CONSERVING
+    sparcml.launch(lambda comm: conserves(comm, name), 3)
+""")
+
+
+def test_a_message_is_decoded():
+    python("""
+import numpy as np, sparcml
+from sparcml import wire
+stream = sparcml.Stream(100, [3, 50], [1.5, -2.25])
+message, _ = wire.encode(stream, wire.Tag(call=0, sequence=1), byte.Byte())
+np.testing.assert_array_equal(wire.decode(message).to_dense(), stream.to_dense())
+""")
+
+
+def test_table_of_the_documents():
+    text = python("import methods_page; print(methods_page.names())")
+    for row in (
+        "| `stride:STEP` | `Stride` | sparsifier |  |",
+        "| `byte` | `Byte` | quantizer | 200 |",
+        "| `half_step` | `HalfStep` | aggregation method |  |",
+    ):
+        assert row in text
