@@ -34,11 +34,11 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	find cpp -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format -i
 
-# Write the stub of the compiled module anew (tests compare it with the committed one).
+# Rewrite the stub of the compiled module; a test compares it with the committed one.
 stub: $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -m sparcml.kernels._core -o src/sparcml/kernels/_core.pyi
 
-# Measure anew and keep the rows; `make bench docs` also brings the page up to date.
+# Measure again and save the rows; `make bench docs` also rewrites the page.
 RESULTS = benchmarks/results/$(shell date -u +%F)
 SUMS := --sizes 16M --density 0.001,0.01,0.1
 DENSE := gloo_allreduce,master,sharded,ring,recursive_double,halving_doubling,double_binary_tree
@@ -54,7 +54,7 @@ bench: $(VENV)/.dev
 	$(BIN)/sparcml bench allreduce -n 4 --sizes 16M --density 1 --runs 10 \
 	  --algorithms $(DENSE),native --json $(RESULTS)-dense-4.json
 
-# The same on ranks behind links of 1 Gbit/s, emulated by `sparcml run --network` (docs/network.md).
+# The same on links of 1 Gbit/s, emulated by `sparcml run --network` (docs/network.md).
 SPARSE := gloo_allreduce,ssar_recursive_double,ssar_split_allgather,dsar_split_allgather,ssar_ring,auto
 LINK := 1gbit
 ON_CLUSTER = $(BIN)/sparcml run --network $(LINK)
@@ -65,8 +65,8 @@ bench-cluster: $(VENV)/.dev
 	  --algorithms $(DENSE) --json $(RESULTS)-cluster-4.json
 	$(ON_CLUSTER) -n 2 benchmarks/run_overlap.py --json $(RESULTS)-overlap.json
 
-# The paper's micro-benchmarks on the same links: time against density, and against ranks at
-# 4 of 512; some fifteen minutes. Claims 11, 13 and 14 judge them.
+# The paper's micro-benchmarks on the same links: time by density, and by ranks at 4 of 512, for
+# claims 11, 13 and 14. About fifteen minutes.
 MICRO = benchmarks/run_micro.py --network $(LINK) --json $(RESULTS)-micro-gige.json
 ALSO_DENSE := --dense ring,gloo_allreduce,mpi_allreduce
 bench-micro: $(VENV)/.dev
@@ -74,8 +74,8 @@ bench-micro: $(VENV)/.dev
 	$(ON_CLUSTER) -n 8 $(MICRO) --density 0.3 --algorithms ssar_split_allgather,dsar_split_allgather
 	for n in 2 4 16; do $(ON_CLUSTER) -n $$n $(MICRO) $(ALSO_DENSE) --density 4/512 || exit 1; done
 
-# Linear models on the same links, as in the paper's Table 2, and coordinate descent: some ten
-# minutes. Then claims 15 and 16 judge them; `make docs` shows them in docs/linear.md.
+# Linear models on the same links, as in the paper's Table 2, and coordinate descent, for claims
+# 15 and 16 and docs/linear.md. About ten minutes.
 bench-linear: $(VENV)/.dev
 	$(ON_CLUSTER) -n 8 benchmarks/run_table2.py --link $(LINK) --json $(RESULTS)-table2.json
 	$(BIN)/sparcml run -n 8 --network 100mbit benchmarks/run_table2.py --link 100mbit \
@@ -83,32 +83,32 @@ bench-linear: $(VENV)/.dev
 	$(ON_CLUSTER) -n 8 benchmarks/run_scd.py --link $(LINK) --json $(RESULTS)-scd.json
 	$(BIN)/python benchmarks/run_claims.py 15 16
 
-# Linear models against other programs, which are installed for it; more than half an hour.
+# Linear models compared with other programs, which it installs. More than half an hour.
 bench-peers: $(VENV)/.dev
 	$(PIP) --requirement benchmarks/peers/requirements.txt
 	$(BIN)/python benchmarks/run_linear_peers.py --json $(RESULTS)-linear-peers.json
 
-# Networks by DDP: steps behind the same links and at 100 Mbit/s, then scores; some two hours, of
-# which nothing is lost when it is ended and started again. Claims 6, 9, 18 and 19 judge them.
+# Networks trained with DDP: steps on links of 1 Gbit/s and 100 Mbit/s, then scores, for claims 6,
+# 9, 18 and 19. About two hours; it resumes after an interruption.
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/all_training.py
 	$(BIN)/python benchmarks/run_claims.py 6 9 18 19
 
-# Run the experiments behind docs/claims.md and docs/methods.md and keep their rows: some half
-# an hour, most of it for claims 7, which trains with every method (data: ../shared/data), 13 and
-# 24, which simulate many ranks. What is emulated comes from `make bench-micro`.
+# Run the experiments behind docs/claims.md and docs/methods.md and save their rows. About half an
+# hour, most of it for claim 7, which trains with every method (data: ../shared/data), and for 13
+# and 24, which simulate many ranks. Emulated rows come from `make bench-micro`.
 claims: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_claims.py
 
-# What auto costs where it gains little, and rows of tables.
+# Cost of auto where it gains little, and sparse rows of embedding tables.
 TORCH = $(BIN)/sparcml run --engine torch
 bench-torch: $(VENV)/.dev
 	$(TORCH) -n 2 benchmarks/run_auto.py --json $(RESULTS)-auto.json
 	$(TORCH) -n 4 --network 100mbit benchmarks/run_auto.py --networks fashion-mnist --steps 30 --json $(RESULTS)-auto-100mbit.json
 	$(TORCH) -n 4 --network 1gbit benchmarks/run_embedding.py --link 1gbit --json $(RESULTS)-embedding.json
 
-# The generated pages: algorithms from the docstrings, figures from traces, tables from the
-# newest results, and what these say to the claims of others.
+# Generated pages: algorithms from docstrings, figures from traces, tables and claims from the
+# newest results.
 docs: $(VENV)/.dev
 	$(BIN)/python docs/collect.py
 	$(BIN)/python docs/diagrams.py
@@ -120,7 +120,7 @@ docs: $(VENV)/.dev
 clean:
 	rm -rf $(VENV) build
 
-# The package, editable, with an MPI of its own. Rebuilt when the C++ or the metadata change.
+# The package, editable, with its own MPI. Rebuilt when the C++ or the metadata change.
 $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 	@echo "setting up $(VENV): the package, MPI and matplotlib"
 	$(PIP) --upgrade pip
@@ -129,7 +129,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-# What tests and linters need on top.
+# Requirements of tests and linters.
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "setting up $(VENV): tests, linters, constriction and torch (CPU build, some 200 MB)"
 	$(PIP) torch constriction

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .sparsify import Threshold as Threshold
     from .sparsify import TopK as TopK
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # What sums do without is imported when it is first asked for, which takes as long as the rest.
 _LATER = {
