@@ -17,7 +17,7 @@ import numpy as np
 from workloads import data
 
 from sparcml.linear import Hashing, Rows
-from sparcml.linear.data.compact import pack
+from sparcml.linear.data.bundled import pack
 
 TARGET = Path(__file__).resolve().parents[1] / "src/sparcml/linear/spam.bin"
 KEPT = 2  # one mail of so many

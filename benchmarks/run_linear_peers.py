@@ -52,7 +52,7 @@ def problems(quick: bool) -> dict[str, tuple[Rows, Rows]]:
     url = synthetic.url_like(train + held_out)
     parts = (url.take(0, train), url.take(train, train + held_out))
     cut = tuple(replace(part, first=0, total=len(part)) for part in parts)
-    return {"spam": (mails.train, mails.held_out), "URL-like": (cut[0], cut[1])}
+    return {"spam": (mails.train, mails.validation), "URL-like": (cut[0], cut[1])}
 
 
 def warm() -> None:

@@ -16,8 +16,8 @@ import sparcml
 from sparcml.bench.results import write_json
 from sparcml.environment import describe
 from sparcml.linear import LOSSES, SGD, Constant, Rows, spam
-from sparcml.linear.data.divide import train_validation_split
-from sparcml.linear.solvers.evaluate import margins, mean_loss
+from sparcml.linear.data.shuffle import train_validation_split
+from sparcml.linear.solvers.objective import margins, mean_loss
 
 RULE = 4.0  # logistic loss, rows of length 1
 PASSES = 10

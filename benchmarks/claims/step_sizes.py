@@ -15,7 +15,7 @@ from tables import markdown
 
 import sparcml
 from sparcml.linear import LOSSES, SCD, SGD, Constant, InverseDecay, Penalty, spam
-from sparcml.linear.solvers.evaluate import objective
+from sparcml.linear.solvers.objective import objective
 
 from .base import Answer, Claim, Row
 

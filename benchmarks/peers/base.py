@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from sparcml.linear import LOSSES, Rows, read_svmlight
-from sparcml.linear.solvers.evaluate import margins
+from sparcml.linear.solvers.objective import margins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -75,7 +75,7 @@ class Runner:
 
     def _used(self) -> ActiveColumns:
         """Return the active columns of all ranks, as the solver uses them."""
-        empty = SGDState.begin(self.rows.features, np.float32, Penalty()).model
+        empty = SGDState.initial(self.rows.features, np.float32, Penalty()).model
         return ActiveColumns.of(self.comm, self.rows, empty)
 
     def _row(self, laps: _Laps, sums: str, features: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import sparcml
 from sparcml.kernels import linear as loops
 from sparcml.linear import LOSSES, SGD, Constant
-from sparcml.linear.solvers.evaluate import opened
+from sparcml.linear.solvers.objective import to_csr
 
 from .data import DATA
 from .paper import BATCH, TABLE, Published
@@ -47,14 +47,14 @@ class Steps:
         solver = SGD(loss, learning_rate=Constant(rate), batch_size=BATCH // 10, epochs=1)
         with sparcml.world() as alone:
             state = solver.run(alone, rows)
-        state.widen()  # other ranks' rows have other columns
+        state.expand()  # other ranks' rows have other columns
         self.model = state.model
         self.gradients: list[sparcml.Stream] = []
         self.seconds = 0.0  # of a rank's gradient
 
     def add(self, rows: Rows) -> None:
         """Return the gradient of the next rank."""
-        csr, chosen = opened(rows), np.arange(len(rows))
+        csr, chosen = to_csr(rows), np.arange(len(rows))
 
         def gradient() -> loops.Gradient:
             return loops.gradient(csr, chosen, self.loss.code, 1e-3, self.model)

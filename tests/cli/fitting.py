@@ -1,9 +1,9 @@
 """Training configurations of `sparcml fit` and runs of them in this process."""
 
 import sparcml
-from sparcml.linear.training.bar import Bar
 from sparcml.linear.training.config import TrainingConfig
 from sparcml.linear.training.loop import train
+from sparcml.linear.training.observer import TrainingObserver
 
 COMMON = {"batch_size": 16, "epochs": 3, "learning_rate": 0.5, "seed": 3, "features": 300}
 
@@ -17,5 +17,5 @@ def config(text, **changes):
 
 def trained(wanted, ranks=3):
     """Return the bytes of the model and the result of each rank."""
-    results = sparcml.launch(lambda comm: train(comm, wanted, Bar(False, False)), ranks)
+    results = sparcml.launch(lambda comm: train(comm, wanted, TrainingObserver()), ranks)
     return wanted.out.read_bytes(), results

@@ -42,11 +42,13 @@ def test_sparse_and_dense_sums_agree():
         return race(comm, mails(comm), SOLVER, passes, said[comm.rank].append)
 
     for sparse, dense in sparcml.launch(work, 3):
-        assert [len(run.history.passes) for run in (sparse, dense)] == [3, 2]
+        assert [len(run.history.epochs) for run in (sparse, dense)] == [3, 2]
         assert sparse.same
         assert dense.same
         assert 0 < difference([sparse, dense]) < CLOSE
-        judged = [[each.held_out for each in run.history.passes] for run in (sparse, dense)]
+        judged = [
+            [each.validation_loss for each in run.history.epochs] for run in (sparse, dense)
+        ]
         np.testing.assert_allclose(judged[0][:2], judged[1], rtol=1e-4)
         assert judged[0][0] > judged[0][2]
         assert dense.history.bytes >= dense.history.dense_bytes

@@ -82,24 +82,28 @@ def test_any_number_of_ranks_and_either_communication(text, loss):
             )
 
 
-# What is wrong with the text or the options, and what is said about it.
+# What is wrong with the text or the options, and what is said metadata it.
 LINES = "1 1:1 2:1\n-1 2:1\n1 3:1\n"
 MISTAKES = {
     "malformed": ("1 1:1\n-1 2:x\n", (), "train.svm, line 2, column 6: "),
     "order": ("1 1:1\n-1 2:1 1:1\n", (), "train.svm, line 2, column "),
-    "empty": ("", (), "train.svm: no rows in there"),
-    "one class": ("1 1:1\n1 2:1\n", (), "labels of one class (1)"),
-    "numbers": ("1 1:1\n2.5 2:1\n3 1:1\n", (), "no whole numbers (1, 2.5, 3)"),
+    "empty": ("", (), "train.svm: no rows"),
+    "one class": ("1 1:1\n1 2:1\n", (), "got one class (1)"),
+    "numbers": ("1 1:1\n2.5 2:1\n3 1:1\n", (), "must be integers, got 1, 2.5, 3"),
     "beyond": (LINES, ("--features", "2"), "train.svm, line 3, column "),
     "nan": ("1 1:nan\n-1 2:1\n", (), "train.svm, line 1, column "),
-    "nothing held out": (LINES, ("--validation-fraction", "0.01"), "0 to hold out"),
+    "nothing held out": (LINES, ("--validation-fraction", "0.01"), "is 0 rows"),
     "diverged": (
         "1 1:1e9\n-1 1:1e9\n1 1:2e9\n",
         ("--loss", "squared", "--learning-rate", "1e9"),
         "lower the learning rate, Constant(learning_rate=1000000000.0)",
     ),
     "no folder": (LINES, ("--checkpoint", "train.svm"), "File exists: 'train.svm'"),
-    "no checkpoint": (LINES, ("--checkpoint", "c", "--resume"), "no checkpoint to go on"),
+    "no checkpoint": (
+        LINES,
+        ("--checkpoint", "c", "--resume"),
+        "no checkpoint to resume from",
+    ),
 }
 
 
@@ -127,12 +131,12 @@ REFUSED = {
     "batch": (("--batch-size", "0"), "batch_size must be >= 1, got 0"),
     "epochs": (("--epochs", "0"), "epochs must be >= 1, got 0"),
     "learning rate": (("--learning-rate", "-1"), "rate must be finite and > 0, got -1.0"),
-    "kink": (("--solver", "scd", "--loss", "hinge"), "has a kink"),
+    "kink": (("--solver", "scd", "--loss", "hinge"), "whose kinks stop"),
     "nothing to sum": (("--solver", "scd", "--compress", "half"), "no gradients; use sgd"),
-    "momentum": (("--momentum", "0.9", "--l1", "1"), "do not go together"),
+    "momentum": (("--momentum", "0.9", "--l1", "1"), "must be 0 with an l1 penalty"),
     "fraction": (("--validation-fraction", "1"), "must be in [0, 1), got 1"),
-    "method": (("--compress", "zip"), "compress must be topk:SHARE, "),
-    "bits": (("--compress", "qsgd:many"), "qsgd takes a number"),
+    "method": (("--compress", "zip"), "must be a sparsifier (topk:RATIO, "),
+    "bits": (("--compress", "qsgd:many"), "qsgd: BITS must be an integer"),
     "resume": (("--resume",), "--checkpoint DIR"),
     "algorithm": (("--algorithm", "best"), "algorithm must be one of auto, "),
     "within": (("--checkpoint-every", "5"), "needs --checkpoint DIR, got 5"),
@@ -161,7 +165,7 @@ def test_what_cannot_be_is_refused_at_once(text, mistake, monkeypatch, capfd):
 
 def test_fewer_rows_than_ranks(text):
     text.write_text(LINES)
-    with pytest.raises(DataError, match="3 rows for 4 ranks: start at most 3"):
+    with pytest.raises(DataError, match="3 rows for 4 ranks; start at most 3"):
         trained(config(text), 4)
 
 
@@ -234,9 +238,9 @@ def test_on_processes(text, monkeypatch):
 
 def test_a_model_says_how_it_was_made(text):
     trained(config(text), 2)
-    about = Model.load(text.with_name("model")).about
-    assert json.dumps(about)
-    assert (about["rows"], about["features"], about["passes"]) == (120, 300, 3)
-    assert about["solver"] == (
+    metadata = Model.load(text.with_name("model")).metadata
+    assert json.dumps(metadata)
+    assert (metadata["rows"], metadata["features"], metadata["epochs"]) == (120, 300, 3)
+    assert metadata["solver"] == (
         "SGD(learning_rate=Constant(learning_rate=0.5), batch_size=16, epochs=3, seed=3)"
     )

@@ -8,8 +8,8 @@ import pytest
 import sparcml
 from sparcml.errors import DataError
 from sparcml.linear import SCD, SGD, Constant, Rows, read_svmlight, write_svmlight
+from sparcml.linear.data.labels import parse_class_weight
 from sparcml.linear.training.model import Model
-from sparcml.linear.training.weights import parse_class_weight
 
 from ..linear.problems import problem
 from .fitting import config, trained
@@ -54,7 +54,7 @@ def test_many_classes_go_on_with_the_same_bits(text, tmp_path, how, ranks):
     again, found = trained(replace(wanted, checkpoint=place, resume=True), ranks)
     assert again == whole
     assert found[0].accuracy == results[0].accuracy > 0.4
-    assert len(found[0].history.passes) == 3
+    assert len(found[0].history.epochs) == 3
 
 
 def test_many_classes_by_coordinates(text):
@@ -82,16 +82,16 @@ def test_they_are_predicted_by_their_labels(text, monkeypatch, capfd):
     )
     code, out, err = called(monkeypatch, capfd, *arguments)
     assert (code, err) == (0, "")
-    assert "3 (-4, 0, 7), each against all others" in out
+    assert "3 (-4, 0, 7), one-vs-rest" in out
     assert "indices from 1" in out
-    assert "the best on held-out rows" in out
+    assert "the best on the validation set" in out
     code, out, err = called(monkeypatch, capfd, "predict", "m", "train.svm")
     assert code == 0
     labels = np.array([float(line) for line in out.split()])
     assert set(labels) <= set(CLASSES)
     right = np.mean(labels == read_svmlight("train.svm").labels)
     assert right > 0.8
-    assert f"{right:.2%} right" in err
+    assert f"accuracy {right:.2%}" in err
 
 
 def test_weights_of_rows_and_classes(text):
@@ -133,9 +133,13 @@ MISTAKES = {
     "short": ("1\n2\n", (), "weights: 2 weights for 120 rows"),
     "no number": ("1\nx\n", (), "weights, line 2: a weight must be a finite number"),
     "negative": ("1\n1\n-1\n", (), "weights, line 3: a weight must be"),
-    "nothing": ("0\n" * 120, (), "all rows weigh nothing"),
-    "few": ("0\n" * 119 + "1\n", ("--validation-fraction", "0.5"), "1 rows"),
-    "label": ("1\n" * 120, ("--class-weight", "5:2"), "the label 5, which no row has"),
+    "nothing": ("0\n" * 120, (), "weights must not all be 0"),
+    "few": ("0\n" * 119 + "1\n", ("--validation-fraction", "0.5"), "of 1 rows"),
+    "label": (
+        "1\n" * 120,
+        ("--class-weight", "5:2"),
+        "must name existing classes, got [5.0]",
+    ),
 }
 
 

@@ -12,9 +12,9 @@ import pytest
 import sparcml
 from sparcml.errors import DataError
 from sparcml.linear import write_svmlight
-from sparcml.linear.training.bar import Bar
+from sparcml.linear.training.checkpoint import reshard_scd, reshard_sgd
 from sparcml.linear.training.loop import train
-from sparcml.linear.training.respread import descended, stepped
+from sparcml.linear.training.observer import TrainingObserver
 
 from ..linear.problems import problem
 from .fitting import config, trained
@@ -49,13 +49,13 @@ def test_a_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
     whole, results = trained(wanted, ranks)
     place = tmp_path / "kept"
     trained(replace(wanted, epochs=2, checkpoint=place), ranks)
-    assert [p.name for p in place.iterdir()] == ["pass-00002"]
+    assert [p.name for p in place.iterdir()] == ["epoch-00002"]
     wanted.out.unlink()
     on = replace(wanted, checkpoint=place, resume=True)
     again, resumed = trained(on, ranks)
     assert again == whole
-    assert len(resumed[0].history.passes) == 3
-    for then, now in zip(results[0].history.passes, resumed[0].history.passes, strict=True):
+    assert len(resumed[0].history.epochs) == 3
+    for then, now in zip(results[0].history.epochs, resumed[0].history.epochs, strict=True):
         assert then.loss == now.loss
     assert trained(on, ranks)[0] == whole  # nothing is left to do
 
@@ -67,15 +67,15 @@ def test_another_number_of_ranks_goes_on(text, tmp_path, how, before, after):
     place = tmp_path / "kept"
     _, whole = trained(replace(wanted, epochs=2, checkpoint=place), before)
     _, resumed = trained(replace(wanted, checkpoint=place, resume=True), after)
-    first = [each.loss for each in whole[0].history.passes]
-    losses = [each.loss for each in resumed[0].history.passes]
+    first = [each.loss for each in whole[0].history.epochs]
+    losses = [each.loss for each in resumed[0].history.epochs]
     assert losses[:2] == first
     if how in ("topk, 4 bits", "scd"):  # steps depend on the number of ranks
         assert losses[2] < losses[1]
         return
     _, (alone,) = trained(wanted, 1)
     np.testing.assert_allclose(resumed[0].model.weights, alone.model.weights, atol=1e-5)
-    assert losses[2] == pytest.approx(alone.history.passes[2].loss, rel=1e-4)
+    assert losses[2] == pytest.approx(alone.history.epochs[2].loss, rel=1e-4)
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (1, 3), (2, 5), (5, 2)])
@@ -83,18 +83,17 @@ def test_what_is_owed_and_uncounted_keeps_its_sum(before, after):
     rng = np.random.default_rng(0)
     parts = [
         {
-            "0/measures": np.array([0.25, rng.random()]),
+            "0/pending": np.array([rng.random()]),
             "0/method/step": np.array(7),
             "0/method/residual": rng.normal(size=20),
             "0/method/momentum": rng.normal(size=20),
         }
         for _ in range(before)
     ]
-    found = [stepped(parts, rank, after) for rank in range(after)]
-    for name in ("0/method/residual", "0/measures"):
+    found = [reshard_sgd(parts, rank, after) for rank in range(after)]
+    for name in ("0/method/residual", "0/pending"):
         sums = [np.sum([part[name] for part in each], axis=0) for each in (parts, found)]
         np.testing.assert_allclose(sums[0][-1], sums[1][-1], rtol=1e-12)
-    assert {part["0/measures"][0] for part in found} == {0.25}
     assert {int(part["0/method/step"]) for part in found} == {7}
     mean = np.mean([p["0/method/momentum"] for p in parts[0::after]], axis=0)
     np.testing.assert_allclose(found[0]["0/method/momentum"], mean)
@@ -102,20 +101,22 @@ def test_what_is_owed_and_uncounted_keeps_its_sum(before, after):
 
 def test_columns_go_where_they_are_looked_for():
     whole = np.arange(17.0)
-    parts = [{"0/coordinates": whole[k::3], "0/trust": -whole[k::3]} for k in range(3)]
+    parts = [
+        {"0/coordinates": whole[k::3], "0/trust_radius": -whole[k::3]} for k in range(3)
+    ]
     for rank in range(5):
-        found = descended(parts, rank, 5)
+        found = reshard_scd(parts, rank, 5)
         np.testing.assert_array_equal(found["0/coordinates"], whole[rank::5])
-        np.testing.assert_array_equal(found["0/trust"], -whole[rank::5])
+        np.testing.assert_array_equal(found["0/trust_radius"], -whole[rank::5])
 
 
-class Halted(Bar):
+class Halted(TrainingObserver):
     """One that ends the run at its third report."""
 
     left = 3
 
-    def watch(self, progress):
-        super().watch(progress)
+    def on_progress(self, progress):
+        del progress
         self.left -= 1
         if not self.left:
             raise InterruptedError
@@ -137,16 +138,16 @@ def test_going_on_in_the_middle_of_a_pass(text, tmp_path, how, before, after):
     place = tmp_path / "kept"
     kept = replace(wanted, checkpoint=place, checkpoint_every=1e-9)
     with pytest.raises(InterruptedError):
-        sparcml.launch(lambda comm: train(comm, kept, Halted(False, False)), before)
-    assert [p.name for p in place.iterdir()] == ["pass-00000-000000002"]
+        sparcml.launch(lambda comm: train(comm, kept, Halted()), before)
+    assert [p.name for p in place.iterdir()] == ["epoch-00000-000000002"]
     again, (found, *_) = trained(replace(kept, resume=True), after)
-    assert [p.name for p in place.iterdir()] == ["pass-00003"]
+    assert [p.name for p in place.iterdir()] == ["epoch-00003"]
     if before == after:
         assert again == whole
-        dense = [each.history.passes[0].dense_bytes for each in (found, alone)]
+        dense = [each.history.epochs[0].dense_bytes for each in (found, alone)]
         assert dense[0] == pytest.approx(dense[1])
     elif how == "topk":
-        losses = [each.loss for each in found.history.passes]
+        losses = [each.loss for each in found.history.epochs]
         assert losses == sorted(losses, reverse=True)
     else:
         np.testing.assert_allclose(found.model.weights, alone.model.weights, atol=1e-5)
@@ -155,7 +156,7 @@ def test_going_on_in_the_middle_of_a_pass(text, tmp_path, how, before, after):
 def test_descent_that_stands_still_stays_so(text, tmp_path):
     wanted = config(text, solver="scd", learning_rate=None, l2=0.1, epochs=None, tol=1e-3)
     whole, (found,) = trained(replace(wanted, checkpoint=tmp_path / "kept"), 1)
-    assert found.stopped == "the objective stands still"
+    assert found.stop_reason == "converged"
     on = replace(wanted, checkpoint=tmp_path / "kept", resume=True)
     assert trained(on, 1)[0] == whole
 
@@ -170,14 +171,14 @@ def test_passes_that_do_not_help_are_the_last(text):
         patience=2,
     )
     _, found = trained(wanted, 2)
-    history = found[0].history.passes
-    best = int(np.argmin([each.held_out for each in history]))
+    history = found[0].history.epochs
+    best = int(np.argmin([each.validation_loss for each in history]))
     assert len(history) < 50
     assert len(history) >= best + 2
-    assert "2 passes" in found[1].stopped
+    assert "for 2 epochs" in found[1].stop_reason
     assert best + 1 < len(history)
     model = found[1].model
-    assert model.about["best"] == [best + 1]
+    assert model.metadata["best_epochs"] == [best + 1]
     _, (other, _) = trained(replace(wanted, epochs=best + 1, validation_fraction=0.5), 2)
     np.testing.assert_array_equal(model.weights, other.model.weights)
     np.testing.assert_array_equal(model.intercepts, other.model.intercepts)
@@ -187,15 +188,15 @@ def test_a_checkpoint_wants_the_same_settings_and_data(text, tmp_path):
     place = tmp_path / "kept"
     wanted = config(text, checkpoint=place, epochs=1)
     trained(wanted, 2)
-    with pytest.raises(
-        DataError, match="there is a checkpoint already: go on with --resume"
-    ):
+    with pytest.raises(DataError, match="a checkpoint exists already; add --resume"):
         trained(wanted, 2)
     on = replace(wanted, resume=True, epochs=2)
-    with pytest.raises(DataError, match="made with batch-size 16, which is now 8"):
+    with pytest.raises(
+        DataError, match="batch-size must be 16, as in the checkpoint, got 8"
+    ):
         trained(replace(on, batch_size=8), 2)
     write_svmlight(text, problem(count=60, dtype=np.float32))
-    with pytest.raises(DataError, match="made with rows 120, which is now 60"):
+    with pytest.raises(DataError, match="rows must be 120, as in the checkpoint, got 60"):
         trained(on, 2)
 
 
@@ -233,8 +234,8 @@ def test_killed_in_the_middle_of_a_checkpoint(text, tmp_path):
     )
     assert done.returncode == -9
     assert not (tmp_path / "m").exists()
-    assert {p.name for p in place.iterdir()} == {"pass-00001", ".unfinished-pass-00002"}
+    assert {p.name for p in place.iterdir()} == {"epoch-00001", ".unfinished-epoch-00002"}
     wanted = config(text, batch_size=32, seed=0)
     again, _ = trained(replace(wanted, checkpoint=place, resume=True), 1)
     assert again == trained(wanted, 1)[0]
-    assert [p.name for p in place.iterdir()] == ["pass-00003"]
+    assert [p.name for p in place.iterdir()] == ["epoch-00003"]

@@ -44,7 +44,7 @@ def test_a_line_a_row(folder, where, monkeypatch, capfd):
         lines = (folder / "found").read_text() if to else out
         np.testing.assert_allclose([float(x) for x in lines.split()], numbers, rtol=1e-8)
         assert lines.count("\n") == 4
-        assert err.startswith("4 rows, 100.00% right, mean logistic loss 0.3")
+        assert err.startswith("4 rows, accuracy 100.00%, mean logistic loss 0.3")
         assert not (out and to)
 
 
@@ -70,8 +70,8 @@ def test_many_classes(folder, monkeypatch, capfd):
         code, out, err = called(monkeypatch, capfd, *arguments)
         assert code == 0
         assert [[float(x) for x in line.split()] for line in out.splitlines()] == rows
-        assert err.startswith("4 rows, 25.00% right, mean logistic loss ")
-        assert err.endswith(" a class (of 3)\n")
+        assert err.startswith("4 rows, accuracy 25.00%, mean logistic loss ")
+        assert err.endswith(" over 3 one-vs-rest models\n")
     _, out, _ = called(
         monkeypatch, capfd, "predict", "m", "data.svm", "--what", "probabilities"
     )
@@ -99,12 +99,12 @@ def test_indices_start_where_they_did(folder, monkeypatch, capfd):
 
 # (what the model is, what the text is, code, message)
 MISTAKES = {
-    "no model": ("", "1 1:1\n", 1, "m: this is no sparcml model"),
+    "no model": ("", "1 1:1\n", 1, "m: not a sparcml model"),
     "other dimension": (2, "1 1:1\n1 3:1\n", 1, "line 2, column 3: "),
     "malformed": (3, "1 1:1\nx 3:1\n", 1, "data.svm, line 2, column 1: "),
-    "empty": (3, "", 1, "data.svm: no rows in there"),
+    "empty": (3, "", 1, "data.svm: no rows"),
     "no text": (3, None, 1, "No such file or directory: 'data.svm'"),
-    "no probabilities": (3, "1 1:1\n", 2, "hinge gives no probabilities"),
+    "no probabilities": (3, "1 1:1\n", 2, "need the loss logistic, got hinge"),
 }
 
 

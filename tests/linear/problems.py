@@ -35,7 +35,7 @@ def plain_sgd(solver, rows):
             order = np.argsort(permuted_positions(order, total, solver.seed, epoch))
         for start in range(0, total, solver.batch_size):
             batch = order[start : start + solver.batch_size]
-            rate = solver.learning_rate.rates(np.array([epoch + start / total]))[0]
+            rate = solver.learning_rate.at(np.array([epoch + start / total]))[0]
             slopes = ones[batch] * loss.derivative(X[batch] @ w + b, y[batch]) / len(batch)
             gradient = slopes @ X[batch]
             if square is not None:

@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml.linear import DataError, Rows, spam
-from sparcml.linear.data.compact import pack, unpack
+from sparcml.linear.data.bundled import pack, unpack
 
 
 def ones(dense, labels, features=None):
@@ -43,7 +43,7 @@ def test_round_trip(rows):
 
 
 def test_labels_that_are_no_bytes():
-    with pytest.raises(ValueError, match="whole numbers from -128 to 127"):
+    with pytest.raises(ValueError, match="integers from -128 to 127"):
         pack(ones(np.ones((1, 1)), [0.5]))
 
 

@@ -96,16 +96,16 @@ def test_what_is_no_such_file(tmp_path, ranks):
             with pytest.raises(DataError) as caught:
                 load_rows(path, comm)
             said[name] = str(caught.value)
-        with pytest.raises(DataError, match="made of other data"):
+        with pytest.raises(DataError, match="made from other data"):
             load_rows(good, comm, bytes(31) + b"x")
         return said
 
     said = sparcml.launch(refusals, ranks)[0]
-    assert "no rows that were saved" in said["text"]
+    assert "not a file of save_rows" in said["text"]
     assert "header is damaged" in said["header"]
-    assert "version 7 of the format, not 2" in said["version"]
-    assert "bytes, but it should have" in said["short"]
-    assert "rows do not follow each other" in said["ends"]
+    assert "must have version 2, got 7" in said["version"]
+    assert "the file must have" in said["short"]
+    assert "row offsets must ascend" in said["ends"]
     assert all(f"{bad[name]}" in text for name, text in said.items())
 
 

@@ -169,7 +169,7 @@ def test_passes_one_by_one_are_a_fit():
         "tol": 0.0,
     }
     whole = LogisticRegression(max_iter=4, n_iter_no_change=9, **settings)
-    with pytest.warns(ConvergenceWarning, match="no end after 4 passes"):
+    with pytest.warns(ConvergenceWarning, match="not converged after 4 epochs"):
         whole.fit(X, y)
     parts = LogisticRegression(**settings)
     for _ in range(4):
@@ -238,20 +238,30 @@ BEYOND.indices[3] = 7
 @pytest.mark.parametrize(
     ("model", "X", "y", "says"),
     [
-        (LogisticRegression(), ROWS, np.ones(4), "two classes at least, got one class: 1"),
+        (LogisticRegression(), ROWS, np.ones(4), "two classes or more, got one class: 1"),
         (LogisticRegression(), np.full((4, 4), np.nan), LABELS, "NaN"),
-        (LogisticRegression(), BEYOND, LABELS, "columns must be 0 to 3.* 0 to 7"),
+        (LogisticRegression(), BEYOND, LABELS, "columns must be 0 to 3, .* got 0 to 7"),
         (LogisticRegression(C=0), ROWS, LABELS, "C must be > 0, got 0"),
         (LogisticRegression(l1_ratio=2), ROWS, LABELS, r"l1_ratio must be in \[0, 1\]"),
         (LogisticRegression(solver="lbfgs"), ROWS, LABELS, "auto, scd, sgd, got 'lbfgs'"),
         (LinearSVC(loss="log"), ROWS, LABELS, "squared_hinge or hinge, got 'log'"),
-        (LinearSVC(loss="hinge", solver="scd"), ROWS, LABELS, "the loss hinge; take 'sgd'"),
+        (
+            LinearSVC(loss="hinge", solver="scd"),
+            ROWS,
+            LABELS,
+            "must be 'sgd' with the loss hinge",
+        ),
         (Ridge(solver="scd", early_stopping=True), ROWS, LABELS, "with early_stopping"),
         (Ridge(max_iter=0), ROWS, LABELS, "max_iter must be >= 1, got 0"),
         (Ridge(alpha=-1.0), ROWS, LABELS, "alpha must be >= 0"),
-        (Ridge(early_stopping=True), ROWS, LABELS, "0.1 of 4 rows is 0"),
+        (Ridge(early_stopping=True), ROWS, LABELS, "0.1 of 4 rows is 0 rows"),
         (Ridge(validation_fraction=1.0), ROWS, LABELS, "must be < 1, got 1.0"),
-        (LinearSVC(class_weight={5: 2.0}), ROWS, LABELS, r"class_weight has \[5\]"),
+        (
+            LinearSVC(class_weight={5: 2.0}),
+            ROWS,
+            LABELS,
+            r"existing classes, got \[5\]",
+        ),
         (LinearSVC(class_weight="even"), ROWS, LABELS, "must be a dict, 'balanced'"),
     ],
 )
@@ -262,10 +272,14 @@ def test_what_cannot_be_is_named(model, X, y, says):
 
 def test_what_was_learned_cannot_change_its_shape():
     model = LogisticRegression()
-    with pytest.raises(ValueError, match="needs classes, two at least, got None"):
+    with pytest.raises(
+        ValueError, match="two or more items in the first partial_fit, got None"
+    ):
         model.partial_fit(ROWS, LABELS)
     model.partial_fit(ROWS, LABELS, classes=[0, 1])
-    with pytest.raises(DataError, match=r"labels \[2\] are not among the classes \[0, 1\]"):
+    with pytest.raises(
+        DataError, match=r"labels must be among the classes \[0, 1\], got \[2\]"
+    ):
         model.partial_fit(ROWS, LABELS + 1)
     with pytest.raises(ValueError, match=r"classes must stay \[0, 1\]"):
         model.partial_fit(ROWS, LABELS, classes=[0, 1, 2])
@@ -275,7 +289,7 @@ def test_what_was_learned_cannot_change_its_shape():
         model.predict(np.eye(5))
     with pytest.raises(DataError, match="columns must be 0 to 3"):
         model.predict(BEYOND)
-    with pytest.raises(ValueError, match="the model has 1 targets, y has 2"):
+    with pytest.raises(ValueError, match="must have 1 targets, as the model, got 2"):
         Ridge().partial_fit(ROWS, LABELS).partial_fit(ROWS, np.eye(4)[:, :2])
 
 

@@ -31,7 +31,7 @@ BY_ROWS = {
     ],
     expected_failed_checks=lambda estimator: BY_ROWS,
 )
-@pytest.mark.filterwarnings("ignore:.*no end after")
+@pytest.mark.filterwarnings("ignore:.*not converged after")
 def test_by_rows(estimator, check):
     check(estimator)
 

@@ -136,10 +136,10 @@ def spoiled(comm, fault):
 
 FAULTS = {
     "NaN": "^(rank 2: ValueError: )?Input X contains NaN",
-    "features": "rank 0 has rows of 60 features, rank 2 of 59; declare",
+    "features": "got 60 on rank 0 and 59 on rank 2",
     "classes": "one class: 'low'",
-    "kinds": "text on some ranks and numbers on others",
-    "rows": "1 rows are fewer than 2 ranks",
+    "kinds": "all be text or all numbers",
+    "rows": "a row per rank, got 1 rows",
 }
 
 

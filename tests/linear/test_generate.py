@@ -54,14 +54,14 @@ def test_published_means(recipe, entries, count):
     assert abs(np.unique(rows.indices).size - distinct) < 5 * np.sqrt(distinct)
     # The most frequent features are those that are expected, at the columns they were given.
     for rank in (0, 1, 10, 100):
-        here = (rows.indices == recipe._places[rank]).sum()
+        here = (rows.indices == recipe._columns[rank]).sum()
         chances = -np.expm1(-drawn * p[rank])
         assert abs(here - chances.sum()) < 5 * np.sqrt((chances * (1 - chances)).sum()) + 1
 
 
 def test_values():
     url, webspam = URL.rows(100), WEBSPAM.rows(20)
-    real = np.isin(url.indices, URL._places[:64])
+    real = np.isin(url.indices, URL._columns[:64])
     assert (url.values[~real] == 1).all()
     assert real.any()
     assert ((url.values[real] > 0) & (url.values[real] <= 1)).all()
@@ -75,7 +75,7 @@ def test_labels_follow_a_linear_model():
     rows = SMALL.rows(2000, seed=9)
     dense = rows.to_scipy()
     weights = np.zeros(SMALL.features)
-    weights[SMALL._places] = SMALL._truth[: SMALL.features]
+    weights[SMALL._columns] = SMALL._truth[: SMALL.features]
     right = np.sign(dense @ weights - SMALL._middle) == rows.labels
     assert 0.92 < right.mean() < 1 - FLIPS / 2
 

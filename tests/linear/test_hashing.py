@@ -70,7 +70,7 @@ def test_no_texts():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="features must be 1 to 4294967295, got 0"):
         Hashing(0)
-    with pytest.raises(ValueError, match="lengths of grams must be 1 or more"):
+    with pytest.raises(ValueError, match="lengths of n-grams must be 1 or more"):
         Hashing(10, words=(0,))
-    with pytest.raises(ValueError, match="lengths of grams must be 1 or more"):
+    with pytest.raises(ValueError, match="lengths of n-grams must be 1 or more"):
         Hashing(10, words=())

@@ -29,14 +29,14 @@ def test_penalty():
 
 
 def test_schedules():
-    passes = np.array([0.0, 1.0, 3.0])
-    np.testing.assert_allclose(Constant(0.3).rates(passes), 0.3)
-    np.testing.assert_allclose(InverseDecay(1.0, 2.0).rates(passes), [1, 1 / 3, 1 / 7])
-    np.testing.assert_allclose(
-        InverseDecay(1.0, 1.0, 0.5).rates(passes), [1, 0.5**0.5, 0.5]
-    )
-    np.testing.assert_allclose(ExponentialDecay(2.0, 0.5).rates(passes), [2, 1, 0.25])
-    ramp = WarmUp(Constant(1.0), 2.0).rates(passes)
+    epochs = np.array([0.0, 1.0, 3.0])
+    np.testing.assert_allclose(Constant(0.3).at(epochs), 0.3)
+    np.testing.assert_allclose(InverseDecay(1.0, 2.0).at(epochs), [1, 1 / 3, 1 / 7])
+    np.testing.assert_allclose(InverseDecay(1.0, 1.0, 0.5).at(epochs), [1, 0.5**0.5, 0.5])
+    np.testing.assert_allclose(ExponentialDecay(2.0, 0.5).at(epochs), [2, 1, 0.25])
+    ramp = WarmUp(Constant(1.0), 2.0).at(epochs)
     np.testing.assert_allclose(ramp, [0.01, 0.51, 1.0])
-    with pytest.raises(ValueError, match="InverseDecay: rate must be finite and > 0"):
+    with pytest.raises(
+        ValueError, match="InverseDecay: learning_rate must be finite and > 0"
+    ):
         InverseDecay(0.0)

@@ -7,7 +7,7 @@ import pytest
 
 import sparcml
 from sparcml.linear import LOSSES, SCD, SGD, ExponentialDecay, Penalty, Rows
-from sparcml.linear.solvers.evaluate import objective
+from sparcml.linear.solvers.objective import objective
 
 from .problems import problem
 

@@ -69,25 +69,27 @@ def test_take_and_part():
 def test_not_finite(bad):
     spoiled = DENSE.copy()
     spoiled[2, 3] = bad
-    with pytest.raises(DataError, match=f"row 2, column 3: the value is {bad}"):
+    with pytest.raises(
+        DataError, match=f"row 2, column 3: the value must be finite, got {bad}"
+    ):
         Rows.of(spoiled, Y)
-    with pytest.raises(DataError, match=f"row 1: the label is {bad}"):
+    with pytest.raises(DataError, match=f"row 1: the label must be finite, got {bad}"):
         Rows.of(DENSE, [1, bad, 1])
-    with pytest.raises(ValueError, match=f"row 0: the weight is {bad}"):
+    with pytest.raises(ValueError, match=f"row 0: the weight must be finite, got {bad}"):
         Rows.of(DENSE, Y, weights=[bad, 1, 1])
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="X has 3 rows, y has shape"):
+    with pytest.raises(ValueError, match="y must have shape"):
         Rows.of(DENSE, [1, 2])
-    with pytest.raises(ValueError, match="X has 4 columns, features is 3"):
+    with pytest.raises(ValueError, match="features must be >= 4, the columns of X, got 3"):
         Rows.of(DENSE, Y, features=3)
     with pytest.raises(ValueError, match="two dimensions, got 1"):
         Rows.of(Y, Y)
     rows = Rows.of(DENSE, Y)
-    with pytest.raises(ValueError, match="rows 2 to 4 are not among the 3 here"):
+    with pytest.raises(ValueError, match="within 0 to 3, got 2 and 4"):
         rows.take(2, 4)
-    with pytest.raises(ValueError, match="not among 2"):
+    with pytest.raises(ValueError, match="within 0 to 2"):
         Rows(rows.indptr, rows.indices, rows.values, Y, 4, total=2)
 
 

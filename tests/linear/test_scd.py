@@ -9,7 +9,7 @@ import sparcml
 from sparcml.kernels import linear as loops
 from sparcml.linear import LOSSES, SCD, Penalty, SCDState
 from sparcml.linear.data.partition import partition_columns
-from sparcml.linear.solvers.evaluate import objective
+from sparcml.linear.solvers.objective import objective
 
 from .problems import dense, problem
 
@@ -106,7 +106,7 @@ def test_nothing_is_done_where_it_stands_still(ranks):
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_columns_are_the_matrix(ranks, monkeypatch):
     rows = replace(problem(count=50, features=17), weights=np.arange(50.0))
-    monkeypatch.setattr("sparcml.linear.data.partition.AT_ONCE", 20)  # many pieces
+    monkeypatch.setattr("sparcml.linear.data.partition.CHUNK_ENTRIES", 20)  # many pieces
 
     def shared(comm):
         return partition_columns(comm, rows.part(comm.rank, comm.size))
@@ -127,12 +127,14 @@ def test_columns_are_the_matrix(ranks, monkeypatch):
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match="hinge has a kink"):
+    with pytest.raises(ValueError, match="got hinge, whose kinks"):
         SCD(loss="hinge")
     with pytest.raises(ValueError, match="block_size must be >= 1"):
         SCD(block_size=0)
-    with pytest.raises(ValueError, match="lack"):
+    with pytest.raises(ValueError, match="got none named"):
         SCDState.of({"bias": np.zeros(2)})
     other = SCD(epochs=1).run(sparcml.world(), problem(features=20))
-    with pytest.raises(ValueError, match="20 columns of 120 rows, this rank 300"):
+    with pytest.raises(
+        ValueError, match="must have 300 columns of 120 rows on this rank, got 20"
+    ):
         SCD().run(sparcml.world(), problem(), other)

@@ -10,11 +10,11 @@ import pytest
 
 import sparcml
 from sparcml.linear import DataError, Rows
-from sparcml.linear.data.divide import train_validation_split
 from sparcml.linear.data.labels import encode_labels, one_vs_rest
+from sparcml.linear.data.shuffle import train_validation_split
 from sparcml.linear.training.checkpoint import Checkpoint
 from sparcml.linear.training.model import FORMAT, VERSION, Model
-from sparcml.linear.training.npz import store
+from sparcml.linear.training.npz import write_npz
 
 from .problems import dense, problem
 
@@ -34,7 +34,7 @@ def some(features=1000, used=5, dtype=np.float32, classes=(3.0, 7.0)):
     weights = np.zeros((1 if len(classes) == 2 else len(classes), features), dtype)
     weights[-1, :used] = np.arange(1, used + 1) / 3
     intercepts = np.linspace(0.1, 0.3, len(weights))
-    return Model(weights, intercepts, "logistic", classes, True, {"passes": 2})
+    return Model(weights, intercepts, "logistic", classes, True, {"epochs": 2})
 
 
 @pytest.mark.parametrize("used", [5, 900])
@@ -47,7 +47,7 @@ def test_a_model_comes_back_to_the_bit(tmp_path, used, dtype, classes):
     assert found.weights.dtype == dtype
     np.testing.assert_array_equal(found.weights, model.weights)
     np.testing.assert_array_equal(found.intercepts, model.intercepts)
-    kept = ("loss", "classes", "zero_based", "about")
+    kept = ("loss", "classes", "zero_based", "metadata")
     assert [getattr(found, k) for k in kept] == [getattr(model, k) for k in kept]
     found.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
@@ -63,9 +63,9 @@ def test_what_it_predicts():
     chances = np.hstack([1 - second, second])
     np.testing.assert_allclose(model.probabilities(margins), chances)
     assert model.probabilities(np.array([[-1e5]])).tolist() == [[1, 0]]
-    with pytest.raises(DataError, match="have 2 features, the model 3"):
+    with pytest.raises(DataError, match="must have 3 features, as the model, got 2"):
         Model(np.zeros((1, 3)), np.zeros(1), "hinge").margins(rows)
-    with pytest.raises(ValueError, match="no probabilities"):
+    with pytest.raises(ValueError, match="need the loss logistic"):
         Model(np.zeros((1, 2)), np.zeros(1), "hinge").probabilities(margins)
 
 
@@ -76,7 +76,7 @@ def test_weights_intercepts_and_classes_fit():
         (np.zeros((2, 3)), np.zeros(2), (1.0, 2.0)),
         (np.zeros((1, 3)), np.zeros(1), (1.0,)),
     ):
-        with pytest.raises(ValueError, match="do not fit"):
+        with pytest.raises(ValueError, match="must have one"):
             Model(weights, intercepts, "logistic", classes)
 
 
@@ -110,37 +110,40 @@ GOOD = {
     "loss": "hinge",
     "classes": [-1, 1],
     "zero_based": False,
-    "about": {},
+    "metadata": {},
 }
 FOREIGN = {
-    "text": (lambda p: p.write_text("no model"), "this is no sparcml model"),
-    "empty": (lambda p: p.touch(), "this is no sparcml model"),
-    "numpy": (lambda p: p.write_bytes(other()), "some other file of NumPy's"),
-    "other": (lambda p: store(p, "sparcml checkpoint", 1, {}, {}), "'sparcml checkpoint'"),
-    "later": (
-        lambda p: store(p, FORMAT, VERSION + 1, {}, {}),
-        f"has version {VERSION + 1}",
+    "text": (lambda p: p.write_text("no model"), "not a sparcml model"),
+    "empty": (lambda p: p.touch(), "not a sparcml model"),
+    "numpy": (lambda p: p.write_bytes(other()), "another npz file"),
+    "other": (
+        lambda p: write_npz(p, "sparcml checkpoint", 1, {}, {}),
+        "'sparcml checkpoint'",
     ),
-    "list": (lambda p: saved(p, [1]), "says to be None"),
+    "later": (
+        lambda p: write_npz(p, FORMAT, VERSION + 1, {}, {}),
+        f"got {VERSION + 1}",
+    ),
+    "list": (lambda p: saved(p, [1]), "but None"),
     "pickle": (
-        lambda p: store(p, FORMAT, VERSION, GOOD, {"values": np.array([[{}]])}),
+        lambda p: write_npz(p, FORMAT, VERSION, GOOD, {"values": np.array([[{}]])}),
         "damaged",
     ),
-    "nothing in it": (lambda p: store(p, FORMAT, VERSION, {}, {}), "damaged"),
-    "no weights": (lambda p: store(p, FORMAT, VERSION, GOOD, {}), "damaged"),
+    "nothing in it": (lambda p: write_npz(p, FORMAT, VERSION, {}, {}), "damaged"),
+    "no weights": (lambda p: write_npz(p, FORMAT, VERSION, GOOD, {}), "damaged"),
     "few weights": (
-        lambda p: store(p, FORMAT, VERSION, GOOD, {"values": np.zeros((1, 3))}),
-        "4 weights",
+        lambda p: write_npz(p, FORMAT, VERSION, GOOD, {"values": np.zeros((1, 3))}),
+        "values must have 4 columns, got 3",
     ),
     "beyond": (
-        lambda p: store(
+        lambda p: write_npz(
             p,
             FORMAT,
             VERSION,
             GOOD,
             {"values": np.ones((1, 1)), "indices": np.array([4], np.uint32)},
         ),
-        "an index beyond 4",
+        "indices must be below 4",
     ),
     "a flipped bit": (damaged, "damaged"),
     "cut short": (cut, "damaged"),
@@ -160,7 +163,10 @@ def test_a_full_disk_leaves_the_model_that_was_there(tmp_path):
     path = tmp_path / "m"
     some().save(path)
     before = path.read_bytes()
-    with at_most(2000), pytest.raises(OSError, match="is as it was") as caught:
+    with (
+        at_most(2000),
+        pytest.raises(OSError, match="an existing one is unchanged") as caught,
+    ):
         some(used=900).save(path)
     assert str(path) in str(caught.value)
     assert path.read_bytes() == before
@@ -184,7 +190,7 @@ def test_a_checkpoint_of_all_ranks(tmp_path):
 
     found = sparcml.launch(keep, ranks=3)
     assert found == [(10, 10, [rank, 10]) for rank in range(3)]
-    assert [p.name for p in place.folder.iterdir()] == ["pass-00010"]
+    assert [p.name for p in place.folder.iterdir()] == ["epoch-00010"]
     again = sparcml.launch(lambda comm: place.load(comm, respread)[1]["mine"].tolist(), 2)
     assert again == [[0 + 2, 20], [1, 10]]
 
@@ -202,7 +208,7 @@ def test_a_rank_that_cannot_write_leaves_the_checkpoint_before(tmp_path):
         sparcml.launch(lambda comm: keep(comm, 2, 1000), ranks=2)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
     sparcml.launch(lambda comm: keep(comm, 2, 1000), ranks=2)
-    assert place.newest() == tmp_path / "pass-00002"
+    assert place.newest() == tmp_path / "epoch-00002"
 
 
 def test_no_checkpoint(tmp_path):
@@ -235,7 +241,7 @@ def test_the_same_rows_are_held_out_by_any_number_of_ranks(ranks):
 
 @pytest.mark.parametrize("share", [0.01, 0.99])
 def test_nothing_or_all_is_not_held_out(share):
-    with sparcml.world() as comm, pytest.raises(DataError, match="to hold out"):
+    with sparcml.world() as comm, pytest.raises(DataError, match="need rows"):
         train_validation_split(comm, problem(20, 5), share, seed=0)
 
 
@@ -250,9 +256,9 @@ def test_labels_of_any_names():
     found = sparcml.launch(lambda comm: work(comm, [[5, -3], [9, 5]]), 2)
     assert [rows.labels.tolist() for rows, _ in found] == [[1, 0], [2, 1]]
     assert {classes for _, classes in found} == {(-3.0, 5.0, 9.0)}
-    with pytest.raises(DataError, match=r"labels of one class \(2\)"):
+    with pytest.raises(DataError, match=r"got one class \(2\)"):
         sparcml.launch(lambda comm: work(comm, [[2, 2], [2]]), 2)
-    with pytest.raises(DataError, match=r"no whole numbers \(1, 1\.5, 2, 3, 4, \.\.\.\)"):
+    with pytest.raises(DataError, match=r"must be integers, got 1, 1\.5, 2, 3, 4, \.\.\."):
         sparcml.launch(lambda comm: work(comm, [[1, 2, 1.5], [4, 5, 3]]), 2)
 
 

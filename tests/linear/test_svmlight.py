@@ -87,7 +87,7 @@ def test_compressed(tmp_path, coding, ranks):
     parts = sparcml.launch(lambda comm: read_svmlight(path, comm), ranks)
     assert [row for part in parts for row in listed(part)] == listed(plain)
     damaged = written(tmp_path / "c", members[:-20])
-    with pytest.raises(DataError, match=f"c is damaged, or is no {coding}"):
+    with pytest.raises(DataError, match=f"c: the {coding} file is damaged"):
         sparcml.launch(lambda comm: read_svmlight(damaged, comm), ranks)
 
 
@@ -228,9 +228,9 @@ def test_nothing_to_read(tmp_path, ranks):
         ]
 
     said = sparcml.launch(refusals, ranks)[0]
-    assert "empty: no rows in there" in said[0]
+    assert "empty: no rows" in said[0]
     assert "blank, " in said[1]
-    assert "folder: there are no files in this directory" in said[2]
+    assert "folder: no files in this folder" in said[2]
     assert "no files were given" in said[3]
 
 
@@ -249,7 +249,7 @@ def test_a_file_that_one_rank_lacks(tmp_path):
     assert said[0].startswith("DataError: rank 1: FileNotFoundError")
     assert said[1].startswith("FileNotFoundError")
     said = sparcml.launch(lambda comm: body(comm, [here, here, other]), 3)
-    assert all("rank 2 finds other files than rank 0" in str(text) for text in said)
+    assert all("rank 2 sees other files than rank 0" in str(text) for text in said)
 
 
 def test_bad_arguments(tmp_path):

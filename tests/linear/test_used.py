@@ -9,13 +9,13 @@ import pytest
 
 import sparcml
 from sparcml.linear import SGD, InverseDecay, LogisticRegression, Penalty, Rows, SGDState
-from sparcml.linear.solvers.sgd_run import WIDE
-from sparcml.linear.training.early_stopping import BestModel
+from sparcml.linear.solvers.early_stopping import BestModel
+from sparcml.linear.solvers.sgd_run import MIN_FEATURES
 
 from .problems import problem
 from .test_sgd import KINDS, close, goes_on_bit_for_bit
 
-FEATURES, STRIDE = WIDE + 77, 800
+FEATURES, STRIDE = MIN_FEATURES + 77, 800
 
 
 def spread(rows):
@@ -52,7 +52,7 @@ def expected(weights):
 def test_the_same_steps_as_without_unused_columns(kind, ranks):
     few, many = problem(), spread(problem())
     state = on_ranks(solver(kind), many, ranks)
-    assert state.search.used.columns.size <= few.features
+    assert state.column_index.active.columns.size <= few.features
     close(state.weights, expected(solver(kind).run(sparcml.world(), few).weights))
     assert state.features == state.weights.size == FEATURES
 
@@ -104,20 +104,22 @@ def test_held_out_rows_may_have_columns_that_no_other_has():
         first=0,
         total=51,
     )
-    state = solver(epochs=3).run(sparcml.world(), train, held_out=strange)
+    state = solver(epochs=3).run(sparcml.world(), train, validation=strange)
     margins = strange.to_scipy() @ state.weights + state.intercept
     want = np.log1p(np.exp(-strange.labels * margins)).mean()
-    assert state.held_out[-1] == pytest.approx(want, rel=1e-9)
+    assert state.validation_losses[-1] == pytest.approx(want, rel=1e-9)
 
 
 def test_where_all_columns_are_in_use_nothing_is_renumbered():
-    count, each = 8, WIDE // 8
-    indices = np.arange(WIDE, dtype=np.uint32)
+    count, each = 8, MIN_FEATURES // 8
+    indices = np.arange(MIN_FEATURES, dtype=np.uint32)
     labels = np.where(np.arange(count) % 2, 1.0, -1.0)
-    rows = Rows(np.arange(count + 1) * each, indices, np.ones(WIDE), labels, WIDE)
+    rows = Rows(
+        np.arange(count + 1) * each, indices, np.ones(MIN_FEATURES), labels, MIN_FEATURES
+    )
     state = solver(batch_size=1).run(sparcml.world(), rows)
-    assert state.search.used is None
-    assert state.search.rows is rows
+    assert state.column_index.active is None
+    assert state.column_index.rows is rows
 
 
 def test_dense_communication_is_of_all_columns():
@@ -145,19 +147,23 @@ def test_one_search_serves_all_targets_of_the_same_rows():
     )
     first = solver().run(comm, rows)
     state = solver().init(other)
-    state.narrow(first.search)
+    state.compress(first.column_index)
     solver().run(comm, other, state)
-    assert state.search is first.search
+    assert state.column_index is first.column_index
     np.testing.assert_array_equal(state.weights, solver().run(comm, other).weights)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_rows_without_entries_leave_a_model_of_zeros(ranks):
     empty = Rows(
-        np.zeros(21, np.int64), np.empty(0, np.uint32), np.empty(0), np.ones(20), WIDE
+        np.zeros(21, np.int64),
+        np.empty(0, np.uint32),
+        np.empty(0),
+        np.ones(20),
+        MIN_FEATURES,
     )
     state = on_ranks(solver(batch_size=2), empty, ranks)
-    np.testing.assert_array_equal(state.weights, np.zeros(WIDE))
+    np.testing.assert_array_equal(state.weights, np.zeros(MIN_FEATURES))
 
 
 def test_the_best_model_has_all_columns():
@@ -165,7 +171,7 @@ def test_the_best_model_has_all_columns():
     best = BestModel()
     state: Any = None
     for epochs in (1, 2):
-        state = solver(epochs=epochs).run(sparcml.world(), rows, state, held_out=rows)
+        state = solver(epochs=epochs).run(sparcml.world(), rows, state, validation=rows)
         best.update(state)
     np.testing.assert_array_equal(best.weights, state.weights)
 
@@ -174,7 +180,7 @@ def test_a_pickled_state_has_all_columns_and_no_rows():
     rows = spread(problem())
     state = solver("adaptive").run(sparcml.world(), rows)
     back = pickle.loads(pickle.dumps(state))
-    assert back.search is None
+    assert back.column_index is None
     np.testing.assert_array_equal(back.weights, state.weights)
     assert back.features == FEATURES
 

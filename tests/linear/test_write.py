@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparcml.linear import Rows, read_svmlight, write_svmlight
-from sparcml.linear.data import write
+from sparcml.linear.data import svmlight
 
 AWKWARD = [
     0.1,
@@ -21,7 +21,7 @@ AWKWARD = [
 @pytest.mark.parametrize("zero_based", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_round_trip(tmp_path, zero_based, dtype, monkeypatch):
-    monkeypatch.setattr(write, "BLOCK", 100)  # many blocks
+    monkeypatch.setattr(svmlight, "BLOCK", 100)  # many blocks
     rng = np.random.default_rng(0)
     dense = rng.standard_normal((50, 9)).astype(dtype) * (rng.random((50, 9)) < 0.5)
     rows = Rows.of(dense, rng.standard_normal(50))

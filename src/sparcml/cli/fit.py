@@ -12,12 +12,12 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from sparcml import Communicator
+from sparcml.cli.fit_progress import FitProgress
 from sparcml.cli.fit_report import show
 from sparcml.cli.launch.start import Engine, run_on_ranks, start_self, under_launcher
 from sparcml.cli.plot import check_plot, draw
 from sparcml.communicator.collective_errors import gather, together
 from sparcml.errors import DataError
-from sparcml.linear.training.bar import Bar
 from sparcml.linear.training.config import TrainingConfig
 from sparcml.linear.training.loop import train
 from sparcml.network.presets import link_bandwidth
@@ -152,8 +152,8 @@ def _work(
             raise DataError(f"-n {ranks}, but the launcher has started {comm.size}")
         wanted = sys.stderr.isatty() if progress is None else progress
         shown = bool(gather(comm, wanted)[0, 0])
-        bar = Bar(shown, comm.rank == 0, config.communication)
-        result = train(comm, config, bar)
+        observer = FitProgress(shown, comm.rank == 0, config.communication)
+        result = train(comm, config, observer)
         if comm.rank == 0:
             show(comm, config, result)
         if plot is not None:

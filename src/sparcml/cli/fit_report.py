@@ -1,4 +1,4 @@
-"""What a run has come to, as tables."""
+"""Tables of a training run: one row per epoch, and a summary."""
 
 from __future__ import annotations
 
@@ -6,100 +6,110 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparcml.linear.training.bar import number, of_dense
+from sparcml.cli.fit_progress import number, percent
 
 if TYPE_CHECKING:
     from sparcml import Communicator
     from sparcml.linear.training.config import TrainingConfig
     from sparcml.linear.training.history import EpochRecord, History
-    from sparcml.linear.training.loop import Result
+    from sparcml.linear.training.loop import TrainingResult
     from sparcml.linear.training.model import Model
 
-FIRST, LAST = 3, 7  # passes that are shown of many
+FIRST, LAST = 3, 7  # epochs shown of many
 SHOWN = 5  # classes
 
 
-def show(comm: Communicator, settings: TrainingConfig, result: Result) -> None:
-    """Print the passes and the whole."""
+def show(comm: Communicator, config: TrainingConfig, result: TrainingResult) -> None:
+    """Print the table of epochs and the summary."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    loss = "loss" if settings.solver == "sgd" else "objective"
-    for heading in ("pass", loss, "held out", "seconds", "communi-\ncating", "bytes\nsent"):
+    loss = "loss" if config.solver == "sgd" else "objective"
+    for heading in ("epoch", loss, "validation", "seconds", "comm (s)", "bytes\nsent"):
         table.add_column(heading, justify="right", no_wrap=True)
-    if settings.solver == "sgd":
+    if config.solver == "sgd":
         table.add_column("of dense\nbytes", justify="right", no_wrap=True)
-    for cells in _passes(result.history, len(table.columns)):
+    for cells in _epoch_rows(result.history, len(table.columns)):
         table.add_row(*cells)
     console.print(table)
-    facts = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    facts.add_column(no_wrap=True, style="bold")
-    facts.add_column(overflow="fold")
-    for name, value in _facts(comm, settings, result):
-        facts.add_row(name, value)
+    summary = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    summary.add_column(no_wrap=True, style="bold")
+    summary.add_column(overflow="fold")
+    for name, value in _summary(comm, config, result):
+        summary.add_row(name, value)
     console.print()
-    console.print(facts)
+    console.print(summary)
 
 
-def _passes(history: History, width: int) -> list[list[str]]:
-    rows = [_cells(i + 1, each)[:width] for i, each in enumerate(history.passes)]
+def _epoch_rows(history: History, width: int) -> list[list[str]]:
+    rows = [_cells(i, each)[:width] for i, each in enumerate(history.epochs, start=1)]
     if len(rows) <= FIRST + LAST + 1:
         return rows
     return [*rows[:FIRST], ["..."], *rows[-LAST:]]
 
 
-def _cells(which: int, done: EpochRecord) -> list[str]:
-    alone = not done.bytes
+def _cells(epoch: int, record: EpochRecord) -> list[str]:
+    single = not record.bytes
+    dense = record.dense_bytes
     return [
-        str(which),
-        f"{done.loss:.6f}",
-        "" if done.held_out is None else f"{done.held_out:.6f}",
-        f"{done.seconds:.2f}",
-        "" if alone else f"{done.communicating / max(done.seconds, 1e-9):.0%}",
-        "" if alone else f"{number(done.bytes)}B",
-        of_dense(done.bytes, done.dense_bytes) if done.dense_bytes else "",
+        str(epoch),
+        f"{record.loss:.6f}",
+        "" if record.validation_loss is None else f"{record.validation_loss:.6f}",
+        f"{record.seconds:.2f}",
+        "" if single else f"{record.communication_seconds:.2f}",
+        "" if single else f"{number(record.bytes)}B",
+        percent(record.bytes, dense) if dense else "",
     ]
 
 
-def _facts(
-    comm: Communicator, settings: TrainingConfig, result: Result
+def _summary(
+    comm: Communicator, config: TrainingConfig, result: TrainingResult
 ) -> list[tuple[str, str]]:
     model, data, history = result.model, result.data, result.history
-    about = model.about
-    size = f"{about['rows']:,} x {about['features']:,}, {about['entries']:,} entries"
+    metadata = model.metadata
+    size = f"{metadata['rows']:,} x {metadata['features']:,}, nnz {metadata['nnz']:,}"
+    reason = f"; stopped: {result.stop_reason}" if result.stop_reason else ""
     rows = [
         ("rows", f"{size}; indices from {0 if model.zero_based else 1}"),
         *_classes(model),
         ("ranks", f"{comm.size} ({comm.engine})" if comm.size > 1 else "1"),
-        ("solver", str(about["solver"])),
-        ("passes", f"{about['passes']}{result.stopped and ': ' + result.stopped}"),
+        ("solver", str(metadata["solver"])),
+        ("epochs", f"{metadata['epochs']}{reason}"),
     ]
-    if best := about.get("best"):
-        which = f"{min(best)}" if min(best) == max(best) else f"{min(best)} to {max(best)}"
-        rows.append(("kept", f"pass {which}, the best on held-out rows"))
-    if result.accuracy is not None and data.held_out is not None:
+    if best := metadata.get("best_epochs"):
+        epochs = f"{min(best)}" if min(best) == max(best) else f"{min(best)} to {max(best)}"
+        rows.append(("model of", f"epoch {epochs}, the best on the validation set"))
+    if result.accuracy is not None and data.validation is not None:
         rows.append(
-            ("held out", f"{data.held_out.total:,} rows, {result.accuracy:.2%} right")
+            (
+                "validation",
+                f"{data.validation.total:,} rows, accuracy {result.accuracy:.2%}",
+            )
         )
-    used = np.count_nonzero(model.weights)
-    rows.append(("weights", f"{used:,} of {model.weights.size:,} are not zero"))
-    took = f"{history.seconds:.2f} s"
+    nonzero = np.count_nonzero(model.weights)
+    rows.append(("weights", f"{nonzero:,} of {model.weights.size:,} are not zero"))
+    seconds = f"{history.seconds:.2f} s"
     if comm.size > 1:
-        took += f", {history.communicating / max(history.seconds, 1e-9):.0%} communicating"
-    rows.append(("time", took))
+        share = history.communication_seconds / max(history.seconds, 1e-9)
+        seconds += f", {share:.0%} in communication"
+    rows.append(("time", seconds))
     if comm.size > 1:
-        sent = f"{number(history.bytes)}B by rank 0"
-        if settings.communication == "dense":
-            sent += ", reckoned as a ring's: the engine does not count its own"
-        elif history.dense_bytes:
-            dense = f"{number(history.dense_bytes)}B with dense sums"
-            sent += f", {of_dense(history.bytes, history.dense_bytes)} of {dense}"
-        rows.append(("sent", sent))
-    rows.append(("model", str(settings.out)))
+        rows.append(("sent", _bytes_sent(config, history)))
+    rows.append(("model", str(config.out)))
     return rows
+
+
+def _bytes_sent(config: TrainingConfig, history: History) -> str:
+    sent = f"{number(history.bytes)}B by rank 0"
+    if config.communication == "dense":
+        return f"{sent}, estimated as a ring's: the engine does not count its own"
+    if history.dense_bytes:
+        dense = f"{number(history.dense_bytes)}B of a dense ring"
+        return f"{sent}, {percent(history.bytes, history.dense_bytes)} of {dense}"
+    return sent
 
 
 def _classes(model: Model) -> list[tuple[str, str]]:
@@ -107,4 +117,4 @@ def _classes(model: Model) -> list[tuple[str, str]]:
         return []
     some = ", ".join(f"{label:g}" for label in model.classes[:SHOWN])
     more = ", ..." * (len(model.classes) > SHOWN)
-    return [("classes", f"{len(model.classes)} ({some}{more}), each against all others")]
+    return [("classes", f"{len(model.classes)} ({some}{more}), one-vs-rest")]

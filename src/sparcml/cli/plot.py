@@ -1,4 +1,4 @@
-"""A picture of a run: what the loss did, and what time and bytes were spent on."""
+"""Plots of training runs: loss, time and bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from sparcml.linear.training.bar import number
+from sparcml.cli.fit_progress import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,86 +17,94 @@ if TYPE_CHECKING:
     from sparcml.linear.training.history import History
 
 BLUE, ORANGE, GREY = "#2b6cb0", "#d9730d", "#b8bec7"
-WANTED = "a picture needs matplotlib; install it with: pip install sparcml[plot]"
+INSTALL = "a plot needs matplotlib; install it with: pip install sparcml[plot]"
 
 
 def can_draw() -> bool:
-    """Whether there is something to draw with."""
+    """Return whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def picture(path: Path, draw: Callable[[], None]) -> None:
-    """Draw it if that is possible, and say where it is, or what is missing."""
+    """Draw a plot and print its path, or print what is missing."""
     if can_draw():
         draw()
-        typer.echo(f"The picture: {path}")
+        typer.echo(f"Plot: {path}")
     else:
-        typer.echo(f"No picture: {WANTED}")
+        typer.echo(f"No plot: {INSTALL}")
 
 
 def check_plot(path: Path | None) -> None:
-    """Raise if there can be no picture, before anything long is begun.
+    """Check that a plot can be written, before anything long starts.
 
     Raises:
         OSError: If matplotlib is missing.
-        ValueError: If it does not know the kind of file.
+        ValueError: If matplotlib does not support the file type.
     """
     if path is None:
         return
     if not can_draw():
-        raise OSError(WANTED)
+        raise OSError(INSTALL)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    known = FigureCanvasAgg.get_supported_filetypes()
-    if path.suffix.removeprefix(".").lower() not in known:
-        some = ", ".join(sorted(f".{kind}" for kind in known))
-        raise ValueError(f"plot must end in one of {some}, got {path.name!r}")
+    supported = FigureCanvasAgg.get_supported_filetypes()
+    if path.suffix.removeprefix(".").lower() not in supported:
+        suffixes = ", ".join(sorted(f".{suffix}" for suffix in supported))
+        raise ValueError(f"plot must end in one of {suffixes}, got {path.name!r}")
 
 
 def figure(width: float, height: float) -> Any:
-    """An empty one, which needs no screen."""
+    """Return an empty figure, which needs no screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure((width, height), layout="constrained")
-    FigureCanvasAgg(made)
-    return made
+    empty = Figure((width, height), layout="constrained")
+    FigureCanvasAgg(empty)
+    return empty
 
 
 def plain(axes: Any) -> None:
-    """Only the lines that are needed."""
+    """Remove the frame and add a light grid."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
     axes.set_axisbelow(True)
 
 
 def draw(path: Path, history: History, loss: str, ranks: int) -> None:
-    """Loss by time, and the time of each pass, in two parts."""
-    passes = history.passes
-    ends = np.cumsum([each.seconds for each in passes])
-    picture = figure(9, 3.6)
-    left, right = picture.subplots(1, 2)
+    """Plot the loss over time, and the time of each epoch."""
+    epochs = history.epochs
+    ends = np.cumsum([each.seconds for each in epochs])
+    canvas = figure(9, 3.6)
+    left, right = canvas.subplots(1, 2)
     left.plot(
-        ends, [each.loss for each in passes], "o-", color=BLUE, ms=3, label="training"
+        ends, [each.loss for each in epochs], "o-", color=BLUE, ms=3, label="training"
     )
-    judged = [(t, p.held_out) for t, p in zip(ends, passes, strict=True) if p.held_out]
-    if judged:
-        left.plot(*zip(*judged, strict=True), "s-", color=ORANGE, ms=3, label="held out")
+    validation = [
+        (end, each.validation_loss)
+        for end, each in zip(ends, epochs, strict=True)
+        if each.validation_loss
+    ]
+    if validation:
+        left.plot(
+            *zip(*validation, strict=True), "s-", color=ORANGE, ms=3, label="validation"
+        )
         left.legend(frameon=False)
-    left.set(xlabel="seconds", ylabel=f"{loss} loss", title="Loss of each pass")
+    left.set(xlabel="seconds", ylabel=f"{loss} loss", title="Loss of each epoch")
     left.set_xlim(left=0)
-    numbers = np.arange(1, len(passes) + 1)
-    talking = np.array([each.communicating for each in passes])
-    working = np.array([each.seconds for each in passes]) - talking
-    right.bar(numbers, working, color=BLUE, label="computing")
+    numbers = np.arange(1, len(epochs) + 1)
+    communication = np.array([each.communication_seconds for each in epochs])
+    compute = np.array([each.seconds for each in epochs]) - communication
+    right.bar(numbers, compute, color=BLUE, label="compute")
     if ranks > 1:
-        right.bar(numbers, talking, bottom=working, color=ORANGE, label="communicating")
+        right.bar(
+            numbers, communication, bottom=compute, color=ORANGE, label="communication"
+        )
     right.legend(frameon=False)
-    right.set(xlabel="pass", ylabel="seconds", title=_bytes(history, ranks))
+    right.set(xlabel="epoch", ylabel="seconds", title=_bytes(history, ranks))
     right.xaxis.get_major_locator().set_params(integer=True)
     for axes in (left, right):
         plain(axes)
-    picture.savefig(path, dpi=150)
+    canvas.savefig(path, dpi=150)
 
 
 def _bytes(history: History, ranks: int) -> str:
@@ -104,5 +112,5 @@ def _bytes(history: History, ranks: int) -> str:
         return "Time"
     title = f"Rank 0 sent {number(history.bytes)}B"
     if history.dense_bytes:
-        title += f"; dense sums: {number(history.dense_bytes)}B"
+        title += f"; dense ring: {number(history.dense_bytes)}B"
     return title

@@ -1,4 +1,4 @@
-"""`sparcml predict`: what a model says about rows of LIBSVM text."""
+"""`sparcml predict`: predictions of a model for the rows of LIBSVM files."""
 
 import sys
 from contextlib import nullcontext
@@ -19,12 +19,12 @@ from sparcml.linear.training.model import Model
 Doubles = NDArray[np.float64]
 
 COMMAND = "sparcml predict"
-AT_ONCE = 1 << 16  # lines
+CHUNK_LINES = 1 << 16
 SHOWN = 5  # classes
 
 
-class What(StrEnum):
-    """What is written for each row."""
+class Output(StrEnum):
+    """The numbers that are written for each row."""
 
     LABELS = "labels"
     MARGINS = "margins"
@@ -32,97 +32,96 @@ class What(StrEnum):
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="That sparcml fit has written.")],
-    files: Annotated[list[Path], typer.Argument(help="LIBSVM text, or folders of it.")],
+    model: Annotated[Path, typer.Argument(help="Model file of sparcml fit.")],
+    files: Annotated[list[Path], typer.Argument(help="LIBSVM files, or folders of them.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write there, not to the output.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File to write instead of standard output."),
     ] = None,
     what: Annotated[
-        What,
+        Output,
         typer.Option(
-            help="Margins and probabilities: of the second of two classes, or of all."
+            help="Numbers to write; margins and probabilities of the second of two classes, "
+            "or of all classes."
         ),
-    ] = What.LABELS,
+    ] = Output.LABELS,
 ) -> None:
-    """Write a prediction a line, and say how many of the text's labels are met.
+    """Write one prediction per line, and print the accuracy on the labels of the text.
 
-    Of more than two classes, a line of margins or probabilities has a number for each, in
+    For more than two classes, a line of margins or probabilities has one number per class, in
     ascending order of their labels.
     """
     try:
-        known = Model.load(model)
-        rows = _read(known, model, files)
-        margins = known.margins(rows)
-        numbers = _asked(known, margins, what)
-        _write(out, numbers)
+        loaded = Model.load(model)
+        rows = _read(loaded, model, files)
+        margins = loaded.margins(rows)
+        _write(out, _predictions(loaded, margins, what))
     except (DataError, OSError) as error:
         raise type(error)(f"{COMMAND}: {error}") from None
-    typer.echo(_score(known, rows, margins), err=True)
+    typer.echo(_score(loaded, rows, margins), err=True)
 
 
-def _read(known: Model, path: Path, files: list[Path]) -> Rows:
+def _read(model: Model, path: Path, files: list[Path]) -> Rows:
     try:
         return read_svmlight(
             files,
-            features=known.features,
-            zero_based=known.zero_based,
-            dtype=known.weights.dtype,
+            features=model.features,
+            zero_based=model.zero_based,
+            dtype=model.weights.dtype,
         )
     except DataError as error:
         raise DataError(
-            f"{error} (the model {path} has {known.features} features)"
+            f"{error} (the model {path} has {model.features} features)"
         ) from None
 
 
-def _asked(known: Model, margins: Doubles, what: What) -> Doubles:
-    if what is What.MARGINS:
+def _predictions(model: Model, margins: Doubles, what: Output) -> Doubles:
+    if what is Output.MARGINS:
         return margins
-    if what is What.LABELS:
-        return known.labels(margins)[:, None]
+    if what is Output.LABELS:
+        return model.labels(margins)[:, None]
     try:
-        found = known.probabilities(margins)
+        probabilities = model.probabilities(margins)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    return found[:, 1:] if found.shape[1] == 2 else found
+    return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
 
 
 def _write(out: Path | None, numbers: Doubles) -> None:
-    place = nullcontext(sys.stdout.buffer) if out is None else replacing(out)
+    output = nullcontext(sys.stdout.buffer) if out is None else replacing(out)
     try:
-        with place as file:
-            _lines(file, numbers)
+        with output as file:
+            _write_lines(file, numbers)
     except OSError as error:
         if out is None:
             raise
-        raise OSError(
-            f"{out}: {error.strerror}; what was there before is as it was"
-        ) from None
+        raise OSError(f"{out}: {error.strerror}; an existing file is unchanged") from None
 
 
-def _lines(file: IO[bytes], numbers: Doubles) -> None:
-    for start in range(0, len(numbers), AT_ONCE):
-        part = numbers[start : start + AT_ONCE].tolist()
+def _write_lines(file: IO[bytes], numbers: Doubles) -> None:
+    for start in range(0, len(numbers), CHUNK_LINES):
+        part = numbers[start : start + CHUNK_LINES].tolist()
         lines = (" ".join(f"{number:.9g}" for number in row) for row in part)
         file.write("".join(f"{line}\n" for line in lines).encode())
     file.flush()
 
 
-def _score(known: Model, rows: Rows, margins: Doubles) -> str:
-    """By the labels in the text, as far as the model knows them."""
-    loss = LOSSES[known.loss]
-    if known.classes is None:
+def _score(model: Model, rows: Rows, margins: Doubles) -> str:
+    """Return the accuracy and loss on the rows with labels of the model's classes."""
+    loss = LOSSES[model.loss]
+    if model.classes is None:
         mean = loss.value(margins[:, 0], rows.labels).mean()
         return f"{len(rows):,} rows, mean {loss.name} loss {mean:.6f}"
-    classes = np.array(known.classes)
-    told = np.isin(rows.labels, classes)
-    if not told.any():
+    classes = np.array(model.classes)
+    labelled = np.isin(rows.labels, classes)
+    if not labelled.any():
         few = " or ".join(f"{label:g}" for label in classes[:SHOWN])
         return f"{len(rows):,} rows, none labelled {few}{' ...' * (classes.size > SHOWN)}"
-    labels, margins = rows.labels[told], margins[told]
-    right = np.mean(known.labels(margins) == labels)
+    labels, margins = rows.labels[labelled], margins[labelled]
+    accuracy = np.mean(model.labels(margins) == labels)
     codes = np.searchsorted(classes, labels)
     signs = [one_vs_rest(codes, classes.size, k) for k in range(margins.shape[1])]
     mean = loss.value(margins, np.column_stack(signs)).mean()
-    count = f"{len(rows):,}" if told.all() else f"{labels.size:,} of {len(rows):,}"
-    more = f" a class (of {classes.size})" if classes.size > 2 else ""
-    return f"{count} rows, {right:.2%} right, mean {loss.name} loss {mean:.6f}{more}"
+    count = f"{len(rows):,}" if labelled.all() else f"{labels.size:,} of {len(rows):,}"
+    more = f" over {classes.size} one-vs-rest models" if classes.size > 2 else ""
+    return f"{count} rows, accuracy {accuracy:.2%}, mean {loss.name} loss {mean:.6f}{more}"

@@ -1,4 +1,4 @@
-"""Sparse linear models over many processes."""
+"""Sparse linear models on many processes."""
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -10,19 +10,19 @@ from .data import save_rows as save_rows
 from .data.bundled import spam as spam
 from .data.hashing import Hashing as Hashing
 from .data.rows import Rows as Rows
+from .data.svmlight import write_svmlight as write_svmlight
 from .data.synthetic import url_like as url_like
 from .data.synthetic import webspam_like as webspam_like
-from .data.write import write_svmlight as write_svmlight
 from .solvers.learning_rate import Constant as Constant
 from .solvers.learning_rate import ExponentialDecay as ExponentialDecay
 from .solvers.learning_rate import InverseDecay as InverseDecay
 from .solvers.learning_rate import WarmUp as WarmUp
 from .solvers.objective import LOSSES as LOSSES
-from .solvers.penalty import Penalty as Penalty
-from .solvers.progress import SolverProgress as SolverProgress
+from .solvers.objective import Penalty as Penalty
 from .solvers.scd import SCD as SCD
 from .solvers.scd_state import SCDState as SCDState
 from .solvers.sgd import SGD as SGD
+from .solvers.sgd_run import SolverProgress as SolverProgress
 from .solvers.sgd_state import SGDState as SGDState
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .estimators import LogisticRegression as LogisticRegression
     from .estimators import Ridge as Ridge
 
-# These need scikit-learn, and all the rest does not.
+# These need scikit-learn; nothing else does.
 _ESTIMATORS = ("Lasso", "LinearSVC", "LogisticRegression", "Ridge")
 
 

@@ -28,7 +28,7 @@ from sparcml.communicator.collective_errors import together
 from sparcml.errors import SparcmlError
 from sparcml.linear import SGD, Constant, spam
 from sparcml.linear.data.bundled import Split
-from sparcml.linear.training.dataset import usual_rate
+from sparcml.linear.solvers.learning_rate import default_learning_rate
 from sparcml.network.presets import link_bandwidth
 
 COMMAND = "sparcml demo"
@@ -65,7 +65,7 @@ def demo(
     rate = _check(network, passes | {"batch": batch}, out)
     if under_launcher():
         # The rule of `fit`, for rows of length 1; see docs/linear.md for others.
-        steps = Constant(usual_rate("logistic", square=1.0))
+        steps = Constant(default_learning_rate("logistic", mean_squared_norm=1.0))
         solver = SGD("logistic", learning_rate=steps, batch_size=batch, momentum=0.9)
         place = "on one machine" if lstm else NOWHERE
         if rate is not None:
@@ -136,7 +136,7 @@ def compare(
         typer.echo(
             f"{comm.size} ranks learn to tell spam from {data.train.total:,} mails of "
             f"{data.train.features:,} features,\n{place}; "
-            f"{data.held_out.total} other mails are the judges.\n"
+            f"{data.validation.total} other mails are the judges.\n"
         )
     runs = race(comm, data, solver, passes, doing.show if first else lambda _: None)
     if first:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from sparcml.cli.fit_progress import number
 from sparcml.cli.plot import BLUE, ORANGE, figure, plain
-from sparcml.linear.training.bar import number
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparcml.linear import LOSSES, SGD
-from sparcml.linear.solvers.evaluate import margins, mean_loss
+from sparcml.linear.solvers.objective import margins, mean_loss
 from sparcml.linear.training.history import EpochRecord, History
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ def _run(
     kept = state.weights
     for each in range(1, passes + 1):
         tell(f"{communication}: pass {each} of {passes}")
-        history.passes.append(_pass(comm, data, replace(solver, epochs=each), state))
+        history.epochs.append(_pass(comm, data, replace(solver, epochs=each), state))
         if each == both:
             kept = state.weights.copy()
     marks = comm.allgather(np.array([zlib.crc32(kept.data)], np.float64))
-    found = margins(data.held_out, state.weights, state.intercept)
-    right = float(np.count_nonzero((found > 0) == (data.held_out.labels > 0)))
-    right = float(comm.allreduce(np.array([right]))[0]) / data.held_out.total
+    found = margins(data.validation, state.weights, state.intercept)
+    right = float(np.count_nonzero((found > 0) == (data.validation.labels > 0)))
+    right = float(comm.allreduce(np.array([right]))[0]) / data.validation.total
     return Run(communication, history, right, kept, len(np.unique(marks)) == 1)
 
 
@@ -100,6 +100,8 @@ def _pass(comm: Communicator, data: Split, solver: SGD, state: SGDState) -> Epoc
     )
     seconds = comm.now() - start
     loss = LOSSES[solver.loss]
-    held_out = mean_loss(comm, data.held_out, loss, state.weights, state.intercept)
-    done = EpochRecord.of(last[-1]).ended(state.losses[-1], held_out)
+    held_out = mean_loss(comm, data.validation, loss, state.weights, state.intercept)
+    done = replace(
+        EpochRecord.of(last[-1]), loss=state.losses[-1], validation_loss=held_out
+    )
     return replace(done, seconds=seconds)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import typer
 
+from sparcml.cli.fit_progress import number
 from sparcml.cli.plot import BLUE, GREY, ORANGE, figure, plain
-from sparcml.linear.training.bar import number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,27 +54,27 @@ def show(runs: list[Run]) -> None:
 
 def a_pass(run: Run) -> float:
     """The seconds of one."""
-    return run.history.seconds / len(run.history.passes)
+    return run.history.seconds / len(run.history.epochs)
 
 
 def talking(run: Run) -> float:
     """Those in communication."""
-    return run.history.communicating / len(run.history.passes)
+    return run.history.communication_seconds / len(run.history.epochs)
 
 
 def sent(run: Run) -> float:
     """Bytes of a pass."""
-    return run.history.bytes / len(run.history.passes)
+    return run.history.bytes / len(run.history.epochs)
 
 
 def _cells(run: Run) -> list[str]:
     return [
         run.communication,
-        str(len(run.history.passes)),
+        str(len(run.history.epochs)),
         f"{a_pass(run):.2f}",
         f"{talking(run):.2f}",
         f"{number(sent(run))}B",
-        f"{run.history.passes[-1].held_out:.3f}",
+        f"{run.history.epochs[-1].validation_loss:.3f}",
         f"{run.accuracy:.1%}",
     ]
 
@@ -85,9 +85,12 @@ def draw(path: Path, runs: list[Run], where: str) -> None:
     picture.suptitle(f"Logistic regression on mails, 4 ranks {where}", fontsize=12)
     left, right = picture.subplots(1, 2, width_ratios=(1.25, 1))
     for run, colour, mark in zip(runs, (BLUE, ORANGE), "os", strict=True):
-        passes = run.history.passes
+        passes = run.history.epochs
         ends = np.cumsum([0.0, *(each.seconds for each in passes)])
-        losses = [np.log(2.0), *(each.held_out for each in passes)]  # weights of zero first
+        losses = [
+            np.log(2.0),
+            *(each.validation_loss for each in passes),
+        ]  # weights of zero first
         label = f"{run.communication}, {len(passes)} passes: {run.accuracy:.1%} right"
         left.plot(ends, losses, f"{mark}-", color=colour, ms=4, label=label)
     left.set(xlabel="seconds of training", ylabel="loss on held-out mails")

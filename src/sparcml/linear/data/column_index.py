@@ -1,8 +1,7 @@
-"""Only the columns that some row has: the weights of the others never change.
+"""An index of the columns that some row has: the weights of all others never change.
 
-Data of 16.6 M columns may use one million of them. Numbered anew, those few lie side by side
-in memory: their weights fit in cache, and the gaps between the indices of a gradient, which
-travel, are shorter.
+Of 16.6 M columns a data set may use one million. With new numbers these are contiguous: their
+weights fit in cache, and the gaps between the indices of a gradient encode in fewer bytes.
 """
 
 from __future__ import annotations
@@ -27,95 +26,95 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ActiveColumns:
-    """The columns of a matrix that are not all zero, and their new numbers.
+    """The columns of a matrix that are not all zero, with new numbers.
 
     Attributes:
         features: Columns of the matrix.
-        columns: Those in use, ascending; their places are the new numbers.
+        columns: Active columns, ascending; a column's position is its new number.
     """
 
     features: int
     columns: NDArray[np.uint32]
-    _used: ColumnBitmap
+    _bitmap: ColumnBitmap
 
     @classmethod
     def of(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> ActiveColumns:
-        """Those of all ranks' rows, and those where the model is not zero; collective."""
-        used = ColumnBitmap(rows.features)
-        used.add(rows.indices)
-        used.add(_moving(model))
-        used.count()
+        """Find the columns of all ranks' rows and of the model's nonzeros. Collective."""
+        bitmap = ColumnBitmap(rows.features)
+        bitmap.add(rows.indices)
+        bitmap.add(_nonzero_columns(model))
+        bitmap.count()
         if comm.size > 1:
-            mine = used.columns()
-            ones = np.ones(mine.size, np.float32)
-            total = comm.allreduce(Stream.unchecked(rows.features, mine, ones), op="max")
-            used.add(total.indices)
-            used.count()
-        return cls(rows.features, used.columns(), used)
+            own = bitmap.columns()
+            ones = np.ones(own.size, np.float32)
+            union = comm.allreduce(Stream.unchecked(rows.features, own, ones), op="max")
+            bitmap.add(union.indices)
+            bitmap.count()
+        return cls(rows.features, bitmap.columns(), bitmap)
 
     def rows(self, rows: Rows) -> Rows:
-        """The same rows in new numbers; columns that are not in use are left out."""
-        places = self._used.positions(rows.indices)
-        narrow = replace(rows, indices=places, features=self.columns.size)
-        if places.max(initial=0) != INACTIVE:
-            return narrow
-        known = places != INACTIVE
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
+        """Return the rows with new column numbers, without inactive columns."""
+        positions = self._bitmap.positions(rows.indices)
+        compressed = replace(rows, indices=positions, features=self.columns.size)
+        if positions.max(initial=0) != INACTIVE:
+            return compressed
+        active = positions != INACTIVE
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(active)])
         return replace(
-            narrow,
+            compressed,
             indptr=before[rows.indptr],
-            indices=places[known],
-            values=rows.values[known],
+            indices=positions[active],
+            values=rows.values[active],
         )
 
-    def narrow(self, model: LazyWeights) -> LazyWeights:
-        """The model in new numbers."""
-        return _each(model, lambda numbers: numbers[self.columns])
+    def compress(self, model: LazyWeights) -> LazyWeights:
+        """Return the model of the active columns."""
+        return _map_columns(model, lambda values: values[self.columns])
 
-    def widen(self, model: LazyWeights) -> LazyWeights:
-        """The model in the old numbers, which `narrow` has made; zero elsewhere."""
+    def expand(self, model: LazyWeights) -> LazyWeights:
+        """Return the model of all columns from a compressed one; others are zero."""
 
-        def spread(numbers: NDArray[Any]) -> NDArray[Any]:
-            wide = np.zeros((self.features, numbers.shape[1]), numbers.dtype)
-            wide[self.columns] = numbers
-            return wide
+        def scatter(values: NDArray[Any]) -> NDArray[Any]:
+            full = np.zeros((self.features, values.shape[1]), values.dtype)
+            full[self.columns] = values
+            return full
 
-        return _each(model, spread)
+        return _map_columns(model, scatter)
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnIndex:
-    """What came of a search for unused columns.
+    """The result of a search for active columns.
 
     Attributes:
-        given: The rows that were searched.
-        used: The columns in use, or None if they are none, or too many to be worth it.
-        rows: What to work on: the rows in new numbers, or those given.
+        source: The rows that were searched.
+        active: The active columns, or None if there are none, or too many to be worth it.
+        rows: The rows to train on: with new column numbers, or the source.
     """
 
-    given: Rows
-    used: ActiveColumns | None
+    source: Rows
+    active: ActiveColumns | None
     rows: Rows
 
     @classmethod
-    def among(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> ColumnIndex:
-        """ColumnIndex the rows of all ranks; a collective call."""
-        used = ActiveColumns.of(comm, rows, model)
-        if not 0 < 2 * used.columns.size <= rows.features:
+    def build(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> ColumnIndex:
+        """Search the rows of all ranks. Collective."""
+        active = ActiveColumns.of(comm, rows, model)
+        if not 0 < 2 * active.columns.size <= rows.features:
             return cls(rows, None, rows)
-        return cls(rows, used, used.rows(rows))
+        return cls(rows, active, active.rows(rows))
 
-    def was_of(self, rows: Rows) -> bool:
-        """Whether these rows, but for labels and weights, are those that were searched."""
-        same = (rows.indptr, rows.indices, rows.values)
-        given = (self.given.indptr, self.given.indices, self.given.values)
-        return all(mine is its for mine, its in zip(same, given, strict=True))
+    def covers(self, rows: Rows) -> bool:
+        """Return whether these are the searched rows, up to labels and weights."""
+        ours = (self.source.indptr, self.source.indices, self.source.values)
+        theirs = (rows.indptr, rows.indices, rows.values)
+        return all(a is b for a, b in zip(ours, theirs, strict=True))
 
 
-def _each(
+def _map_columns(
     model: LazyWeights, change: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> LazyWeights:
-    """A change of what a model has for each column; adaptive ones have two numbers."""
+    """Change the arrays that have numbers per column; adaptive weights have two."""
 
     def changed(array: NDArray[Any], width: int = 1) -> NDArray[Any]:
         return change(array.reshape(-1, width)).reshape(-1) if array.size else array
@@ -127,8 +126,8 @@ def _each(
     )
 
 
-def _moving(model: LazyWeights) -> NDArray[np.uint32]:
-    """Columns whose weight is not zero, or will not stay so."""
+def _nonzero_columns(model: LazyWeights) -> NDArray[np.uint32]:
+    """Return the columns whose weight or velocity is not zero."""
     width = 2 if model.adaptive else 1
     weights, velocity = (
         np.empty(0, np.uint32) if array.size == 0 else Stream.from_dense(array).indices

@@ -1,7 +1,7 @@
-"""Rows that are spread over ranks, turned into columns that are spread over ranks.
+"""Partitions of a matrix over ranks: the check of row partitions, and rows to columns.
 
-Rank r of P gets the columns r, r + P, r + 2 P, ... of all rows: neighbours, which are often
-equally popular, go to different ranks.
+In a column partition, rank r of P owns the columns r, r + P, r + 2 P, ...: neighbouring columns,
+which are often equally frequent, go to different ranks.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...communicator.collective_errors import gather
+from ...errors import MismatchError
 from ...kernels.linear import NO_WEIGHTS, Csc
 
 if TYPE_CHECKING:
@@ -22,19 +24,49 @@ if TYPE_CHECKING:
     from .rows import Rows
 
     Doubles = NDArray[np.float64]
-    Piece = tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]
+    Chunk = tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]
 
-AT_ONCE = 1 << 20  # entries that travel together
+CHUNK_ENTRIES = 1 << 20  # entries per broadcast
+
+
+def check_partition(comm: Communicator, rows: Rows, flag: bool = False) -> bool:
+    """Check that the ranks' rows are the rows of one matrix, each once. Collective.
+
+    Args:
+        comm: The ranks.
+        rows: This rank's rows.
+        flag: A condition that is gathered along.
+
+    Returns:
+        Whether `flag` holds on all ranks.
+
+    Raises:
+        MismatchError: If they are not.
+    """
+    own = [rows.first, len(rows), rows.total, rows.features, rows.values.dtype.itemsize]
+    table = gather(comm, *own, flag)
+    stops = table[:, 0] + table[:, 1]
+    if (table[:, 2:-1] != table[0, 2:-1]).any():
+        raise MismatchError(
+            f"rank {comm.rank}: ranks differ in total rows, features or dtype of their rows"
+        )
+    if (table[:, 0] != [0.0, *stops[:-1]]).any() or stops[-1] != rows.total:
+        raise MismatchError(
+            f"rank {comm.rank}: rows must be numbered 0 to {rows.total} over the ranks, each "
+            f"once and in order; this rank has rows {rows.first} to "
+            f"{rows.first + len(rows)}"
+        )
+    return bool(table[:, -1].all())
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class ColumnPartition:
     """One rank's columns, and the labels of all rows.
 
     Attributes:
         columns: Column k here is column k * ranks + rank of the matrix.
-        labels: Of all rows.
-        weights: Of all rows, or none.
+        labels: Labels of all rows.
+        weights: Weights of all rows; empty if they all are 1.
     """
 
     columns: Csc
@@ -42,69 +74,70 @@ class Share:
     weights: Doubles
 
 
-def partition_columns(comm: Communicator, rows: Rows) -> Share:
-    """This rank's columns; a collective call, in which all entries go to all ranks once."""
-    owners, columns, values = [], [], []
-    for first, (lengths, indices, found) in _pieces(comm, rows):
-        mine = indices % comm.size == comm.rank
+def partition_columns(comm: Communicator, rows: Rows) -> ColumnPartition:
+    """Return this rank's columns. Collective; every entry is broadcast once."""
+    row_chunks, column_chunks, value_chunks = [], [], []
+    for first, (lengths, indices, values) in _broadcast_chunks(comm, rows):
+        owned = indices % comm.size == comm.rank
         numbers = np.arange(first, first + lengths.size, dtype=np.uint32)
-        owners.append(np.repeat(numbers, lengths)[mine])
-        columns.append((indices[mine] // comm.size).astype(np.uint32))
-        values.append(found[mine].astype(np.float64))
+        row_chunks.append(np.repeat(numbers, lengths)[owned])
+        column_chunks.append((indices[owned] // comm.size).astype(np.uint32))
+        value_chunks.append(values[owned].astype(np.float64))
     count = len(range(comm.rank, rows.features, comm.size))
-    where = np.concatenate([np.empty(0, np.uint32), *columns])
-    order = np.argsort(where, kind="stable")  # rows stay in order
+    columns = np.concatenate([np.empty(0, np.uint32), *column_chunks])
+    order = np.argsort(columns, kind="stable")  # rows stay in order
     indptr = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(where, minlength=count), out=indptr[1:])
+    np.cumsum(np.bincount(columns, minlength=count), out=indptr[1:])
     by_column = Csc(
         indptr,
-        np.concatenate([np.empty(0, np.uint32), *owners])[order],
-        np.concatenate([np.empty(0), *values])[order],
+        np.concatenate([np.empty(0, np.uint32), *row_chunks])[order],
+        np.concatenate([np.empty(0), *value_chunks])[order],
     )
-    weighted = _gathered(comm, np.array([rows.weights is not None], np.float64)).any()
+    weighted = gather(comm, rows.weights is not None).any()
     weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-    return Share(
+    return ColumnPartition(
         by_column,
-        _gathered(comm, rows.labels),
-        _gathered(comm, weights) if weighted else NO_WEIGHTS,
+        allgather_rows(comm, rows.labels),
+        allgather_rows(comm, weights) if weighted else NO_WEIGHTS,
     )
 
 
-def _gathered(comm: Communicator, mine: Doubles) -> Doubles:
-    return np.concatenate(comm.allgather(mine))
+def allgather_rows(comm: Communicator, own: Doubles) -> Doubles:
+    """Return one number per row of all ranks. Collective."""
+    return np.concatenate(comm.allgather(own))
 
 
-def _pieces(comm: Communicator, rows: Rows) -> Iterator[tuple[int, Piece]]:
-    """All rows of all ranks, some at a time, each with the number of its first row."""
+def _broadcast_chunks(comm: Communicator, rows: Rows) -> Iterator[tuple[int, Chunk]]:
+    """Yield all rows of all ranks in chunks, each with the number of its first row."""
     cuts = _cuts(rows)
-    counts = _gathered(comm, np.array([len(cuts) - 1], np.float64)).astype(int)
+    counts = gather(comm, len(cuts) - 1)[:, 0].astype(int)
     first = 0
     for root, count in enumerate(counts):
         for i in range(count):
             part = rows.take(cuts[i], cuts[i + 1]) if root == comm.rank else None
-            piece = _sent(comm, part, root)
-            yield first, piece
-            first += piece[0].size
+            chunk = _broadcast(comm, part, root)
+            yield first, chunk
+            first += chunk[0].size
 
 
 def _cuts(rows: Rows) -> list[int]:
-    """Where to cut the rows into pieces."""
+    """Return the first row of each chunk, and the end."""
     cuts = [0]
     while cuts[-1] < len(rows):
-        limit = rows.indptr[cuts[-1]] + AT_ONCE
+        limit = rows.indptr[cuts[-1]] + CHUNK_ENTRIES
         stop = int(np.searchsorted(rows.indptr, limit, side="right")) - 1
         cuts.append(min(max(stop, cuts[-1] + 1), len(rows)))
     return cuts
 
 
-def _sent(comm: Communicator, part: Rows | None, root: int) -> Piece:
-    """The root's piece on all ranks; whole numbers travel as float64, which has them all."""
-    given: tuple[Any, Any, Any] = (None, None, None)
+def _broadcast(comm: Communicator, part: Rows | None, root: int) -> Chunk:
+    """Broadcast the root's chunk; float64 represents all of its integers exactly."""
+    arrays: tuple[Any, Any, Any] = (None, None, None)
     if part is not None:
-        given = np.diff(part.indptr), part.indices, part.values
+        arrays = np.diff(part.indptr), part.indices, part.values
     if comm.size == 1:
-        return given
+        return arrays
     lengths, indices, values = (
-        comm.broadcast(None if x is None else x.astype(np.float64), root) for x in given
+        comm.broadcast(None if x is None else x.astype(np.float64), root) for x in arrays
     )
     return lengths.astype(np.int64), indices.astype(np.int64), values

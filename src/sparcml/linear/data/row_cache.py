@@ -1,4 +1,4 @@
-"""Rows that were read before are loaded, as long as their files have not changed."""
+"""A cache of rows: later reads map a binary file until the source files change."""
 
 from __future__ import annotations
 
@@ -23,60 +23,63 @@ if TYPE_CHECKING:
 BESIDE, USER = "beside", "user"
 
 
-def kept(
-    found: tuple[Source, ...],
+def cached_rows(
+    sources: tuple[Source, ...],
     settings: str,
-    where: str,
+    location: str,
     comm: Communicator | None,
-    make: Callable[[], Rows],
+    read: Callable[[], Rows],
 ) -> Rows:
-    """The rows that `make` gives, from a file that an earlier call has written, or new.
+    """Return the rows from the cache, or read them and write the cache. Collective.
 
-    All ranks load if all can; otherwise they read the text, and write the file. If it
-    cannot be written, rank 0 warns, and the rows are those that were read.
+    All ranks load if all can. If the cache cannot be written, rank 0 warns, and the rows that
+    were read are returned.
 
     Args:
-        found: What the rows are made of.
-        settings: How.
-        where: beside: in the folder of the first file; user: in the user's cache.
-        comm: The ranks that share the rows.
-        make: Reads them.
+        sources: Files that the rows are read from.
+        settings: Settings of the reader.
+        location: beside: the folder of the first file; user: the user's cache folder.
+        comm: Ranks that share the rows.
+        read: Reads the rows.
     """
-    path = together(comm, lambda: _path(found, settings, where))
-    mark = together(comm, lambda: _mark(found, settings))
-    if gather(comm, _usable(path, mark)).all():
-        return load_rows(path, comm, mark)
-    rows = make()
+    path = together(comm, lambda: _path(sources, settings, location))
+    fingerprint = together(comm, lambda: _fingerprint(sources, settings))
+    if gather(comm, _usable(path, fingerprint)).all():
+        return load_rows(path, comm, fingerprint)
+    rows = read()
     try:
-        save_rows(path, rows, comm, mark)
-        return load_rows(path, comm, mark)  # divided as it will be next time
+        save_rows(path, rows, comm, fingerprint)
+        return load_rows(path, comm, fingerprint)  # partitioned as from the cache
     except (OSError, DataError) as error:
         if comm is None or comm.rank == 0:
             warnings.warn(f"{path} could not be written: {error}", stacklevel=4)
         return rows
 
 
-def _path(found: tuple[Source, ...], settings: str, where: str) -> Path:
-    """One file for each set of files and settings; the dot hides it from sharded reading."""
-    names = "\n".join(str(source.path.resolve()) for source in found)
+def _path(sources: tuple[Source, ...], settings: str, location: str) -> Path:
+    """Return one path per set of files and settings.
+
+    The leading dot hides the file from a reader of the folder.
+    """
+    names = "\n".join(str(source.path.resolve()) for source in sources)
     key = hashlib.sha256(f"{names}\n{settings}".encode("utf-8", "surrogateescape"))
-    first = found[0].path
-    if where == BESIDE:
+    first = sources[0].path
+    if location == BESIDE:
         return first.with_name(f".{first.name}-{key.hexdigest()[:12]}.rows")
     cache_folder().mkdir(parents=True, exist_ok=True)
     return cache_folder() / f"{first.name}-{key.hexdigest()[:12]}.rows"
 
 
-def _mark(found: tuple[Source, ...], settings: str) -> bytes:
-    """Changes with the size or the time of a file."""
-    stats = [source.path.stat() for source in found]
+def _fingerprint(sources: tuple[Source, ...], settings: str) -> bytes:
+    """Return a digest that changes with the size or modification time of a file."""
+    stats = [source.path.stat() for source in sources]
     lines = [f"{stat.st_size} {stat.st_mtime_ns}" for stat in stats]
     return hashlib.sha256("\n".join([settings, *lines]).encode()).digest()
 
 
-def _usable(path: Path, mark: bytes) -> bool:
+def _usable(path: Path, fingerprint: bytes) -> bool:
     try:
-        load_rows(path, None, mark)
+        load_rows(path, None, fingerprint)
     except (OSError, DataError):
         return False
     return True

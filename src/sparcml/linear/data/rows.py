@@ -1,4 +1,4 @@
-"""Rows of a sparse matrix with their labels: what every part of `linear` works on."""
+"""Labelled rows of a sparse matrix, the data type of all of `linear`."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32] | NDArray[np.float64]
 
-MAX_FEATURES = 2**32 - 1  # what a stream can hold
+MAX_FEATURES = 2**32 - 1  # the limit of a stream
 ALL = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """One rank's rows, compressed (CSR); the arrays are never written to.
+    """One rank's rows in compressed sparse row (CSR) format; arrays are never written to.
 
     Attributes:
-        indptr: int64, n + 1 long: row i has the entries indptr[i] to indptr[i + 1].
-        indices: uint32, the columns, strictly ascending in each row.
-        values: float32 or float64, one an entry.
-        labels: float64, one a row.
+        indptr: int64, one more than rows: row i has the entries indptr[i] to indptr[i + 1].
+        indices: uint32 columns, strictly ascending in each row.
+        values: float32 or float64, one per entry.
+        labels: float64, one per row.
         features: Columns of the matrix, the same on all ranks.
-        first: The number of the first row here, counted over all ranks.
-        total: Rows of all ranks together; by default these are all.
-        weights: float64, one a row, or None for ones.
-        zero_based: Whether indices start at 0 in the text that the rows are from; None if
-            they are from no text. Here they always do.
+        first: Number of the first row here, counted over all ranks.
+        total: Number of rows of all ranks; by default, these are all.
+        weights: float64, one per row, or None for ones.
+        zero_based: Whether indices start at 0 in the text that the rows were read from; None
+            if they were not read from text. In `indices` they always start at 0.
     """
 
     indptr: NDArray[np.int64]
@@ -51,7 +51,8 @@ class Rows:
             object.__setattr__(self, "total", self.first + count)
         if not 0 <= self.first <= self.first + count <= self.total:
             raise ValueError(
-                f"Rows: rows {self.first} to {self.first + count} are not among {self.total}"
+                f"Rows: rows must be within 0 to {self.total}, got {self.first} to "
+                f"{self.first + count}"
             )
         if not 0 <= self.features <= MAX_FEATURES:
             raise ValueError(
@@ -59,13 +60,17 @@ class Rows:
             )
         if self.indptr.size != count + 1:
             raise ValueError(
-                f"Rows: {count} labels, but {self.indptr.size - 1} rows in indptr"
+                f"Rows: indptr must have {count + 1} items for {count} labels, got "
+                f"{self.indptr.size}"
             )
         if self.weights is not None and self.weights.size != count:
-            raise ValueError(f"Rows: {count} labels, but {self.weights.size} weights")
+            raise ValueError(
+                f"Rows: weights must have {count} items, as labels, got {self.weights.size}"
+            )
         if self.indices.size != self.values.size:
             raise ValueError(
-                f"Rows: {self.indices.size} indices, but {self.values.size} values"
+                f"Rows: values must have {self.indices.size} items, as indices, got "
+                f"{self.values.size}"
             )
 
     def __len__(self) -> int:
@@ -73,12 +78,12 @@ class Rows:
 
     @property
     def nnz(self) -> int:
-        """Entries of the rows here."""
+        """Number of entries of the rows here."""
         return int(self.indptr[-1] - self.indptr[0])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """Number of bytes of the arrays."""
         arrays = (self.indptr, self.indices, self.values, self.labels, self.weights)
         return sum(array.nbytes for array in arrays if array is not None)
 
@@ -90,16 +95,16 @@ class Rows:
         features: int | None = None,
         weights: ArrayLike | None = None,
     ) -> Rows:
-        """Rows of a scipy sparse matrix or of a dense array.
+        """Convert a scipy sparse matrix or a dense array.
 
-        A CSR matrix whose rows are in order is not copied where the types agree: values
-        of float32 or float64, and 32 bits an index.
+        A CSR matrix with sorted indices is not copied if it has 32-bit indices and float32 or
+        float64 values.
 
         Args:
-            X: One row a sample.
-            y: Their labels; zeros by default.
-            features: Columns, if X has not all of them.
-            weights: Of the rows.
+            X: One row per sample.
+            y: Labels; zeros by default.
+            features: Number of columns, if X lacks the last ones.
+            weights: Row weights.
 
         Raises:
             DataError: If a value, label or weight is not finite.
@@ -111,20 +116,25 @@ class Rows:
         if features is None:
             features = shape[1]
         elif features < shape[1]:
-            raise ValueError(f"Rows.of: X has {shape[1]} columns, features is {features}")
+            raise ValueError(
+                f"Rows.of: features must be >= {shape[1]}, the columns of X, got {features}"
+            )
         labels = np.zeros(shape[0]) if y is None else np.asarray(y, np.float64)
         if labels.shape != (shape[0],):
-            raise ValueError(f"Rows.of: X has {shape[0]} rows, y has shape {labels.shape}")
-        given = None if weights is None else np.asarray(weights, np.float64)
-        rows = cls(indptr, indices, values, labels, features, weights=given)
+            raise ValueError(
+                f"Rows.of: y must have shape ({shape[0]},), got {labels.shape}"
+            )
+        row_weights = None if weights is None else np.asarray(weights, np.float64)
+        rows = cls(indptr, indices, values, labels, features, weights=row_weights)
         rows.check()
         return rows
 
     def take(self, start: int, stop: int) -> Rows:
-        """Rows start to stop of those here, without a copy; `first` moves along."""
+        """Return rows start to stop of those here, without a copy."""
         if not 0 <= start <= stop <= len(self):
             raise ValueError(
-                f"Rows.take: rows {start} to {stop} are not among the {len(self)} here"
+                f"Rows.take: start and stop must be within 0 to {len(self)}, got {start} and "
+                f"{stop}"
             )
         low, high = self.indptr[start], self.indptr[stop]
         return replace(
@@ -138,31 +148,31 @@ class Rows:
         )
 
     def part(self, rank: int, ranks: int) -> Rows:
-        """A rank's share of rows that every rank has: as many as the others, or one less."""
+        """Return a rank's part of rows that every rank has; parts differ by at most one row."""
         return self.take(rank * len(self) // ranks, (rank + 1) * len(self) // ranks)
 
     def check(self) -> None:
-        """Look for what no solver can work with.
+        """Check that all values, labels and weights are finite.
 
         Raises:
-            DataError: If a value, label or weight is NaN or infinite; says in which row.
+            DataError: If one is NaN or infinite; the message names the row.
         """
-        at = _not_finite(self.values)
+        at = _first_nonfinite(self.values)
         if at is not None:
             row = int(np.searchsorted(self.indptr, at, side="right")) - 1
             raise DataError(
-                f"row {self.first + row}, column {self.indices[at]}: the value is "
-                f"{self.values[at]}; all must be finite"
+                f"row {self.first + row}, column {self.indices[at]}: the value must be finite, "
+                f"got {self.values[at]}"
             )
         for name, numbers in (("label", self.labels), ("weight", self.weights)):
-            at = None if numbers is None else _not_finite(numbers)
+            at = None if numbers is None else _first_nonfinite(numbers)
             if numbers is not None and at is not None:
                 raise DataError(
-                    f"row {self.first + at}: the {name} is {numbers[at]}; all must be finite"
+                    f"row {self.first + at}: the {name} must be finite, got {numbers[at]}"
                 )
 
     def to_scipy(self) -> Any:
-        """A scipy CSR matrix; shares the arrays where columns fit in 31 bits."""
+        """Convert to a scipy CSR matrix, which shares the arrays if columns fit in 31 bits."""
         from scipy import sparse
 
         narrow = np.int32 if self.features <= np.iinfo(np.int32).max else np.int64
@@ -173,8 +183,8 @@ class Rows:
         )
 
 
-def _not_finite(numbers: Floats) -> int | None:
-    """Where the first NaN or infinity is. Without one, no memory is taken."""
+def _first_nonfinite(numbers: Floats) -> int | None:
+    """Return the position of the first NaN or infinity. Without one, nothing is allocated."""
     if np.isfinite(numbers.min(initial=0)) and np.isfinite(numbers.max(initial=0)):
         return None
     return int(np.flatnonzero(~np.isfinite(numbers))[0])
@@ -202,20 +212,20 @@ def _from_sparse(X: Any) -> Compressed:
         matrix.sum_duplicates()
     if matrix.shape[1] > MAX_FEATURES:
         raise ValueError(
-            f"Rows.of: at most {MAX_FEATURES} columns, X has {matrix.shape[1]}"
+            f"Rows.of: X must have at most {MAX_FEATURES} columns, got {matrix.shape[1]}"
         )
     indices = np.ascontiguousarray(matrix.indices)
     narrow = indices.dtype.itemsize == 4
     indices = indices.view(np.uint32) if narrow else indices.astype(np.uint32)
     indptr = np.ascontiguousarray(matrix.indptr, np.int64)
-    count = indptr[-1]  # arrays may be longer than what is in use
+    count = indptr[-1]  # arrays may have unused room at the end
     return indptr, indices[:count], _as_floats(matrix.data[:count]), matrix.shape
 
 
 def _ascending(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:
-    """Whether columns ascend strictly in each row; scipy's own flags may be stale."""
-    falls = np.flatnonzero(indices[1 : indptr[-1]] <= indices[: max(indptr[-1] - 1, 0)]) + 1
-    return bool(np.isin(falls, indptr).all())
+    """Return whether columns ascend strictly in each row; scipy's flags may be outdated."""
+    drops = np.flatnonzero(indices[1 : indptr[-1]] <= indices[: max(indptr[-1] - 1, 0)]) + 1
+    return bool(np.isin(drops, indptr).all())
 
 
 def _from_dense(X: Any) -> Compressed:

@@ -1,12 +1,12 @@
-"""Files of text, plain or compressed, and which part of their text a rank reads."""
+"""Text files, plain or compressed, and the part of their text that a rank reads."""
 
 from __future__ import annotations
 
+import io
 import os
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +15,18 @@ from ...errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from io import BufferedIOBase
+
+    from typing_extensions import Buffer
 
     from ...communicator.communicator import Communicator
 
-    Place = str | os.PathLike[str]
+    PathLike = str | os.PathLike[str]
 
 BLOCK = 1 << 20
+ZSTD_BLOCK = 1 << 17
+UNKNOWN_LENGTH = 2**62
 PLAIN = "plain"
-MAGIC = {  # how files begin; no text begins so
+MAGIC = {  # first bytes of compressed files; no text has them
     b"\x1f\x8b": "gzip",
     b"BZh": "bz2",
     b"\xfd7zXZ\x00": "xz",
@@ -32,8 +35,8 @@ MAGIC = {  # how files begin; no text begins so
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Name the file of a read that fails; the system does so for opening only."""
+def _naming(path: Path) -> Iterator[None]:
+    """Add the file to an error of a read; the system names it for `open` only."""
     try:
         yield
     except OSError as error:
@@ -42,48 +45,54 @@ def _named(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Source:
-    """One file. `size` is in bytes, as it lies on the disk."""
+    """A file of text.
+
+    Attributes:
+        path: The file.
+        size: Its bytes on disk.
+        compression: plain, gzip, bz2, xz or zstd.
+    """
 
     path: Path
     size: int
-    coding: str
+    compression: str
 
     @classmethod
     def of(cls, path: Path) -> Source:
-        """Look at a file."""
-        with path.open("rb") as file, _named(path):
+        """Inspect a file."""
+        with path.open("rb") as file, _naming(path):
             start = file.read(8)
             size = os.fstat(file.fileno()).st_size
-        found = [coding for magic, coding in MAGIC.items() if start.startswith(magic)]
-        return cls(path, size, found[0] if found else PLAIN)
+        matches = [name for magic, name in MAGIC.items() if start.startswith(magic)]
+        return cls(path, size, matches[0] if matches else PLAIN)
 
     @contextmanager
-    def text(self, offset: int = 0) -> Iterator[BufferedIOBase]:
-        """The text from an offset on.
+    def text(self, offset: int = 0) -> Iterator[io.BufferedIOBase]:
+        """Open the text at an offset.
 
         Raises:
-            DataError: If it cannot be decompressed.
+            DataError: If the file cannot be decompressed.
         """
-        if self.coding == PLAIN:
+        if self.compression == PLAIN:
             with self.path.open("rb") as file:
                 file.seek(offset)
-                with _named(self.path):
+                with _naming(self.path):
                     yield file
             return
-        opened, damage = _library(self.coding)
+        open_file, error_type = _decompressor(self.compression)
         try:
-            with opened(self.path, "rb") as file:
+            with open_file(self.path, "rb") as file:
                 while offset and (skipped := file.read(min(offset, BLOCK))):
-                    offset -= len(skipped)  # there is no other way there
+                    offset -= len(skipped)  # compressed files cannot seek
                 yield file
-        except (EOFError, OSError, zlib.error, damage) as error:
+        except (EOFError, OSError, zlib.error, error_type) as error:
             raise DataError(
-                f"{self.path} is damaged, or is no {self.coding}: {error}"
+                f"{self.path}: the {self.compression} file is damaged: {error}"
             ) from error
 
     def length(self) -> int:
-        """Bytes of text."""
-        if self.coding == PLAIN:
+        """Return the bytes of text; a compressed file is read for it."""
+        if self.compression == PLAIN:
             return self.size
         with self.text() as file:
             return sum(map(len, iter(lambda: file.read(BLOCK), b"")))
@@ -91,24 +100,24 @@ class Source:
 
 @dataclass(frozen=True)
 class Piece:
-    """The lines of a source that start from byte `start` to byte `stop` of its text."""
+    """The lines of a source that start between bytes `start` and `stop` of its text."""
 
     source: Source
     start: int
     stop: int
 
 
-def _library(coding: str) -> tuple[Any, type[Exception]]:
-    """How files are opened, and what is raised if they are damaged, beside the usual."""
-    if coding == "gzip":
+def _decompressor(compression: str) -> tuple[Any, type[Exception]]:
+    """Return an open function, and what it raises for damaged files besides the usual."""
+    if compression == "gzip":
         import gzip
 
         return gzip.open, gzip.BadGzipFile
-    if coding == "bz2":
+    if compression == "bz2":
         import bz2
 
         return bz2.open, EOFError
-    if coding == "xz":
+    if compression == "xz":
         import lzma
 
         return lzma.open, lzma.LZMAError
@@ -116,79 +125,124 @@ def _library(coding: str) -> tuple[Any, type[Exception]]:
         import zstandard
     except ImportError:
         raise ImportError(
-            "a file is compressed by zstd; to read it: pip install sparcml[zstd]"
+            "reading zstd files needs zstandard; install it with: pip install sparcml[zstd]"
         ) from None
-    from .zstd import ZstdFile
-
-    return lambda path, _: BufferedReader(ZstdFile(path), BLOCK), zstandard.ZstdError
+    return lambda path, _: io.BufferedReader(ZstdFile(path), BLOCK), zstandard.ZstdError
 
 
-def sources(
-    places: Place | Iterable[Place], comm: Communicator | None
-) -> tuple[Source, ...]:
-    """The files at the places given, those of a directory by name; the same on all ranks.
+class ZstdFile(io.RawIOBase):
+    """The contents of a zstd file of any number of frames.
+
+    The library's own reader accepts a truncated file as a shorter one.
 
     Raises:
-        DataError: If there are none, or ranks find others.
+        EOFError: If the file ends within a frame.
     """
-    found = together(comm, lambda: tuple(Source.of(path) for path in _paths(places)))
-    names = "\n".join(f"{source.path.name} {source.size}" for source in found)
-    marks = gather(comm, zlib.crc32(names.encode("utf-8", "surrogateescape")))[:, 0]
-    if (marks != marks[0]).any():
-        other = int((marks != marks[0]).argmax())
+
+    def __init__(self, path: Path) -> None:
+        import zstandard
+
+        self._frames = zstandard.ZstdDecompressor()
+        self._frame: Any = None
+        self._file = path.open("rb")
+        self._encoded = b""
+        self._decoded = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        """Read what is decoded, at least one byte; 0 at the end."""
+        while not self._decoded:
+            self._encoded = self._encoded or self._file.read(ZSTD_BLOCK)
+            if not self._encoded:
+                if self._frame is not None:
+                    raise EOFError("the file ends within a frame")
+                return 0
+            self._frame = self._frame or self._frames.decompressobj()
+            self._decoded = memoryview(self._frame.decompress(self._encoded))
+            self._encoded = self._frame.unused_data
+            if self._frame.eof:
+                self._frame = None
+        out = memoryview(buffer).cast("B")
+        count = min(len(out), len(self._decoded))
+        out[:count] = self._decoded[:count]
+        self._decoded = self._decoded[count:]
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+def find_sources(
+    paths: PathLike | Iterable[PathLike], comm: Communicator | None
+) -> tuple[Source, ...]:
+    """Inspect files, and those of folders by name; the same ones on all ranks. Collective.
+
+    Raises:
+        DataError: If there are none, or ranks see different files.
+    """
+    sources = together(comm, lambda: tuple(Source.of(path) for path in _expand(paths)))
+    names = "\n".join(f"{source.path.name} {source.size}" for source in sources)
+    checksums = gather(comm, zlib.crc32(names.encode("utf-8", "surrogateescape")))[:, 0]
+    if (checksums != checksums[0]).any():
+        other = int((checksums != checksums[0]).argmax())
         raise DataError(
-            f"rank {other} finds other files than rank 0 at {_shown(places)}: all ranks must "
-            f"see the same ones"
+            f"all ranks must see the same files at {_join(paths)}; rank {other} sees other "
+            f"files than rank 0"
         )
-    return found
+    return sources
 
 
-def _paths(places: Place | Iterable[Place]) -> list[Path]:
-    given = [places] if isinstance(places, str | os.PathLike) else list(places)
-    paths: list[Path] = []
-    for place in map(Path, given):
-        if not place.is_dir():
-            paths.append(place)
+def _expand(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files: list[Path] = []
+    for path in map(Path, given):
+        if not path.is_dir():
+            files.append(path)
             continue
         # Writers of sharded data leave marks such as _SUCCESS and .crc files among them.
-        inside = sorted(p for p in place.iterdir() if p.is_file() and p.name[0] not in "._")
+        inside = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
         if not inside:
-            raise DataError(f"{place}: there are no files in this directory")
-        paths += inside
-    if not paths:
+            raise DataError(f"{path}: no files in this folder")
+        files += inside
+    if not files:
         raise DataError("no files were given")
-    return paths
+    return files
 
 
-def _shown(places: Place | Iterable[Place]) -> str:
-    if isinstance(places, str | os.PathLike):
-        return os.fspath(places)
-    return ", ".join(os.fspath(place) for place in places)
+def _join(paths: PathLike | Iterable[PathLike]) -> str:
+    if isinstance(paths, str | os.PathLike):
+        return os.fspath(paths)
+    return ", ".join(os.fspath(path) for path in paths)
 
 
-def pieces(found: tuple[Source, ...], comm: Communicator | None) -> list[Piece]:
-    """This rank's part of the text: as many bytes as the others', in the order of ranks.
+def split_text(sources: tuple[Source, ...], comm: Communicator | None) -> list[Piece]:
+    """Return this rank's part of the text: equal bytes, in the order of ranks. Collective.
 
-    With several ranks, compressed text is read twice: its length is not known before. Each
+    With several ranks, compressed text is read twice, since its length is not known. Each
     rank measures some of the files.
     """
     if comm is None or comm.size == 1:
-        return [Piece(source, 0, _unknown(source)) for source in found]
+        return [
+            Piece(s, 0, s.size if s.compression == PLAIN else UNKNOWN_LENGTH)
+            for s in sources
+        ]
     rank, ranks = comm.rank, comm.size
-    mine = together(
-        comm, lambda: [s.length() if i % ranks == rank else 0 for i, s in enumerate(found)]
+    own = together(
+        comm,
+        lambda: [s.length() if i % ranks == rank else 0 for i, s in enumerate(sources)],
     )
-    lengths = [int(length) for length in gather(comm, *mine).sum(axis=0)]
+    lengths = [int(length) for length in gather(comm, *own).sum(axis=0)]
     total = sum(lengths)
     low, high = rank * total // ranks, (rank + 1) * total // ranks
-    parts, before = [], 0
-    for source, length in zip(found, lengths, strict=True):
+    pieces, before = [], 0
+    for source, length in zip(sources, lengths, strict=True):
         start, stop = max(low - before, 0), min(high - before, length)
         if start < stop:
-            parts.append(Piece(source, start, stop))
+            pieces.append(Piece(source, start, stop))
         before += length
-    return parts
-
-
-def _unknown(source: Source) -> int:
-    return source.size if source.coding == PLAIN else 2**62
+    return pieces

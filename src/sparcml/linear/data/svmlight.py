@@ -1,96 +1,100 @@
-"""Text in the SVMlight or LIBSVM format, each rank its own part of it."""
+"""Text in the SVMlight or LIBSVM format; each rank reads its own part."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ...communicator.collective_errors import gather, together
 from ...errors import DataError
+from ...files import replacing
 from ...kernels import SVMLIGHT_PADDING as PADDING
-from ...kernels import svmlight_parser
-from .row_cache import BESIDE, USER, kept
+from ...kernels import svmlight_format, svmlight_parser, svmlight_row_bytes
+from .row_cache import BESIDE, USER, cached_rows
 from .rows import MAX_FEATURES, Rows
-from .sources import BLOCK, Piece, pieces, sources
+from .sources import BLOCK, Piece, find_sources, split_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import os
+    from collections.abc import Iterable, Iterator
     from io import BufferedIOBase
 
     from numpy.typing import DTypeLike
 
     from ...communicator.communicator import Communicator
     from ...kernels import SvmlightParser
-    from .sources import Place, Source
+    from .sources import PathLike, Source
 
 NEWLINE = 10
+WRITE_BLOCK = 1 << 22
 
 
 def read_svmlight(
-    places: Place | Iterable[Place],
+    paths: PathLike | Iterable[PathLike],
     comm: Communicator | None = None,
     features: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dtype: DTypeLike = np.float32,
     cache: Literal["beside", "user"] | None = None,
 ) -> Rows:
-    """Rows of a file, several files, or the files of a directory.
+    """Read the rows of a file, several files, or the files of a folder. Collective.
 
-    A line is a label and index:value pairs, whose indices ascend; a qid and what follows a
-    # are ignored. Files may be compressed by gzip, bz2, xz or zstd. With a communicator, all
-    its ranks call this, and each gets the lines of its part of the text.
+    A line is a label and index:value pairs with ascending indices; a qid and comments after #
+    are ignored. Files may be compressed with gzip, bz2, xz or zstd. Each rank gets the lines
+    of its part of the text.
 
     Args:
-        places: Paths of files and directories.
-        comm: The ranks that share the rows; by default this one reads them all.
-        features: Columns; by default as many as the largest index asks for.
-        zero_based: Whether indices start at 0; auto: they do if one of them is 0. The rows
-            have what was found as their `zero_based`.
-        dtype: Of the values: float32 or float64.
-        cache: Keep the rows in a binary file, beside the text or in the user's cache, which
-            later calls map instead of reading the text, until that changes.
+        paths: Files and folders.
+        comm: Ranks that share the rows; by default, this process reads all of them.
+        features: Number of columns; by default, from the largest index.
+        zero_based: Whether indices start at 0; "auto": they do if one of them is 0. The rows
+            have the result as their `zero_based`.
+        dtype: dtype of the values: float32 or float64.
+        cache: Cache the rows in a binary file beside the text ("beside") or in the user's
+            cache folder ("user"). Later calls map that file until the text changes.
 
     Raises:
-        DataError: On all ranks; names the rank, file, line and column, and what is wrong.
+        DataError: On all ranks; names the rank, file, line, column and mistake.
     """
     _check(features, zero_based, cache)
-    found = sources(places, comm)
+    sources = find_sources(paths, comm)
 
-    def make() -> Rows:
-        return _read(found, comm, features, zero_based, dtype)
+    def read() -> Rows:
+        return _read(sources, comm, features, zero_based, dtype)
 
     if cache is None:
-        return make()
+        return read()
     settings = f"{features} {zero_based} {np.dtype(dtype)}"
-    return kept(found, settings, cache, comm, make)
+    return cached_rows(sources, settings, cache, comm, read)
 
 
 def _read(
-    found: tuple[Source, ...],
+    sources: tuple[Source, ...],
     comm: Communicator | None,
     features: int | None,
     zero_based: bool | Literal["auto"],
     dtype: DTypeLike,
 ) -> Rows:
-    mine = pieces(found, comm)
+    pieces = split_text(sources, comm)
     lowest, highest = _bounds(zero_based, features)
-    parser = together(comm, lambda: _parse(mine, lowest, highest, dtype))
-    seen = gather(comm, parser.rows, parser.smallest, parser.largest)
-    counts = seen[:, 0].astype(np.int64)
+    parser = together(comm, lambda: _parse(pieces, lowest, highest, dtype))
+    table = gather(comm, parser.rows, parser.smallest, parser.largest)
+    counts = table[:, 0].astype(np.int64)
     if not counts.sum():
-        shown = ", ".join(str(source.path) for source in found[:3])
-        raise DataError(f"{shown}{', ...' if len(found) > 3 else ''}: no rows in there")
+        shown = ", ".join(str(source.path) for source in sources[:3])
+        raise DataError(f"{shown}{', ...' if len(sources) > 3 else ''}: no rows")
     if zero_based == "auto":
-        zero_based = bool((seen[:, 1] == 0).any())
+        zero_based = bool((table[:, 1] == 0).any())
         lowest, limit = _bounds(zero_based, features)
-        if seen[:, 2].max() > limit:  # once more, to find the line
-            together(comm, lambda: _parse(mine, lowest, limit, dtype))
+        if table[:, 2].max() > limit:  # parse again for the line of the mistake
+            together(comm, lambda: _parse(pieces, lowest, limit, dtype))
     indptr, indices, values, labels = parser.take()
     if not zero_based:
         indices -= 1
     if features is None:
-        features = int(seen[:, 2].max()) + bool(zero_based)
+        features = int(table[:, 2].max()) + bool(zero_based)
     first, total = int(counts[: comm.rank].sum()) if comm else 0, int(counts.sum())
     return Rows(
         indptr, indices, values, labels, features, first, total, zero_based=zero_based
@@ -113,54 +117,78 @@ def _check(features: int | None, zero_based: bool | str, cache: str | None) -> N
 
 
 def _bounds(zero_based: bool | str, features: int | None) -> tuple[int, int]:
-    """The smallest and the largest index that may be written in the text."""
-    most = MAX_FEATURES if features is None else features
-    return (1 if zero_based is False else 0), (most - 1 if zero_based is True else most)
+    """Return the smallest and the largest index that the text may have."""
+    limit = MAX_FEATURES if features is None else features
+    return (1 if zero_based is False else 0), (limit - 1 if zero_based is True else limit)
 
 
 def _parse(
-    mine: list[Piece], lowest: int, highest: int, dtype: DTypeLike
+    pieces: list[Piece], lowest: int, highest: int, dtype: DTypeLike
 ) -> SvmlightParser:
     parser = svmlight_parser(lowest, highest, dtype)
-    for piece in mine:
+    for piece in pieces:
         before = parser.lines
         with piece.source.text(max(piece.start - 1, 0)) as file:
             _feed(parser, file, piece)
         if parser.failure:
-            line, column, what = parser.failure
+            line, column, mistake = parser.failure
             line += _lines_before(piece) - before
-            text = what.decode("utf-8", "backslashreplace")
+            text = mistake.decode("utf-8", "backslashreplace")
             raise DataError(f"{piece.source.path}, line {line}, column {column}: {text}")
     return parser
 
 
 def _feed(parser: SvmlightParser, file: BufferedIOBase, piece: Piece) -> None:
-    """The lines of a piece: those that start in it, to their ends."""
+    """Parse the lines that start in a piece, to their ends."""
     position = piece.start
-    if position > 0:  # the file is one byte before it, which may end a line
+    if position > 0:  # the file is one byte before it, which may be a newline
         position += len(file.readline()) - 1
-    buffer, held = np.empty(BLOCK + PADDING, np.uint8), 0
+    buffer, filled = np.empty(BLOCK + PADDING, np.uint8), 0
     while position < piece.stop:
-        got = file.readinto(buffer.data[held:-PADDING])
-        held += got
-        if not got:
-            if not held:
+        count = file.readinto(buffer.data[filled:-PADDING])
+        filled += count
+        if not count:
+            if not filled:
                 return
-            buffer[held] = NEWLINE  # the last line may lack it
-            held += 1
-        used = parser.feed(buffer, held, piece.stop - position)
-        if parser.failure or not got:
+            buffer[filled] = NEWLINE  # the last line may lack it
+            filled += 1
+        parsed = parser.feed(buffer, filled, piece.stop - position)
+        if parser.failure or not count:
             return
-        position, held = position + used, held - used
-        buffer[:held] = buffer[used : used + held]
-        if held == buffer.size - PADDING:  # a line longer than the buffer
-            buffer = np.resize(buffer, 2 * held + PADDING)
+        position, filled = position + parsed, filled - parsed
+        buffer[:filled] = buffer[parsed : parsed + filled]
+        if filled == buffer.size - PADDING:  # a line longer than the buffer
+            buffer = np.resize(buffer, 2 * filled + PADDING)
 
 
 def _lines_before(piece: Piece) -> int:
-    """Counted only when something is wrong."""
+    """Count the lines before a piece; needed for error messages only."""
     left, lines, last = piece.start, 0, NEWLINE
     with piece.source.text() as file:
         while left and (block := file.read(min(left, BLOCK))):
             lines, last, left = lines + block.count(b"\n"), block[-1], left - len(block)
     return lines + (last != NEWLINE)  # the line that another piece has started
+
+
+def write_svmlight(
+    path: str | os.PathLike[str], rows: Rows | Iterable[Rows], *, zero_based: bool = False
+) -> None:
+    """Write rows, or a stream of parts of them, so that reading gives the same numbers.
+
+    An existing file is replaced once the new one is complete.
+    """
+    with replacing(Path(path)) as file:
+        for part in [rows] if isinstance(rows, Rows) else rows:
+            for text in _format(part, base=0 if zero_based else 1):
+                file.write(text)
+
+
+def _format(rows: Rows, base: int) -> Iterator[memoryview]:
+    longest = int(np.diff(rows.indptr).max(initial=0))
+    out = np.empty(max(WRITE_BLOCK, svmlight_row_bytes(longest)), np.uint8)
+    row = 0
+    while row < len(rows):
+        written, row = svmlight_format(
+            rows.indptr, rows.indices, rows.values, rows.labels, row, base, out
+        )
+        yield out.data[:written]

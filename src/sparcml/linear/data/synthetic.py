@@ -1,8 +1,7 @@
-"""Rows with the published statistics of real data that cannot be shipped.
+"""Synthetic rows with the published statistics of real data that cannot be shipped.
 
-How often a feature is there falls by Zipf's law with its rank, the lengths of rows are
-lognormal, and labels come from a sparse linear model with some noise. Row i is the same
-whatever the number of rows, and whoever asks for it.
+Feature frequencies follow Zipf's law, row lengths are lognormal, and labels come from a sparse
+linear model with noise. Row i does not depend on the number of rows or on the rank.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ if TYPE_CHECKING:
 
     from ...communicator.communicator import Communicator
 
-INFORMATIVE = 10_000  # features, the most frequent ones, that labels depend on
-NOISE = 0.1  # of the score that decides a label, in its standard deviations
-FLIPS = 0.02  # of the labels are wrong
-PILOT = 2048  # rows that fix the threshold between the classes
-BITS = 25  # of a feature in a key of 64 bits
+INFORMATIVE = 10_000  # most frequent features, on which labels depend
+NOISE = 0.1  # standard deviation of the noise, in those of the score
+FLIPS = 0.02  # fraction of wrong labels
+PILOT = 2048  # rows that determine the threshold between the classes
+BITS = 25  # bits of a feature in a 64-bit key
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What rows look like.
+    """The distribution of rows.
 
     Attributes:
-        features: Columns.
-        entries: Of a row, on average.
-        sigma: Of the logarithm of a row's length.
-        longest: Row, at most about this many times the average.
-        positive: Share of the rows with label 1; the others have -1.
-        real: The most frequent features have values in (0, 1]; others are 1. None: all
-            values are positive, and rows are scaled to length 1.
-        exponent: Of Zipf's law.
-        offset: Added to ranks, so that the first ones do not dominate.
+        features: Number of columns.
+        entries: Mean number of nonzeros per row.
+        sigma: Standard deviation of the logarithm of a row's length.
+        longest: Upper bound of a row's length, in means.
+        positive: Fraction of rows with label 1; the others have -1.
+        real: Number of most frequent features with values in (0, 1]; others are 1. None: all
+            values are positive, and rows have unit norm.
+        exponent: Exponent of Zipf's law.
         block: Rows that are drawn together.
+        offset: Added to frequency ranks, so that the first ones do not dominate.
     """
 
     features: int
@@ -59,11 +58,11 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.features > 1 << BITS or self.block << 2 * BITS >= 1 << 63:
             raise ValueError(
-                f"Recipe: a row, a column and a rank must fit in 63 bits, got {self}"
+                f"Recipe: a row, a column and a frequency rank must fit in 63 bits, got {self}"
             )
 
     def rows(self, count: int, seed: int = 0, comm: Communicator | None = None) -> Rows:
-        """`count` rows, or a rank's share of them."""
+        """Return `count` rows, or a rank's part of them."""
         rank, ranks = (comm.rank, comm.size) if comm else (0, 1)
         start, stop = rank * count // ranks, (rank + 1) * count // ranks
         parts = list(self.stream(stop, seed, start))
@@ -72,25 +71,25 @@ class Recipe:
             np.cumsum(
                 np.concatenate([np.diff(part.indptr) for part in parts]), out=indptr[1:]
             )
-        none = np.empty(0)
+        empty = np.empty(0)
         return Rows(
             indptr,
-            np.concatenate([none.astype(np.uint32), *(part.indices for part in parts)]),
-            np.concatenate([none.astype(np.float32), *(part.values for part in parts)]),
-            np.concatenate([none, *(part.labels for part in parts)]),
+            np.concatenate([empty.astype(np.uint32), *(part.indices for part in parts)]),
+            np.concatenate([empty.astype(np.float32), *(part.values for part in parts)]),
+            np.concatenate([empty, *(part.labels for part in parts)]),
             self.features,
             start,
             count,
         )
 
     def stream(self, count: int, seed: int = 0, start: int = 0) -> Iterator[Rows]:
-        """Rows start to count, block by block: memory for one of them is enough."""
+        """Yield rows start to count block by block, in the memory of one block."""
         while start < count:
             number, skipped = divmod(start, self.block)
             first = number * self.block
             stop = min(count, first + self.block)
-            whole = self._block(number, seed, max(count, first + self.block))
-            yield whole.take(skipped, stop - first)
+            rows = self._block(number, seed, max(count, first + self.block))
+            yield rows.take(skipped, stop - first)
             start = stop
 
     def _block(self, number: int, seed: int, total: int) -> Rows:
@@ -115,25 +114,25 @@ class Recipe:
     def _entries(
         self, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """(row, column, rank), each once, in order: one number holds all three."""
+        """Return unique (row, column, frequency rank) in order; one key holds all three."""
         draws = rng.poisson(self.draws(rng, self.block))
         rank = self._ranks(rng.random(int(draws.sum())))
         key = np.repeat(np.arange(self.block) << (2 * BITS), draws)
-        key |= self._places[rank].astype(np.int64) << BITS
+        key |= self._columns[rank].astype(np.int64) << BITS
         key |= rank
         key.sort()
-        fresh = np.ones(key.size, bool)
-        np.not_equal(key[1:], key[:-1], out=fresh[1:])
-        key, mask = key[fresh], (1 << BITS) - 1
+        unique = np.ones(key.size, bool)
+        np.not_equal(key[1:], key[:-1], out=unique[1:])
+        key, mask = key[unique], (1 << BITS) - 1
         return key >> (2 * BITS), key >> BITS & mask, key & mask
 
     def draws(self, rng: np.random.Generator, rows: int) -> NDArray[np.float64]:
-        """How often a feature is drawn for each row, on average.
+        """Return the mean number of draws of a feature for each row.
 
-        What is drawn twice counts once. Drawing anew until a row has the length wanted
-        would make features depend on each other; drawing so often that this length is to
-        be expected leaves each feature j independent of the others, in a row with
-        probability 1 - exp(-draws p_j).
+        A feature that is drawn twice counts once. Drawing until a row has its length would
+        make features depend on each other. With the number of draws for which that length is
+        expected, each feature j is independent of the others and in a row with probability
+        1 - exp(-draws p_j).
         """
         mean = np.log(self.entries) - self.sigma**2 / 2
         lengths = np.exp(rng.normal(mean, self.sigma, rows))
@@ -142,32 +141,32 @@ class Recipe:
         return np.interp(lengths, expected, times)
 
     def popularity(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(how many features, the probability that a draw gives one of them).
+        """Return (number of features, probability that a draw gives one of them).
 
-        The first 4,096 one by one; then bins in which they differ by less than 1 %.
+        The first 4,096 have bins of their own; in others they differ by less than 1 %.
         """
         near = np.arange(4096.0)
         far = np.unique(np.geomspace(4096, self.features, 1500).astype(np.int64))
         edges = np.concatenate([near, far.astype(np.float64)])
-        share = np.diff(self._below(edges))
-        many = np.diff(edges)
-        return many, share / many
+        probability = np.diff(self._below(edges))
+        counts = np.diff(edges)
+        return counts, probability / counts
 
     @cached_property
     def _lengths(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(draws, the length of a row that is then expected)."""
-        many, p = self.popularity()
+        """Return (number of draws, expected length of a row)."""
+        counts, p = self.popularity()
         times = np.concatenate([[0.0], np.geomspace(1, 1e3 * self.entries, 400)])
-        return times, np.array([(many * -np.expm1(-t * p)).sum() for t in times])
+        return times, np.array([(counts * -np.expm1(-t * p)).sum() for t in times])
 
     def _below(self, rank: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of a draw below a rank."""
+        """Return the probability of a draw below a frequency rank."""
         power = 1 - self.exponent
         low, high = self.offset**power, (self.features + self.offset) ** power
         return np.asarray(((rank + self.offset) ** power - low) / (high - low))
 
     def _ranks(self, below: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The inverse of `_below`."""
+        """Return the inverse of `_below`."""
         power = 1 - self.exponent
         low, high = self.offset**power, (self.features + self.offset) ** power
         rank = np.asarray((low + below * (high - low)) ** (1 / power) - self.offset)
@@ -178,8 +177,8 @@ class Recipe:
     ) -> NDArray[np.float32]:
         if self.real is not None:
             values = np.ones(rank.size, np.float32)
-            some = rank < self.real
-            values[some] = 1 - rng.random(int(some.sum()), np.float32)
+            frequent = rank < self.real
+            values[frequent] = 1 - rng.random(int(frequent.sum()), np.float32)
             return values
         values = 1 - np.log1p(-rng.random(rank.size, np.float32))
         squares = np.bincount(row, np.square(values, dtype=np.float64), self.block)
@@ -191,9 +190,9 @@ class Recipe:
         rank: NDArray[np.int64],
         values: NDArray[np.float32],
     ) -> NDArray[np.float64]:
-        known = rank < INFORMATIVE
-        pulls = self._truth[rank[known]] * values[known]
-        return np.bincount(row[known], pulls, self.block).astype(np.float64)
+        informative = rank < INFORMATIVE
+        terms = self._truth[rank[informative]] * values[informative]
+        return np.bincount(row[informative], terms, self.block).astype(np.float64)
 
     @cached_property
     def _truth(self) -> NDArray[np.float64]:
@@ -201,13 +200,13 @@ class Recipe:
 
     @cached_property
     def _pilot(self) -> NDArray[np.float64]:
-        """Scores of some rows of their own."""
-        found = []
+        """Scores of rows drawn for this purpose."""
+        scores = []
         for number in range(-(-PILOT // self.block)):
             rng = np.random.default_rng([PILOT, number, 0])
             row, _, rank = self._entries(rng)
-            found.append(self._scores(row, rank, self._values(rng, row, rank)))
-        return np.concatenate(found)
+            scores.append(self._scores(row, rank, self._values(rng, row, rank)))
+        return np.concatenate(scores)
 
     @cached_property
     def _spread(self) -> float:
@@ -215,13 +214,13 @@ class Recipe:
 
     @cached_property
     def _middle(self) -> float:
-        """Where so many scores are above that, some flipped, the share is as wanted."""
+        """The threshold at which the fraction of positive labels, after flips, is as wanted."""
         above = (self.positive - FLIPS) / (1 - 2 * FLIPS)
         return float(np.quantile(self._pilot, 1 - above))
 
     @cached_property
-    def _places(self) -> NDArray[np.uint32]:
-        """The column of each rank."""
+    def _columns(self) -> NDArray[np.uint32]:
+        """The column of each frequency rank."""
         return np.random.default_rng(3).permutation(
             np.arange(self.features, dtype=np.uint32)
         )
@@ -235,10 +234,10 @@ WEBSPAM = Recipe(16_609_143, 3727.7, 0.8, 12.6, 0.606, None, exponent=1.1, block
 
 
 def url_like(count: int, seed: int = 0, comm: Communicator | None = None) -> Rows:
-    """`count` rows as those of URL, at its full dimension; a rank gets its share."""
+    """Return `count` rows like those of URL, at its full dimension, or a rank's part."""
     return URL.rows(count, seed, comm)
 
 
 def webspam_like(count: int, seed: int = 0, comm: Communicator | None = None) -> Rows:
-    """`count` rows as those of Webspam, at its full dimension; a rank gets its share."""
+    """Return `count` rows like those of Webspam, at its full dimension, or a rank's part."""
     return WEBSPAM.rows(count, seed, comm)

@@ -1,6 +1,6 @@
-"""Estimators with the conventions of scikit-learn, one a file."""
+"""Estimators with the conventions of scikit-learn."""
 
-from .lasso import Lasso as Lasso
 from .linear_svc import LinearSVC as LinearSVC
 from .logistic_regression import LogisticRegression as LogisticRegression
-from .ridge import Ridge as Ridge
+from .regressors import Lasso as Lasso
+from .regressors import Ridge as Ridge

@@ -1,4 +1,4 @@
-"""Classifiers: each class against all others."""
+"""The base class of classifiers, which are one-vs-rest."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ...communicator.collective_errors import together
 from ...errors import DataError
-from ..data.labels import balanced, one_vs_rest, targets
-from .agree import common_classes
+from ..data.labels import (
+    balanced_weights,
+    named_weights,
+    one_vs_rest,
+    target_count,
+    unique_labels,
+)
 from .base import LinearModel
 
 if TYPE_CHECKING:
@@ -25,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):
-    """One row of `coef_` a class, or a single one for the second of two classes.
+    """One row of `coef_` per class, or a single one for the second of two classes.
 
     Args:
-        class_weight: What rows of each class count, {class: weight}; "balanced" makes all
-            classes weigh the same. It is multiplied with sample weights.
+        class_weight: Weights of classes, {class: weight}, which are multiplied with sample
+            weights; "balanced" gives all classes the same total weight.
         settings: See `LinearModel`.
     """
 
@@ -42,117 +47,105 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the model of these rows; a collective call.
+        """Fit the model. Collective.
 
         Args:
             X: This rank's rows, an array or a sparse matrix.
             y: Their labels, numbers or text.
-            sample_weight: What each counts; ones by default.
+            sample_weight: Row weights; ones by default.
         """
-        with self._ranks() as comm:
-            X, y, weights = self._checked(comm, X, y, sample_weight)
+        with self._communicator() as comm:
+            X, y, weights = self._check_inputs(comm, X, y, sample_weight)
             together(comm, lambda: y.size and check_classification_targets(y))
-            self.classes_ = common_classes(comm, y)
+            self.classes_ = unique_labels(comm, y)
             if self.classes_.size < 2:
-                found = ", ".join(repr(label) for label in self.classes_.tolist())
                 raise DataError(
-                    f"{type(self).__name__}: labels must be of two classes at least, got "
-                    f"one class: {found}"
+                    f"{type(self).__name__}: labels must have two classes or more, got one "
+                    f"class: {', '.join(map(repr, self.classes_.tolist()))}"
                 )
             codes = np.searchsorted(self.classes_, y)
-            weights = self._by_class(comm, codes, weights)
+            weights = self._weigh_classes(comm, codes, weights)
             self._fit(comm, X, self._targets(codes), weights)
         return self
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Go on with one pass of sgd over these rows, as if there were no others.
+        """Continue with one epoch of SGD over these rows, as if they were all. Collective.
 
         Args:
             X: This rank's rows.
             y: Their labels.
-            classes: All there will ever be; needed in the first call.
-            sample_weight: What each row counts.
+            classes: All classes; required in the first call.
+            sample_weight: Row weights.
         """
         first = not hasattr(self, "coef_")
-        with self._ranks() as comm:
-            X, y, weights = self._checked(comm, X, y, sample_weight, reset=first)
-            codes = together(comm, lambda: self._known(y, classes, first))
-            weights = self._by_class(comm, codes, weights)
-            self._go_on(comm, X, self._targets(codes), weights)
+        with self._communicator() as comm:
+            X, y, weights = self._check_inputs(comm, X, y, sample_weight, reset=first)
+            codes = together(comm, lambda: self._encode(y, classes, first))
+            weights = self._weigh_classes(comm, codes, weights)
+            self._partial_fit(comm, X, self._targets(codes), weights)
         return self
 
-    def _known(self, y: NDArray[Any], classes: Any, first: bool) -> NDArray[np.int64]:
-        """Labels by their number among the classes that were told."""
+    def _encode(self, y: NDArray[Any], classes: Any, first: bool) -> NDArray[np.int64]:
+        """Return labels as numbers of classes, which the first call sets."""
         name = type(self).__name__
         if y.size:
             check_classification_targets(y)
-        told = None if classes is None else np.unique(classes)
+        given = None if classes is None else np.unique(classes)
         if first:
-            if told is None or told.size < 2:
+            if given is None or given.size < 2:
                 raise ValueError(
-                    f"{name}: the first partial_fit needs classes, two at least, got "
-                    f"{classes!r}"
+                    f"{name}: classes must have two or more items in the first partial_fit, "
+                    f"got {classes!r}"
                 )
-            self.classes_ = told
-        elif told is not None and not np.array_equal(told, self.classes_):
+            self.classes_ = given
+        elif given is not None and not np.array_equal(given, self.classes_):
             raise ValueError(
-                f"{name}: classes must stay {self.classes_.tolist()}, got {told.tolist()}"
+                f"{name}: classes must stay {self.classes_.tolist()}, got {given.tolist()}"
             )
-        if (strange := np.setdiff1d(y, self.classes_)).size:
+        if (unknown := np.setdiff1d(y, self.classes_)).size:
             raise DataError(
-                f"{name}: labels {strange.tolist()} are not among the classes "
-                f"{self.classes_.tolist()}"
+                f"{name}: labels must be among the classes {self.classes_.tolist()}, got "
+                f"{unknown.tolist()}"
             )
         return np.searchsorted(self.classes_, y)
 
     def _targets(self, codes: NDArray[np.int64]) -> Doubles:
-        """Labels of -1 and 1, one row a model."""
+        """Return labels of -1 and 1, one row per target."""
         count = self.classes_.size
-        return np.array([one_vs_rest(codes, count, k) for k in range(targets(count))])
+        return np.array([one_vs_rest(codes, count, k) for k in range(target_count(count))])
 
-    def _by_class(
+    def _weigh_classes(
         self, comm: Communicator, codes: NDArray[np.int64], weights: Doubles | None
     ) -> Doubles | None:
-        """The weights of rows times those of their classes."""
+        """Return the weights of rows times those of their classes."""
         if self.class_weight is None:
             return weights
         if self.class_weight == "balanced":
-            factors = balanced(comm, codes, self.classes_.size, weights)
+            factors = balanced_weights(comm, codes, self.classes_.size, weights)
         else:
-            factors = together(comm, self._factors)
+            factors = together(comm, self._class_factors)
         return factors[codes] if weights is None else factors[codes] * weights
 
-    def _factors(self) -> Doubles:
-        """What `class_weight` says of each class; 1 of those that it does not name."""
+    def _class_factors(self) -> Doubles:
+        """Return the weight of each class."""
         if self.class_weight is None or isinstance(self.class_weight, str):
             raise ValueError(
                 f"{type(self).__name__}: class_weight must be a dict, 'balanced' or None, "
                 f"got {self.class_weight!r}"
             )
-        labels = self.classes_.tolist()
-        if strange := [label for label in self.class_weight if label not in labels]:
-            raise ValueError(
-                f"{type(self).__name__}: class_weight has {strange}, which are not among "
-                f"the classes {labels}"
-            )
-        factors = np.array([float(self.class_weight.get(label, 1.0)) for label in labels])
-        if not (np.isfinite(factors) & (factors >= 0)).all() or not factors.any():
-            raise ValueError(
-                f"{type(self).__name__}: class_weight must be finite, >= 0 and not all zero, "
-                f"got {self.class_weight}"
-            )
-        return factors
+        name = f"{type(self).__name__}: class_weight"
+        return named_weights(self.class_weight, self.classes_.tolist(), name)
 
     def decision_function(self, X: Any) -> Doubles:
-        """How far each row is on the side of each class; for two classes, of the second."""
-        found = self._margins(X)
-        return found[:, 0] if found.shape[1] == 1 else found
+        """Return the margin of each class; for two classes, of the second."""
+        margins = self._margins(X)
+        return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
-        found = self.decision_function(X)
-        codes = (found > 0).astype(np.int64) if found.ndim == 1 else found.argmax(axis=1)
+        """Return the class of each row."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[codes]
         return labels

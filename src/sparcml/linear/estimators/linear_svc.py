@@ -1,12 +1,12 @@
-"""Support vector machines, each class against all others."""
+"""Linear support vector machines, one-vs-rest."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..solvers.penalty import Penalty
+from ..solvers.objective import Penalty
 from .classifier import LinearClassifier
-from .settings import check_number
+from .inputs import check_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,15 +19,15 @@ LOSSES = ("squared_hinge", "hinge")
 
 
 class LinearSVC(LinearClassifier):
-    """Makes C * the sum of max(0, 1 - y (w.x + b)) or of its squares plus |w|^2 / 2 small.
+    """Minimise C * the sum of max(0, 1 - y (w.x + b)), or of its squares, plus |w|^2 / 2.
 
-    The intercept is not penalised, other than in scikit-learn's.
+    Unlike in scikit-learn's LinearSVC, the intercept is not penalised.
 
     Args:
-        C: The inverse of the penalty's strength; infinity for none.
-        loss: "squared_hinge", or "hinge", which only sgd can do.
+        C: Inverse strength of the penalty; infinity for none.
+        loss: "squared_hinge", or "hinge", which requires sgd.
         class_weight: See `LinearClassifier`.
-        fit_intercept: The others: see `LinearModel`.
+        fit_intercept: This and all others: see `LinearModel`.
     """
 
     def __init__(
@@ -75,5 +75,5 @@ class LinearSVC(LinearClassifier):
         return self.loss
 
     def _penalty(self, weight: float) -> Penalty:
-        check_number(self, "C", above=True)
+        check_number(self, "C", positive=True)
         return Penalty(l2=1.0 / (self.C * weight))

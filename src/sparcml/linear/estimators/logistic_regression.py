@@ -1,4 +1,4 @@
-"""Logistic regression, each class against all others."""
+"""Logistic regression, one-vs-rest."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import log_expit, log_softmax
 
-from ..solvers.penalty import Penalty
+from ..solvers.objective import Penalty
 from .classifier import LinearClassifier
-from .settings import check_number
+from .inputs import check_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class LogisticRegression(LinearClassifier):
-    """Makes C * the sum of log(1 + exp(-y (w.x + b))) plus a penalty small.
+    """Minimise C * the sum of log(1 + exp(-y (w.x + b))) plus a penalty.
 
-    The penalty is l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2. For two classes that is what
-    scikit-learn's does; of more, each is told from all others.
+    The penalty is l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2. For two classes this is
+    scikit-learn's objective; more classes are fitted one-vs-rest.
 
     Args:
-        C: The inverse of the penalty's strength; infinity for none.
-        l1_ratio: How much of the penalty is l1; the rest is l2.
+        C: Inverse strength of the penalty; infinity for none.
+        l1_ratio: Fraction of the penalty that is l1; the rest is l2.
         class_weight: See `LinearClassifier`.
-        fit_intercept: The others: see `LinearModel`.
+        fit_intercept: This and all others: see `LinearModel`.
     """
 
     def __init__(
@@ -77,21 +77,21 @@ class LogisticRegression(LinearClassifier):
         return "logistic"
 
     def _penalty(self, weight: float) -> Penalty:
-        check_number(self, "C", above=True)
+        check_number(self, "C", positive=True)
         check_number(self, "l1_ratio")
         return Penalty.mixed(1.0 / (self.C * weight), self.l1_ratio)
 
     def predict_log_proba(self, X: Any) -> Doubles:
-        """The logarithm of `predict_proba`, also where that is too small for a number."""
+        """Return the logarithm of `predict_proba`, also where that underflows."""
         margins = self._margins(X)
-        found: Doubles
+        logs: Doubles
         if margins.shape[1] == 1:
-            found = log_expit(np.hstack([-margins, margins]))
+            logs = log_expit(np.hstack([-margins, margins]))
         else:
-            found = log_softmax(log_expit(margins), axis=1)
-        return found
+            logs = log_softmax(log_expit(margins), axis=1)
+        return logs
 
     def predict_proba(self, X: Any) -> Doubles:
-        """How likely each class is; of more than two, each one's chance among all."""
-        found: Doubles = np.exp(self.predict_log_proba(X))
-        return found
+        """Return the probability of each class; for more than two, normalised one-vs-rest."""
+        probabilities: Doubles = np.exp(self.predict_log_proba(X))
+        return probabilities

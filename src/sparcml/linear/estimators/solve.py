@@ -1,4 +1,4 @@
-"""From rows to weights, by one solver or the other."""
+"""From an estimator's rows and settings to weights, by SGD or SCD."""
 
 from __future__ import annotations
 
@@ -6,109 +6,184 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from ..solvers.learning_rate import InverseDecay
-from ..solvers.lengths import squared_row_norms
-from ..solvers.objective import loss_of
-from ..training.early_stopping import BestModel
+from ..data.partition import allgather_rows, partition_columns
+from ..solvers.early_stopping import stalled
+from ..solvers.learning_rate import default_schedule
+from ..solvers.scd import SCD
+from ..solvers.sgd import SGD
+from ..solvers.sgd_state import INTERCEPT
+from ..training.dataset import Dataset
+from ..training.loop import run_epochs
+from ..training.run import TrainingRun
+from .inputs import center, choose_solver, common_seed, number_rows, split_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
-    from ..data.partition import Share
     from ..data.rows import Rows
-    from ..solvers.learning_rate import LearningRate
-    from ..solvers.penalty import Penalty
-    from ..solvers.scd import SCD
-    from ..solvers.sgd import SGD
     from ..solvers.sgd_state import SGDState
+    from .base import LinearModel
+
+    Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver found.
+    """The result of a solver for one target.
 
     Attributes:
-        weights: One a feature.
-        intercept: Zero if there is none.
-        passes: Over the rows (SGD) or the coordinates (SCD).
-        settled: Whether it ended before it had to.
+        weights: One per feature.
+        intercept: Zero if none is fitted.
+        epochs: Epochs over the rows (SGD) or the coordinates (SCD).
+        converged: Whether the solver stopped by itself.
     """
 
     weights: NDArray[Any]
     intercept: float
-    passes: int
-    settled: bool
+    epochs: int
+    converged: bool
 
 
-def descend(solver: SCD, comm: Communicator, rows: Rows, share: Share) -> Solution:
-    """By coordinate descent, in columns that were shared with any labels."""
-    labels = np.concatenate(comm.allgather(rows.labels))
-    state = solver.run(comm, rows, share=replace(share, labels=labels))
-    weights = state.weights(comm, rows.features)
-    return Solution(weights, state.intercept, state.epoch, solver.stands(state))
-
-
-def step(
-    solver: SGD, comm: Communicator, rows: Rows, held_out: Rows | None = None
-) -> Solution:
-    """By stochastic steps, until passes no longer make the loss smaller.
-
-    That is the loss on held-out rows, or else on the rows of a pass, each before its step. With
-    held-out rows the solution is the best on them, which takes memory for one more model.
-    """
-    state = solver.init(rows)
-    settled, best = False, BestModel()
-    while state.epoch < solver.epochs and not settled:
-        one_more(solver, comm, rows, state, held_out)
-        losses = state.losses if held_out is None else state.held_out
-        settled = stalled(losses, solver.patience, solver.tol)
-        if held_out is not None:
-            best.update(state)
-    if best.weights is not None:
-        return Solution(best.weights, best.intercept, state.epoch, settled)
-    return Solution(state.weights, state.intercept, state.epoch, settled)
-
-
-def one_more(
-    solver: SGD,
+def solve(
+    model: LinearModel,
     comm: Communicator,
-    rows: Rows,
-    state: SGDState,
-    held_out: Rows | None = None,
-) -> None:
-    """One pass, whatever the solver thinks of going on."""
-    state.stale = 0
-    replace(solver, epochs=state.epoch + 1).run(comm, rows, state, held_out=held_out)
+    X: Any,
+    targets: Doubles,
+    weights: Doubles | None,
+) -> list[Solution]:
+    """Train one model per row of targets from the beginning. Collective."""
+    seed = common_seed(comm, model.random_state)
+    means = None
+    if model.fit_intercept:
+        X, means = center(comm, X, weights)
+    by_scd = choose_solver(model, model._loss()) == "scd"
+    runs = _scd_runs if by_scd else _sgd_runs
+    solutions = []
+    for run in runs(model, comm, X, targets, weights, seed):
+        run_epochs(run)
+        found, intercept = run.solution(0)
+        if means is not None:
+            intercept -= float(means @ found)
+        state = run.states[0]
+        solutions.append(Solution(found, intercept, state.epoch, run.stops(state)))
+    return solutions
 
 
-def stalled(losses: list[float], patience: int, tol: float) -> bool:
-    """Whether the last losses are not smaller, by that part, than the best before them."""
-    if len(losses) <= patience:
-        return False
-    best = min(losses[:-patience])
-    return min(losses[-patience:]) > best * (1.0 - tol)
+def _scd_runs(
+    model: LinearModel,
+    comm: Communicator,
+    X: Any,
+    targets: Doubles,
+    weights: Doubles | None,
+    seed: int,
+) -> Iterator[TrainingRun]:
+    rows, mass = number_rows(comm, X, weights)
+    scd = SCD(
+        model._loss(),
+        model._penalty(mass),
+        epochs=model.max_iter,
+        intercept=model.fit_intercept,
+        seed=seed,
+        tol=model.tol,
+    )
+    partition = partition_columns(comm, rows)  # shared by all targets
+    for y in targets:
+        labelled = replace(partition, labels=allgather_rows(comm, y))
+        data = Dataset(replace(rows, labels=y))
+        yield TrainingRun(comm, data, scd, scd.converged, partition=labelled)
 
 
-def default_learning_rate(
-    comm: Communicator, rows: Rows, loss: str, penalty: Penalty, batch: int
-) -> LearningRate:
-    """Rates that suit the size of the rows and the strength of the penalty.
+def _sgd_runs(
+    model: LinearModel,
+    comm: Communicator,
+    X: Any,
+    targets: Doubles,
+    weights: Doubles | None,
+    seed: int,
+) -> Iterator[TrainingRun]:
+    if not model.early_stopping:
+        rows, mass = number_rows(comm, X, weights)
+        sgd = _build_sgd(model, comm, rows, mass, seed)
+        for y in targets:
+            data = Dataset(replace(rows, labels=y))
+            yield TrainingRun(comm, data, sgd, lambda s: _stalled(sgd, s.losses))
+        return
+    mask = split_rows(comm, X.shape[0], model.validation_fraction, seed)
+    (rows, mass), (validation, _) = (
+        number_rows(comm, X[part], None if weights is None else weights[part])
+        for part in (~mask, mask)
+    )
+    sgd = _build_sgd(model, comm, rows, mass, seed)
+    for y in targets:
+        train = replace(rows, labels=y[~mask])
+        data = Dataset(train, replace(validation, labels=y[mask]))
+        yield TrainingRun(comm, data, sgd, lambda s: _stalled(sgd, s.validation_losses))
 
-    The first is the inverse of how curved the loss of a batch may be: the curvature by the
-    margin times the rows' squared lengths, on average and, for a batch may hold the longest
-    row, that one's share. Then 1 / (l2 * steps), or without l2 the inverse root of passes.
 
-    Reference: Bottou: Stochastic Gradient Descent Tricks, 2012; Gower et al.: SGD: General
-    Analysis and Improved Rates, 2019 (expected smoothness).
-    """
-    ones = np.ones(len(rows)) if rows.weights is None else rows.weights
-    lengths = squared_row_norms(rows) + ones  # a 1 in each row for the intercept
-    total = comm.allreduce(np.array([lengths.sum()]))[0]
-    longest = comm.allreduce(np.array([lengths.max(initial=0.0)]), op="max")[0]
-    curvature = loss_of(loss).curvature or 1.0
-    rate = 1.0 / (curvature * (total / rows.total + longest / batch))
-    if penalty.l2:
-        return InverseDecay(rate, decay=rate * penalty.l2 * max(1.0, rows.total / batch))
-    return InverseDecay(rate, power=0.5)
+def _stalled(sgd: SGD, losses: list[float]) -> bool:
+    return stalled(losses, sgd.patience, sgd.tol)
+
+
+def _build_sgd(
+    model: LinearModel, comm: Communicator, rows: Rows, mass: float, seed: int
+) -> SGD:
+    loss, penalty = model._loss(), model._penalty(mass)
+    return SGD(
+        loss,
+        penalty,
+        model.learning_rate
+        or default_schedule(comm, rows, loss, penalty, model.batch_size),
+        batch_size=model.batch_size,
+        epochs=model.max_iter,
+        intercept=model.fit_intercept,
+        seed=seed,
+        method=model.method,
+        patience=model.n_iter_no_change,
+        tol=model.tol,
+    )
+
+
+def advance(
+    model: LinearModel,
+    comm: Communicator,
+    X: Any,
+    targets: Doubles,
+    weights: Doubles | None,
+    states: list[SGDState],
+) -> list[SGDState]:
+    """Train each target for one epoch of SGD, from its state or the model. Collective."""
+    if states:
+        X = X.astype(states[0].model.weights.dtype, copy=False)
+    rows, mass = number_rows(comm, X, weights)
+    sgd = _build_sgd(model, comm, rows, mass, common_seed(comm, model.random_state))
+    compatible = all(
+        state.is_compatible(sgd.penalty, sgd.momentum, sgd.adaptive) for state in states
+    )
+    if not states or not compatible:  # settings may have changed since
+        states = [_state_of(model, sgd, rows, k) for k in range(len(targets))]
+    if len(states) != len(targets):
+        raise ValueError(
+            f"{type(model).__name__}: y must have {len(states)} targets, as the model, got "
+            f"{len(targets)}"
+        )
+    for state, y in zip(states, targets, strict=True):
+        sgd.run_epoch(comm, replace(rows, labels=y), state)
+        state.expand()  # the next call has other rows
+    return states
+
+
+def _state_of(model: LinearModel, sgd: SGD, rows: Rows, target: int) -> SGDState:
+    """Return a state with the weights of the model, or zeros."""
+    state = sgd.init(rows)
+    if hasattr(model, "coef_"):
+        coef = model.coef_[[target]] if model.coef_.ndim == 2 else model.coef_
+        state.model.coefficients[:] = np.ravel(coef.toarray() if issparse(coef) else coef)
+        state.model.numbers[INTERCEPT] = np.atleast_1d(model.intercept_)[target]
+        state.epoch = model.n_iter_
+        state.seen = model.n_iter_ * rows.total
+    return state

@@ -1,1 +1,1 @@
-"""Solvers of linear models: stochastic gradient descent and coordinate descent."""
+"""Solvers of linear models: SGD and SCD, their states, objectives and learning rates."""

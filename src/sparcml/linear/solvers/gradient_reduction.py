@@ -1,4 +1,4 @@
-"""The ranks' gradients summed up: sparse, dense for comparison, or by a method."""
+"""Sums of the ranks' gradients: sparse, dense for comparison, or by an aggregation method."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ COMMUNICATION = ("sparse", "dense")
 
 
 @dataclass
-class Exchange:
-    """How gradients travel, and what it took so far.
+class GradientReduction:
+    """The allreduce of gradients, with its costs so far.
 
     Attributes:
         comm: The ranks.
-        size: Of the gradients, at first with all columns.
-        communication: "sparse", or "dense" for the engine's own sum of dense vectors.
-        algorithm: Of sparse sums, as for `allreduce`.
-        method: Instead, a method of `sparcml.aggregate`.
-        seconds: Spent in sums.
-        dense_bytes: What a rank would have sent with a ring's sum of dense vectors, of all
-            columns.
+        size: Size of the gradients; it shrinks when columns are compressed.
+        communication: "sparse", or "dense" for the engine's own allreduce.
+        algorithm: Algorithm of the sparse allreduce.
+        method: An aggregation method, used instead.
+        seconds: Seconds in communication.
+        dense_bytes: Bytes that a rank would have sent in a dense ring over all columns.
     """
 
     comm: Communicator
@@ -43,50 +42,51 @@ class Exchange:
     method: Method | None = None
     seconds: float = 0.0
     dense_bytes: float = 0.0
-    _full: int = field(init=False)
+    _full_size: int = field(init=False)
     _buffer: NDArray[Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._full = self.size
+        self._full_size = self.size
 
     @property
-    def alone(self) -> bool:
-        """Whether there is nothing to exchange."""
+    def is_local(self) -> bool:
+        """Whether there is nothing to communicate or compress."""
         return self.comm.size == 1 and self.method is None
 
     def sum(self, gradient: Stream, state: MethodState) -> tuple[Stream, MethodState]:
-        """The sum over all ranks, and the method's new state."""
+        """Return the sum over all ranks and the method's new state. Collective."""
         ranks, start = self.comm.size, self.comm.now()
         if self.method is not None:
-            total, state = self._by_method(self.method, gradient, state)
+            result, state = self._by_method(self.method, gradient, state)
         elif self.communication == "dense":
-            dense = self._dense(gradient)
-            total = Stream.unchecked(
+            dense = self._to_dense(gradient)
+            result = Stream.unchecked(
                 self.size, None, self.comm.allreduce(dense, algorithm="native")
             )
             dense[gradient.indices] = 0.0
         else:
-            total = self.comm.allreduce(gradient, algorithm=self.algorithm)
+            result = self.comm.allreduce(gradient, algorithm=self.algorithm)
         self.seconds += self.comm.now() - start
-        self.dense_bytes += 2 * (ranks - 1) / ranks * self._full * gradient.dtype.itemsize
-        return total, state
+        itemsize = gradient.dtype.itemsize
+        self.dense_bytes += 2 * (ranks - 1) / ranks * self._full_size * itemsize
+        return result, state
 
     def _by_method(
         self, method: Method, gradient: Stream, state: MethodState
     ) -> tuple[Stream, MethodState]:
-        """Methods give means, and all but Dense select from dense gradients."""
+        """Scale a method's mean to a sum; all methods but Dense take dense gradients."""
         ranks = gradient.dtype.type(self.comm.size)
         if isinstance(method, Dense):
             mean, state = method.aggregate(self.comm, gradient, state)
             scaled = mean.raw_values * ranks
             return Stream.unchecked(self.size, mean.raw_indices, scaled), state
-        dense = self._dense(gradient)
+        dense = self._to_dense(gradient)
         mean, state = method.aggregate(self.comm, dense, state)
         dense[gradient.indices] = 0.0
         return Stream.unchecked(self.size, None, mean * ranks), state
 
-    def _dense(self, gradient: Stream) -> NDArray[Any]:
-        """The gradient in a buffer that is zero again when its indices are."""
+    def _to_dense(self, gradient: Stream) -> NDArray[Any]:
+        """Write the gradient to a buffer; the caller zeroes its indices afterwards."""
         if self._buffer is None:
             self._buffer = np.zeros(self.size, gradient.dtype)
         kernels.scatter_assign(self._buffer, *gradient.pairs())

@@ -1,10 +1,9 @@
-"""Random block coordinate descent, the columns divided over the ranks.
+"""Stochastic coordinate descent (SCD) in random blocks, columns partitioned over the ranks.
 
-In each round every rank makes steps on some of its own coordinates. What they change of the
-margins w.x + b, which all ranks keep of all rows, is sparse, and goes to all by an allgather.
-A rank knows of the others' changes after the round only; counting its own changes once for
-every rank makes up for that (see `cpp/kernels/linear/coordinates.h`), so that the
-objective never grows.
+In each round every rank makes steps on some of its coordinates. All ranks hold the margins w.x + b
+of all rows; the changes of the margins are sparse and exchanged by an allgather. A rank learns of
+the others' changes after the round only. To make up for that, it counts its own changes once for
+every rank (see `cpp/kernels/linear/coordinates.h`), so that the objective never grows.
 
 Reference: Wright: Coordinate Descent Algorithms, Mathematical Programming 151, 2015.
 """
@@ -17,14 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import kernels
+from ...communicator.collective_errors import gather
 from ...kernels import linear as loops
 from ...stream import Stream
 from ...validation import check_integer, check_real
-from ..data.partition import Share, partition_columns
-from ..data.shares import check_partition
-from .evaluate import check_rows
-from .objective import loss_of
-from .penalty import Penalty
+from ..data.partition import ColumnPartition, check_partition, partition_columns
+from .objective import Penalty, check_rows, loss_of
 from .scd_state import SCDState
 
 if TYPE_CHECKING:
@@ -38,19 +35,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SCD:
-    """Makes mean loss + penalty small, a block of coordinates at a time.
+    """Minimise mean loss + penalty, one block of coordinates at a time.
 
-    It computes in float64 and ends close to the optimum: use it where that is wanted, and
-    SGD where a good model soon is.
+    SCD computes in float64 and ends close to the optimum. SGD reaches a good model sooner.
 
     Args:
         loss: logistic, squared_hinge (labels -1 and 1) or squared.
-        penalty: On large weights.
-        epochs: Passes over all coordinates, at most.
-        block_size: Coordinates of each rank in a round.
-        intercept: Whether there is one.
-        seed: Of the order of coordinates, anew in each pass.
-        tol: Stop when a pass makes the objective smaller by less than this part.
+        penalty: Penalty on the weights.
+        epochs: Largest number of epochs over all coordinates.
+        block_size: Coordinates per rank and round.
+        intercept: Whether to fit an intercept.
+        seed: Seed of the order of coordinates in each epoch.
+        tol: Training has converged when an epoch reduces the objective by less than this
+            fraction.
     """
 
     loss: str = "logistic"
@@ -64,8 +61,8 @@ class SCD:
     def __post_init__(self) -> None:
         if loss_of(self.loss).curvature is None:
             raise ValueError(
-                f"SCD: the loss {self.loss} has a kink, where coordinates get stuck: take "
-                f"squared_hinge, or SGD"
+                f"SCD: loss must be smooth, got {self.loss}, whose kinks stop coordinate "
+                f"descent; use squared_hinge, or SGD"
             )
         for name in ("epochs", "block_size"):
             check_integer(self, name)
@@ -85,29 +82,35 @@ class SCD:
         state: SCDState | None = None,
         *,
         watch: Callable[[SCDState], None] | None = None,
-        share: Share | None = None,
+        partition: ColumnPartition | None = None,
     ) -> SCDState:
-        """Go on until the objective stands still, or all passes are made; a collective call.
+        """Train until convergence or `epochs`. Collective.
 
         Args:
             comm: The ranks.
-            rows: This rank's; all ranks' together are rows 0 to total.
-            state: Where to go on, of the same number of ranks; it is changed.
-            watch: Called after each pass, on all ranks.
-            share: Of `partition_columns` for these rows; with other labels, for many classes.
+            rows: This rank's rows; all ranks' rows are rows 0 to total.
+            state: State to resume, of the same number of ranks; it is changed.
+            watch: Callback on all ranks, after each epoch.
+            partition: The result of `partition_columns` for these rows, with the labels to
+                fit: one-vs-rest models share the columns.
         """
-        return _Run(self, comm, rows, state, share).go(watch)
+        run = SCDRun(self, comm, rows, state, partition)
+        while run.state.epoch < self.epochs and not self.converged(run.state):
+            run.epoch()
+            if watch is not None:
+                watch(run.state)
+        return run.state
 
-    def stands(self, state: SCDState) -> bool:
-        """Whether the last pass has brought so little that there is no need for another."""
+    def converged(self, state: SCDState) -> bool:
+        """Return whether the last epoch reduced the objective by less than `tol`."""
         if not state.epoch:
             return False
         before, after = state.objectives[-2:]
         return before - after <= self.tol * abs(after)
 
 
-class _Run:
-    """One call of `SCD.run`, with what is the same in all its rounds."""
+class SCDRun:
+    """One call of `SCD.run`: what its rounds have in common. All methods are collective."""
 
     def __init__(
         self,
@@ -115,90 +118,81 @@ class _Run:
         comm: Communicator,
         rows: Rows,
         state: SCDState | None,
-        share: Share | None,
+        partition: ColumnPartition | None,
     ) -> None:
         self.solver, self.comm = solver, comm
         self.loss = loss_of(solver.loss)
         check_rows(rows, self.loss)
         check_partition(comm, rows)
-        share = share or partition_columns(comm, rows)
-        self.columns = share.columns
-        self.about = loops.SCDObjective(
-            share.labels,
-            share.weights,
+        partition = partition or partition_columns(comm, rows)
+        self.columns = partition.columns
+        self.objective = loops.SCDObjective(
+            partition.labels,
+            partition.weights,
             self.loss.code,
             solver.penalty.l1,
             solver.penalty.l2,
             comm.size,
         )
-        count, total = self.columns.indptr.size - 1, share.labels.size
-        self.state = state or SCDState(
-            np.zeros(count), np.ones(count), np.zeros(total), np.array([0.0, 1.0])
-        )
+        count, total = self.columns.indptr.size - 1, partition.labels.size
+        self.state = state or SCDState.initial(count, total)
         if self.state.coordinates.size != count or self.state.margins.size != total:
             raise ValueError(
-                f"SCD: the state has {self.state.coordinates.size} columns of "
-                f"{self.state.margins.size} rows, this rank {count} of {total}"
+                f"SCD: the state must have {count} columns of {total} rows on this rank, got "
+                f"{self.state.coordinates.size} of {self.state.margins.size}"
             )
-        self.used = np.flatnonzero(np.diff(self.columns.indptr))
-        entries = int(self.columns.indptr[-1])
-        mine = np.array([self.used.size, entries], np.float64)
-        most, entries = np.max(comm.allgather(mine), axis=0).astype(int)
-        self.rounds = -(-int(most) // solver.block_size)
-        # The intercept's step goes through all rows: rare enough not to cost more than others.
-        self.shift_every = max(1, total * self.rounds // max(int(entries), 1))
-        self.moved = np.zeros(total) if comm.size > 1 else None
+        self.active = np.flatnonzero(np.diff(self.columns.indptr))
+        counts = gather(comm, self.active.size, int(self.columns.indptr[-1]))
+        columns, entries = counts.max(axis=0).astype(int)
+        self.rounds = -(-int(columns) // solver.block_size)
+        # A step of the intercept reads all rows; in these rounds it costs no more than others.
+        self.intercept_every = max(1, total * self.rounds // max(int(entries), 1))
+        self.changes = np.zeros(total) if comm.size > 1 else None
+        if not self.state.objectives:
+            self.state.objectives.append(self._evaluate())
 
-    def go(self, watch: Callable[[SCDState], None] | None) -> SCDState:
-        state, solver = self.state, self.solver
-        if not state.objectives:
-            state.objectives.append(self._objective())
-        while state.epoch < solver.epochs and not solver.stands(state):
-            key = [solver.seed, state.epoch, self.comm.rank]
-            self._pass(np.random.default_rng(key).permutation(self.used))
-            state.objectives.append(self._objective())
-            if watch is not None:
-                watch(state)
-        return state
+    def epoch(self) -> None:
+        """Make a step on each coordinate, in random order."""
+        state, block_size = self.state, self.solver.block_size
+        key = [self.solver.seed, state.epoch, self.comm.rank]
+        order = np.random.default_rng(key).permutation(self.active)
+        # A single rank exchanges nothing, so it needs rounds for the intercept only.
+        stride = self.intercept_every if self.changes is None else 1
+        for number in range(0, self.rounds, stride):
+            start = number * block_size
+            self._round(order[start : start + stride * block_size])
+            last = number + stride >= self.rounds
+            if self.solver.intercept and (number % self.intercept_every == 0 or last):
+                loops.intercept_step(self.objective, state.margins, state.bias)
+        state.objectives.append(self._evaluate())
 
-    def _pass(self, order: NDArray[np.int64]) -> None:
-        """All coordinates once. One rank needs no rounds but for the intercept."""
-        alone = self.moved is None
-        rounds = self.shift_every if alone else 1
-        each = rounds * self.solver.block_size
-        for turn in range(0, self.rounds, rounds):
-            start = turn * self.solver.block_size
-            self._round(order[start : start + each])
-            last = turn + rounds >= self.rounds
-            if self.solver.intercept and (turn % self.shift_every == 0 or last):
-                loops.intercept_step(self.about, self.state.margins, self.state.bias)
-
-    def _round(self, chosen: NDArray[np.int64]) -> None:
+    def _round(self, block: NDArray[np.int64]) -> None:
         state = self.state
-        changes = loops.scd_steps(
+        steps = loops.scd_steps(
             self.columns,
-            chosen,
-            self.about,
+            block,
+            self.objective,
             state.coordinates,
-            state.trust,
+            state.trust_radius,
             state.margins,
-            self.moved,
+            self.changes,
         )
-        if self.moved is None:
+        if self.changes is None:
             return
         total = state.margins.size
-        indices, values = loops.combine_columns(self.columns, chosen, changes, total)
-        self.moved[indices] = 0.0
+        indices, values = loops.combine_columns(self.columns, block, steps, total)
+        self.changes[indices] = 0.0
         for part in self.comm.allgather(Stream.unchecked(total, indices, values)):
             if part.is_dense:
                 state.margins += part.raw_values
             else:
                 kernels.scatter("sum", state.margins, *part.pairs())
 
-    def _objective(self) -> float:
-        found = self.loss.value(self.state.margins, self.about.labels)
-        if self.about.weights.size:
-            found *= self.about.weights
-        mine = self.solver.penalty.value(self.state.coordinates)
-        penalty = self.comm.allreduce(np.array([mine], np.float64))[0]
-        return float(found.mean() + penalty) if found.size else float(penalty)
+    def _evaluate(self) -> float:
+        """Return the objective."""
+        losses = self.loss.value(self.state.margins, self.objective.labels)
+        if self.objective.weights.size:
+            losses *= self.objective.weights
+        own = self.solver.penalty.value(self.state.coordinates)
+        penalty = self.comm.allreduce(np.array([own], np.float64))[0]
+        return float(losses.mean() + penalty) if losses.size else float(penalty)

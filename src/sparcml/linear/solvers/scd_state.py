@@ -1,4 +1,4 @@
-"""Where coordinate descent stands: plain arrays, to be kept and gone on from, bit for bit."""
+"""The state of SCD: plain arrays, to be saved and resumed bit for bit."""
 
 from __future__ import annotations
 
@@ -18,24 +18,33 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
+ARRAYS = ("coordinates", "trust_radius", "margins", "bias")
+
 
 @dataclass(eq=False)
 class SCDState:
-    """Where a descent stands, on one rank.
+    """One rank's part of a model in training.
 
     Attributes:
         coordinates: The weights of this rank's columns.
-        trust: How far each may go in its next step.
+        trust_radius: Largest change of each in its next step.
         margins: w.x + b of all rows.
-        bias: The intercept, and how far it may go.
-        objectives: Before the first pass, and after each.
+        bias: The intercept and its trust radius.
+        objectives: The objective before the first epoch, and after each.
     """
 
     coordinates: Doubles
-    trust: Doubles
+    trust_radius: Doubles
     margins: Doubles
     bias: Doubles
     objectives: list[float] = field(default_factory=list)
+
+    @classmethod
+    def initial(cls, columns: int, rows: int) -> SCDState:
+        """Return a state with all weights zero."""
+        return cls(
+            np.zeros(columns), np.ones(columns), np.zeros(rows), np.array([0.0, 1.0])
+        )
 
     @property
     def intercept(self) -> float:
@@ -44,34 +53,33 @@ class SCDState:
 
     @property
     def epoch(self) -> int:
-        """Passes over all coordinates that are complete."""
+        """Completed epochs."""
         return max(len(self.objectives) - 1, 0)
 
     def weights(self, comm: Communicator, features: int) -> Doubles:
-        """All weights, on all ranks; a collective call."""
-        kept = np.flatnonzero(self.coordinates)
-        own = (kept * comm.size + comm.rank).astype(np.uint32)
-        mine = Stream.unchecked(features, own, self.coordinates[kept])
-        whole = np.zeros(features)
-        for part in comm.allgather(mine):
-            whole[part.indices] = part.values
-        return whole
+        """Return all weights on all ranks. Collective."""
+        nonzero = np.flatnonzero(self.coordinates)
+        columns = (nonzero * comm.size + comm.rank).astype(np.uint32)
+        own = Stream.unchecked(features, columns, self.coordinates[nonzero])
+        weights = np.zeros(features)
+        for part in comm.allgather(own):
+            weights[part.indices] = part.values
+        return weights
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, for `np.savez`; the arrays are its own."""
-        return {
-            "coordinates": self.coordinates,
-            "trust": self.trust,
-            "margins": self.margins,
-            "bias": self.bias,
-            "objectives": np.array(self.objectives),
-        }
+        """Return all of it for `np.savez`; the arrays are the state's own."""
+        own = {name: getattr(self, name) for name in ARRAYS}
+        return {**own, "objectives": np.array(self.objectives)}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> SCDState:
-        """From what `arrays` gave."""
-        names = ("coordinates", "trust", "margins", "bias")
-        if missing := {*names, "objectives"} - arrays.keys():
-            raise ValueError(f"SCDState.of: these arrays lack {', '.join(missing)}")
-        kept = {name: arrays[name].copy() for name in names}
-        return cls(**kept, objectives=arrays["objectives"].tolist())
+        """Restore what `arrays` returned, also in version 0.1."""
+        if "trust" in arrays:  # the name in 0.1
+            arrays = {**arrays, "trust_radius": arrays["trust"]}
+        if missing := {*ARRAYS, "objectives"} - arrays.keys():
+            raise ValueError(
+                f"SCDState.of: arrays must be those of SCDState.arrays, got none named "
+                f"{', '.join(sorted(missing))}"
+            )
+        own = {name: arrays[name].copy() for name in ARRAYS}
+        return cls(**own, objectives=arrays["objectives"].tolist())

@@ -1,23 +1,23 @@
-"""Mini-batch stochastic gradient descent with sparse gradients.
+"""Mini-batch stochastic gradient descent (SGD) with sparse gradients.
 
-Every step sums the gradients of all ranks' rows of a batch and changes the weights of the
-features in it. Which rows a batch has does not depend on the number of ranks, and nothing is
-lost on the way unless a method is asked for; so the weights are the same, up to rounding, for
-any number of ranks, with sparse and with dense communication.
+Every step sums the gradients of all ranks' rows of a batch and updates the weights of the
+features in it. The rows of a batch do not depend on the number of ranks, and the sum is lossless
+unless a method is given. The weights are therefore the same, up to rounding, for any number of
+ranks, with sparse and with dense communication.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...validation import check_integer, check_real
+from .early_stopping import no_improvement
 from .gradient_reduction import COMMUNICATION
 from .learning_rate import Constant, LearningRate
-from .objective import loss_of
-from .penalty import Penalty
+from .objective import Penalty, loss_of
 from .sgd_run import SGDRun
 from .sgd_state import SGDState
 
@@ -27,58 +27,57 @@ if TYPE_CHECKING:
     from ..data.rows import Rows
     from .sgd_run import Watch
 
-LEAST = 1e-30  # to be added to sums of squares: above zero in float32, too
+MIN_ADAPTIVE = 1e-30  # above zero in float32, too
 
 
 @dataclass(frozen=True)
 class SGD:
-    """Makes mean loss + penalty small, step by step.
+    """Minimise mean loss + penalty by mini-batch gradient steps.
 
         g = mean over the batch of weight * loss'(w.x + b) * x
         m = momentum * m + g
-        w = soft((1 - rate * l2 / (1 - momentum)) * w - rate * m, rate * l1)
+        w = soft((1 - learning_rate * l2 / (1 - momentum)) * w - learning_rate * m,
+                 learning_rate * l1)
 
-    where m becomes g / (1 - momentum) if g stays the same, so that the penalty keeps its
-    weight against the loss. This is for all coordinates in every step, though only those in
-    the batch are written (see `penalty`). The intercept is stepped along its own gradient and
-    not penalised.
+    m tends to g / (1 - momentum) for a constant g; the factor of l2 keeps the balance between
+    penalty and loss. The equations hold for all coordinates in every step, though only those
+    in the batch are written (see `objective`). The intercept has its own gradient and no
+    penalty.
 
-    With `adaptive` (AdaGrad) each coordinate has a rate of its own, smaller the more it has
-    been moved already:
+    With `adaptive` (AdaGrad) each coordinate has its own learning rate, which decreases with
+    its squared gradients:
 
-        s = s + g^2, r = rate / sqrt(adaptive + s)
+        s = s + g^2, r = learning_rate / sqrt(adaptive + s)
         w = flow(w - r * g, r)
 
-    where s begins with zero, and flow(w, r) follows the penalty's own pull,
-    w' = -(l1 sign w + l2 w), for a time r: for a small r the same as soft((1 - r * l2) * w,
-    r * l1).
+    where s starts at zero, and flow(w, r) follows the penalty's gradient flow,
+    w' = -(l1 sign w + l2 w), for a time r. For small r that is soft((1 - r * l2) * w, r * l1).
 
     Reference: Duchi, Hazan, Singer: Adaptive Subgradient Methods for Online Learning and
     Stochastic Optimization, 2011.
 
     Args:
         loss: logistic, hinge, squared_hinge (labels -1 and 1) or squared.
-        penalty: On large weights.
-        learning_rate: The learning rate schedule.
-        batch_size: Rows of a step, over all ranks.
-        epochs: Passes over all rows.
-        momentum: How much of the last step goes into the next; not together with l1, for
-            then weights that are not in a batch would have to be followed step by step.
-        adaptive: As above; None for the same rate everywhere. With a number that is small
-            against squared gradients, rare features take steps as long as frequent ones;
-            with a large one all rates are about rate / sqrt(adaptive). Not together with
-            momentum.
-        intercept: Whether there is one.
-        intercept_rate: Its rate, against the others'. It is in every row: where features are
-            rare and rates large, 0.01 keeps it from swinging.
-        seed: Of the order of rows, anew in each pass; None keeps them as they are.
-        communication: "sparse", or "dense": the same with sums of dense vectors by the
-            engine itself, for comparison.
-        algorithm: Of sparse sums, as for `Communicator.allreduce`.
-        method: A method of `sparcml.aggregate` that compresses gradients, instead.
-        patience: With held-out rows: stop after so many passes without a loss that is
-            smaller by `tol` than the smallest before.
-        tol: Relative.
+        penalty: Penalty on the weights.
+        learning_rate: Learning rate schedule.
+        batch_size: Rows per step, over all ranks.
+        epochs: Number of epochs.
+        momentum: Momentum. Not with l1, since weights outside the batch would have to be
+            followed step by step.
+        adaptive: As above; None for one learning rate. If it is small compared with squared
+            gradients, rare features take steps as long as frequent ones; if it is large, all
+            learning rates are about learning_rate / sqrt(adaptive). Not with momentum.
+        intercept: Whether to fit an intercept.
+        intercept_rate: Factor on the learning rate of the intercept. The intercept is in every
+            row: for rare features and large learning rates, 0.01 keeps it from oscillating.
+        seed: Seed of the shuffle in each epoch; None keeps the given order.
+        communication: "sparse", or "dense" for the engine's own dense allreduce, for
+            comparison.
+        algorithm: Algorithm of the sparse allreduce.
+        method: An aggregation method of `sparcml.aggregate`, used instead.
+        patience: With a validation set: epochs without a loss that is smaller by `tol` than
+            the best before, after which training stops.
+        tol: Relative improvement of the validation loss that counts.
     """
 
     loss: str = "logistic"
@@ -119,35 +118,35 @@ class SGD:
             raise ValueError(f"SGD: momentum must be in [0, 1), got {self.momentum}")
         if self.momentum and self.penalty.l1:
             raise ValueError(
-                "SGD: momentum and an l1 penalty do not go together; set one to 0"
+                f"SGD: momentum must be 0 with an l1 penalty, got {self.momentum}"
             )
         if self.adaptive is not None:
             self._check_adaptive(self.adaptive)
         if self.communication not in COMMUNICATION:
-            known = " or ".join(COMMUNICATION)
             raise ValueError(
-                f"SGD: communication must be {known}, got {self.communication!r}"
+                f"SGD: communication must be {' or '.join(COMMUNICATION)}, got "
+                f"{self.communication!r}"
             )
 
-    def _check_adaptive(self, damping: float) -> None:
+    def _check_adaptive(self, adaptive: float) -> None:
         check_real(self, "adaptive")
-        if not LEAST <= damping < np.inf:
+        if not MIN_ADAPTIVE <= adaptive < np.inf:
             raise ValueError(
-                f"SGD: adaptive must be finite and >= {LEAST:g}, got {damping!r}"
+                f"SGD: adaptive must be finite and >= {MIN_ADAPTIVE:g}, got {adaptive!r}"
             )
         if self.momentum:
             raise ValueError(
-                "SGD: momentum and adaptive rates do not go together; leave one out"
+                f"SGD: momentum must be 0 with adaptive learning rates, got {self.momentum}"
             )
 
     @property
     def decay(self) -> float:
-        """What weights shrink by in a step, divided by its rate."""
+        """Shrinkage of the weights per step, divided by the learning rate."""
         return self.penalty.l2 / (1.0 - self.momentum)
 
     def init(self, rows: Rows) -> SGDState:
-        """The state before the first step: all weights zero, of the values' precision."""
-        state = SGDState.begin(
+        """Return the state before the first step: zero weights of the values' dtype."""
+        state = SGDState.initial(
             rows.features, rows.values.dtype, self.penalty, self.momentum, self.adaptive
         )
         if self.method is not None:
@@ -160,23 +159,44 @@ class SGD:
         rows: Rows,
         state: SGDState | None = None,
         *,
-        held_out: Rows | None = None,
+        validation: Rows | None = None,
         watch: Watch | None = None,
         every: int | None = None,
     ) -> SGDState:
-        """Go on until all passes are made; a collective call.
+        """Train until `epochs` are complete or the validation loss stops improving. Collective.
 
         Args:
             comm: The ranks.
-            rows: This rank's; all ranks' together are rows 0 to total.
-            state: Where to go on, from `init` or `SGDState.of`; it is changed.
-            held_out: This rank's rows to stop early by.
-            watch: Called now and then, on all ranks; the state may be kept by its `arrays`.
-            every: Batches between two calls; a twentieth of a pass by default.
+            rows: This rank's rows; all ranks' rows are rows 0 to total.
+            state: State to resume, from `init` or `SGDState.of`; it is changed.
+            validation: This rank's rows of the validation set.
+            watch: Callback on all ranks, during and after each epoch; it may save the state's
+                `arrays`.
+            every: Batches between two calls; by default, a twentieth of an epoch.
 
         Returns:
-            The state after the last pass.
+            The state after the last epoch.
         """
-        return SGDRun(
-            self, comm, rows, state or self.init(rows), held_out, watch, every
-        ).go()
+        state = state or self.init(rows)
+        run = SGDRun(self, comm, rows, state, validation, watch, every)
+        while state.epoch < self.epochs and not self.stops(state):
+            run.epoch()
+        return state
+
+    def stops(self, state: SGDState) -> bool:
+        """Return whether the validation loss has stopped improving."""
+        return no_improvement(state.validation_losses, self.patience, self.tol)
+
+    def run_epoch(
+        self,
+        comm: Communicator,
+        rows: Rows,
+        state: SGDState,
+        *,
+        validation: Rows | None = None,
+        watch: Watch | None = None,
+        every: int | None = None,
+    ) -> None:
+        """Complete one epoch, whatever `epochs` and the validation loss are. Collective."""
+        once = replace(self, epochs=state.epoch + 1)
+        SGDRun(once, comm, rows, state, validation, watch, every).epoch()

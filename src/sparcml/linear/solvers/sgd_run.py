@@ -1,8 +1,8 @@
-"""The passes of one call of `SGD.run`: batch after batch, with all ranks."""
+"""The epochs of one call of `SGD.run`: batch after batch, on all ranks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,12 +10,10 @@ import numpy as np
 from ...kernels import linear as loops
 from ...stream import Stream
 from ..data.column_index import ColumnIndex
-from ..data.shares import check_partition
+from ..data.partition import check_partition
 from ..data.shuffle import batches
-from .evaluate import check_rows, mean_loss, opened
-from .gradient_reduction import Exchange
-from .objective import loss_of
-from .progress import SolverProgress
+from .gradient_reduction import GradientReduction
+from .objective import check_rows, loss_of, mean_loss, to_csr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,16 +26,46 @@ if TYPE_CHECKING:
     from .sgd import SGD
     from .sgd_state import SGDState
 
-    Watch = Callable[[SolverProgress, SGDState], None]
+    Watch = Callable[["SolverProgress", SGDState], None]
 
-AT_ONCE = 1 << 18  # rows between two looks at the outside world
-REPORTS = 20  # of a pass, by default
-WIDE = 1 << 18  # columns whose weights are too many for a cache
-LONG = 8  # steps that make up for a search for the columns in use
+CHUNK_ROWS = 1 << 18  # rows per call of the compiled loop, so that signals are handled
+REPORTS = 20  # per epoch, by default
+MIN_FEATURES = 1 << 18  # columns whose weights exceed a cache
+MIN_STEPS = 8  # steps that pay for a search for active columns
+
+
+@dataclass(frozen=True)
+class SolverProgress:
+    """A report during training; the same on all ranks except for seconds and bytes.
+
+    Attributes:
+        epoch: Completed epochs.
+        step: Completed batches of the current epoch.
+        steps: Batches per epoch.
+        loss: Mean loss of all ranks' rows since the last report, each before its step.
+        learning_rate: Learning rate of the last step.
+        rows_per_second: Rows of all ranks per second since the last report.
+        seconds: Seconds since this run started.
+        communication_seconds: Seconds of these in communication.
+        bytes: Bytes sent by this rank since this run started; those of a ring for an engine's
+            own allreduce.
+        dense_bytes: Bytes that it would have sent in a dense ring.
+    """
+
+    epoch: int
+    step: int
+    steps: int
+    loss: float
+    learning_rate: float
+    rows_per_second: float
+    seconds: float
+    communication_seconds: float
+    bytes: int
+    dense_bytes: float
 
 
 class SGDRun:
-    """One call of `SGD.run`, with what is the same in all its steps."""
+    """One call of `SGD.run`: what its steps have in common. All methods are collective."""
 
     def __init__(
         self,
@@ -45,120 +73,122 @@ class SGDRun:
         comm: Communicator,
         rows: Rows,
         state: SGDState,
-        held_out: Rows | None,
+        validation: Rows | None,
         watch: Watch | None,
         every: int | None,
     ) -> None:
         self.solver, self.comm, self.rows, self.state = solver, comm, rows, state
-        self.held_out, self.watch = held_out, watch
+        self.validation, self.watch = validation, watch
         self.loss = loss_of(solver.loss)
-        for each in (rows, held_out):
+        for each in (rows, validation):
             if each is not None:
                 check_rows(each, self.loss)
         self._check_state()
-        self.start, self.sent = comm.now(), self._sent()
+        self.start, self.bytes_before = comm.now(), self._bytes_sent()
         self.steps = -(-rows.total // solver.batch_size)
         self.every = max(1, every or self.steps // REPORTS) if watch else self.steps + 1
-        self.exchange = Exchange(
+        self.reduction = GradientReduction(
             comm,
             rows.features + solver.intercept,
             solver.communication,
             solver.algorithm,
             solver.method,
         )
-        self._narrow()
-        self.csr = opened(self.rows)
-        self.reported = (comm.now(), state.seen, state.pending)
+        self._compress_columns()
+        self.csr = to_csr(self.rows)
+        self.last_report = (comm.now(), state.seen, state.pending)
 
     def _check_state(self) -> None:
-        """Raise if the state or the held-out rows are made for something else."""
-        state, rows, batch = self.state, self.rows, self.solver.batch_size
+        """Raise ValueError if the state or the validation set does not fit."""
+        solver, state, rows = self.solver, self.state, self.rows
         widths = {"state": state.features}
-        if self.held_out is not None:
-            widths["held-out rows"] = self.held_out.features
-        for what, width in widths.items():
+        if self.validation is not None:
+            widths["validation set"] = self.validation.features
+        for name, width in widths.items():
             if width != rows.features:
                 raise ValueError(
-                    f"SGD: the rows have {rows.features} features, the {what} {width}"
+                    f"SGD: the {name} must have {rows.features} features, as the rows, got "
+                    f"{width}"
                 )
-        if not state.suits(self.solver.penalty, self.solver.momentum, self.solver.adaptive):
+        if not state.is_compatible(solver.penalty, solver.momentum, solver.adaptive):
             raise ValueError(
-                "SGD: the state is of a solver with another penalty, momentum or `adaptive`; "
-                "begin a new one with `init`, and copy the weights if they are wanted"
+                "SGD: the state must be of a solver with the same penalty, momentum and "
+                "adaptive; start from `init`, and copy the weights if needed"
             )
-        if state.step and (state.seen - state.step * batch) % rows.total:
+        if state.step and (state.seen - state.step * solver.batch_size) % rows.total:
             raise ValueError(
-                f"SGD: the state is in the middle of a pass with other batches than {batch}"
+                f"SGD: batch_size must stay the same within an epoch, got "
+                f"{solver.batch_size}"
             )
 
-    def _narrow(self) -> None:
-        """Go on with the columns in use alone, if there are many others; collective.
+    def _compress_columns(self) -> None:
+        """Continue with active columns only, if there are many others.
 
-        Whether to look for them must not depend on how far the state has come: a run that
-        goes on from a checkpoint has to take the same steps.
+        Whether to search must not depend on the progress of the state: a run that resumes
+        from a checkpoint must take the same steps.
         """
         solver, state, rows = self.solver, self.state, self.rows
-        known = check_partition(self.comm, rows, state.knows(rows))
+        indexed = check_partition(self.comm, rows, state.is_indexed(rows))
         wanted = (
-            rows.features >= WIDE
-            and solver.epochs * self.steps >= LONG
+            rows.features >= MIN_FEATURES
+            and solver.epochs * self.steps >= MIN_STEPS
             and solver.communication == "sparse"
             and solver.method is None
         )
-        if not (wanted and known):
-            state.widen()
-        if wanted and not known:
-            state.narrow(ColumnIndex.among(self.comm, rows, state.model))
-        if state.search is not None and state.search.used is not None:
-            self._renumber(state.search.rows, state.search.used)
+        if not (wanted and indexed):
+            state.expand()
+        if wanted and not indexed:
+            state.compress(ColumnIndex.build(self.comm, rows, state.model))
+        if state.column_index is not None and state.column_index.active is not None:
+            self._renumber(state.column_index.rows, state.column_index.active)
 
-    def _renumber(self, narrow: Rows, used: ActiveColumns) -> None:
-        """Work on the columns in use."""
-        self.rows = replace(narrow, labels=self.rows.labels, weights=self.rows.weights)
-        if self.held_out is not None:
-            self.held_out = used.rows(self.held_out)
-        self.exchange.size = narrow.features + self.solver.intercept
+    def _renumber(self, compressed: Rows, active: ActiveColumns) -> None:
+        self.rows = replace(compressed, labels=self.rows.labels, weights=self.rows.weights)
+        if self.validation is not None:
+            self.validation = active.rows(self.validation)
+        self.reduction.size = compressed.features + self.solver.intercept
 
-    def go(self) -> SGDState:
-        """Make them all; the state after the last."""
+    def epoch(self) -> None:
+        """Complete the current epoch."""
         state, solver = self.state, self.solver
-        while state.epoch < solver.epochs and state.stale < solver.patience:
-            order, starts = batches(
-                self.rows.first,
-                len(self.rows),
-                self.rows.total,
-                solver.batch_size,
-                solver.seed,
-                state.epoch,
+        order, offsets = batches(
+            self.rows.first,
+            len(self.rows),
+            self.rows.total,
+            solver.batch_size,
+            solver.seed,
+            state.epoch,
+        )
+        state.begin_epoch(self.steps)
+        while state.step < self.steps:
+            self._advance(order, offsets)
+        state.losses.append(self._global_mean(state.pending, self.rows.total))
+        state.end_epoch()
+        self.last_report = (self.last_report[0], self.last_report[1], 0.0)
+        if self.validation is not None:
+            weights = np.ascontiguousarray(state.model.coefficients)  # flushed above
+            state.validation_losses.append(
+                mean_loss(self.comm, self.validation, self.loss, weights, state.intercept)
             )
-            state.open_pass(self.steps)
-            while state.step < self.steps:
-                self._advance(order, starts)
-            state.losses.append(self._global_mean(state.pending, self.rows.total))
-            state.close_pass()
-            self.reported = (self.reported[0], self.reported[1], 0.0)
-            if self.held_out is not None:
-                self._compare(self.held_out)
-        return state
 
-    def _advance(self, order: NDArray[np.int64], starts: NDArray[np.int64]) -> None:
-        """LearningRate up to the next report, or to the next look outside."""
+    def _advance(self, order: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
+        """Make steps up to the next report, or the next return to Python."""
         state, solver = self.state, self.solver
         stop = min(
             self.steps,
-            state.step + max(1, AT_ONCE // solver.batch_size),
+            state.step + max(1, CHUNK_ROWS // solver.batch_size),
             (state.step // self.every + 1) * self.every,
         )
-        edges = np.minimum(
+        starts = np.minimum(
             np.arange(state.step, stop + 1) * solver.batch_size, self.rows.total
         )
-        before = state.seen - edges[0]  # rows of earlier passes
-        rates = solver.learning_rate.rates((before + edges[:-1]) / self.rows.total)
-        if self.exchange.alone:
+        before = state.seen - starts[0]  # rows of earlier epochs
+        rates = solver.learning_rate.at((before + starts[:-1]) / self.rows.total)
+        if self.reduction.is_local:
             state.pending = loops.sgd_steps(
                 self.csr,
                 order,
-                starts[state.step : stop + 1],
+                offsets[state.step : stop + 1],
                 rates,
                 self.loss.code,
                 solver.intercept * solver.intercept_rate,
@@ -169,72 +199,62 @@ class SGDRun:
             )
         else:
             for t, rate in enumerate(rates):
-                chosen = order[starts[state.step + t] : starts[state.step + t + 1]]
-                self._step(chosen, int(edges[t + 1] - edges[t]), float(rate))
-        state.step, state.seen = stop, int(before + edges[-1])
+                batch = order[offsets[state.step + t] : offsets[state.step + t + 1]]
+                self._step(batch, int(starts[t + 1] - starts[t]), float(rate))
+        state.step, state.seen = stop, int(before + starts[-1])
         if self.watch is not None and (stop % self.every == 0 or stop == self.steps):
             self._report(self.watch, float(rates[-1]))
 
-    def _step(self, chosen: NDArray[np.int64], count: int, rate: float) -> None:
-        """One step with all ranks, of which this one has the chosen rows."""
+    def _step(self, batch: NDArray[np.int64], count: int, learning_rate: float) -> None:
+        """Make one step with all ranks on a batch of `count` rows, here those of `batch`."""
         state, solver = self.state, self.solver
-        mine = loops.gradient(self.csr, chosen, self.loss.code, 1.0 / count, state.model)
-        state.pending += mine.loss
-        stored = mine.indices.size - (not solver.intercept)
+        own = loops.gradient(self.csr, batch, self.loss.code, 1.0 / count, state.model)
+        state.pending += own.loss
+        nnz = own.indices.size - (not solver.intercept)
         gradient = Stream.unchecked(
-            self.exchange.size, mine.indices[:stored], mine.values[:stored]
+            self.reduction.size, own.indices[:nnz], own.values[:nnz]
         )
-        total, state.method = self.exchange.sum(gradient, state.method)
+        total, state.method = self.reduction.sum(gradient, state.method)
         loops.apply_gradient(
             state.model,
             solver.penalty.l1,
             solver.decay,
-            rate,
+            learning_rate,
             total.raw_indices,
             total.raw_values,
             solver.intercept_rate,
         )
 
-    def _global_mean(self, mine: float, count: int) -> float:
-        """The mean of losses over all ranks; says what to do if there is none."""
-        total = float(self.comm.allreduce(np.array([mine], np.float64))[0])
+    def _global_mean(self, loss_sum: float, count: int) -> float:
+        """Return the mean loss over all ranks; raise if it diverges."""
+        total = float(self.comm.allreduce(np.array([loss_sum], np.float64))[0])
         if not np.isfinite(total):
             raise FloatingPointError(
-                f"SGD: the loss is {total} in epoch {self.state.epoch}, before step "
-                f"{self.state.step} of {self.steps}; lower the learning rate, "
+                f"SGD: the loss must be finite, got {total} in epoch {self.state.epoch}, "
+                f"before step {self.state.step} of {self.steps}; lower the learning rate, "
                 f"{self.solver.learning_rate}"
             )
         return total / max(count, 1)
 
-    def _report(self, watch: Watch, rate: float) -> None:
+    def _report(self, watch: Watch, learning_rate: float) -> None:
         state, now = self.state, self.comm.now()
-        then, seen, pending = self.reported
+        then, seen, pending = self.last_report
         rows = state.seen - seen
         progress = SolverProgress(
             epoch=state.epoch,
             step=state.step,
             steps=self.steps,
             loss=self._global_mean(state.pending - pending, rows),
-            rate=rate,
+            learning_rate=learning_rate,
             rows_per_second=rows / max(now - then, 1e-9),
             seconds=now - self.start,
-            communicating=self.exchange.seconds,
-            bytes=self._sent() - self.sent,
-            dense_bytes=self.exchange.dense_bytes,
+            communication_seconds=self.reduction.seconds,
+            bytes=self._bytes_sent() - self.bytes_before,
+            dense_bytes=self.reduction.dense_bytes,
         )
         watch(progress, state)
-        self.reported = (self.comm.now(), state.seen, state.pending)
+        self.last_report = (self.comm.now(), state.seen, state.pending)
 
-    def _sent(self) -> int:
+    def _bytes_sent(self) -> int:
         stats = self.comm.stats
         return stats.bytes + stats.native_bytes
-
-    def _compare(self, held_out: Rows) -> None:
-        """Whether this pass was worth it."""
-        state = self.state  # after a pass, so its weights are settled
-        weights = np.ascontiguousarray(state.model.coefficients)
-        found = mean_loss(self.comm, held_out, self.loss, weights, state.intercept)
-        state.held_out.append(found)
-        better = found < state.best * (1.0 - self.solver.tol)
-        state.stale = 0 if better else state.stale + 1
-        state.best = min(state.best, found)

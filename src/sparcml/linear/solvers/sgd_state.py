@@ -1,4 +1,4 @@
-"""Where a solver stands: plain arrays, to be kept and gone on from, bit for bit."""
+"""The state of SGD: plain arrays, to be saved and resumed bit for bit."""
 
 from __future__ import annotations
 
@@ -17,44 +17,40 @@ if TYPE_CHECKING:
     from ...aggregate import State as MethodState
     from ..data.column_index import ColumnIndex
     from ..data.rows import Rows
-    from .penalty import Penalty
+    from .objective import Penalty
 
-SCALE, CLOCK, INTERCEPT, DRIFT = range(4)  # of LazyWeights.numbers
-NEGLIGIBLE = 1e-18  # a share of a gradient that momentum no longer needs to hand on
+SCALE, CLOCK, INTERCEPT, DRIFT = range(4)  # indices of LazyWeights.numbers
+NEGLIGIBLE = 1e-18  # fraction of a gradient at which momentum is cut off
 
 
 @dataclass(eq=False)
 class SGDState:
-    """A model in the making, and how far it is made.
+    """A model in training, and its progress.
 
     Attributes:
-        model: The weights, and what the lazy penalty and momentum need to know about them.
-        epoch: Passes that are complete.
-        step: Batches of the present pass that are done.
-        seen: Rows that all ranks have gone through since the beginning.
-        best: The smallest loss on held-out rows so far.
-        stale: Passes since then.
-        losses: The mean loss of each pass, over its rows, each before its step.
-        held_out: The mean loss on held-out rows after each pass.
-        pending: Losses and weights of this rank's rows in the present pass.
-        method: What a compression method remembers.
-        search: For unused columns; the model has numbers only for those that it found.
+        model: The weights, and what the lazy penalty and momentum need.
+        epoch: Completed epochs.
+        step: Completed batches of the current epoch.
+        seen: Rows processed by all ranks since the start.
+        losses: The mean loss of each epoch; each row's before its step.
+        validation_losses: The mean loss on the validation set after each epoch.
+        pending: Sum of the losses of this rank's rows in the current epoch.
+        method: State of the aggregation method.
+        column_index: Index of active columns; the model has numbers for these only.
     """
 
     model: loops.LazyWeights
     epoch: int = 0
     step: int = 0
     seen: int = 0
-    best: float = np.inf
-    stale: int = 0
     losses: list[float] = field(default_factory=list)
-    held_out: list[float] = field(default_factory=list)
+    validation_losses: list[float] = field(default_factory=list)
     pending: float = 0.0
     method: MethodState = field(default_factory=dict)
-    search: ColumnIndex | None = None
+    column_index: ColumnIndex | None = None
 
     @classmethod
-    def begin(
+    def initial(
         cls,
         features: int,
         dtype: DTypeLike,
@@ -62,10 +58,10 @@ class SGDState:
         momentum: float = 0.0,
         adaptive: float | None = None,
     ) -> SGDState:
-        """All weights zero."""
-        owed = penalty.l1 or momentum or (adaptive is not None and penalty.l2)
-        lazy = features if owed else 0
-        count = int(np.log(NEGLIGIBLE) / np.log(momentum)) + 2 if momentum else 0
+        """Return a state with all weights zero."""
+        is_lazy = penalty.l1 or momentum or (adaptive is not None and penalty.l2)
+        lazy = features if is_lazy else 0
+        powers = int(np.log(NEGLIGIBLE) / np.log(momentum)) + 2 if momentum else 0
         numbers = [1.0, 0.0, 0.0, 0.0]
         if adaptive is not None:
             numbers += [0.0, adaptive, penalty.l1, penalty.l2]
@@ -74,16 +70,17 @@ class SGDState:
             velocity=np.zeros(features if momentum else 0, dtype),
             last=np.zeros(lazy, np.uint32),
             table=np.zeros(1 if lazy else 0),
-            powers=momentum ** np.arange(count, dtype=np.float64),
+            powers=momentum ** np.arange(powers, dtype=np.float64),
             numbers=np.array(numbers),
         )
         return cls(model)
 
-    def suits(self, penalty: Penalty, momentum: float, adaptive: float | None) -> bool:
-        """Whether it is one that `begin` makes for these."""
-        other = SGDState.begin(
-            1, self.model.weights.dtype, penalty, momentum, adaptive
-        ).model
+    def is_compatible(
+        self, penalty: Penalty, momentum: float, adaptive: float | None
+    ) -> bool:
+        """Return whether the state is one of a solver with these settings."""
+        dtype = self.model.weights.dtype
+        other = SGDState.initial(1, dtype, penalty, momentum, adaptive).model
         return (
             np.array_equal(self.model.powers, other.powers)
             and np.array_equal(self.model.numbers[DRIFT + 2 :], other.numbers[DRIFT + 2 :])
@@ -91,14 +88,14 @@ class SGDState:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """All columns, and none of the rows."""
-        return {**self.__dict__, "model": self._wide(self.model), "search": None}
+        """Return the state of all columns, without the rows of the column index."""
+        return {**self.__dict__, "model": self._expanded(self.model), "column_index": None}
 
     @property
     def features(self) -> int:
-        """Columns that the model is for."""
-        used = None if self.search is None else self.search.used
-        return self.model.coefficients.size if used is None else used.features
+        """Number of columns."""
+        active = None if self.column_index is None else self.column_index.active
+        return self.model.coefficients.size if active is None else active.features
 
     @property
     def intercept(self) -> float:
@@ -106,73 +103,85 @@ class SGDState:
         return float(self.model.numbers[INTERCEPT])
 
     @property
-    def settled(self) -> bool:
-        """Whether the stored weights are the weights; so after a complete pass."""
+    def flushed(self) -> bool:
+        """Whether the stored weights are the weights, as after each epoch."""
         return bool(self.model.numbers[SCALE] == 1.0 and self.model.numbers[CLOCK] == 0.0)
 
     @property
     def weights(self) -> NDArray[Any]:
-        """The weights without the intercept; a copy in the middle of a pass, or if narrow."""
+        """The weights without the intercept; a copy within an epoch or if compressed."""
         model = self.model
-        if not self.settled:
+        if not self.flushed:
             model = loops.LazyWeights._make(array.copy() for array in model)
             loops.flush(model)
-        return self._wide(model).coefficients
+        return self._expanded(model).coefficients
 
-    def knows(self, rows: Rows) -> bool:
-        """Whether the unused columns of these rows have been searched for."""
-        return self.search is not None and self.search.was_of(rows)
+    def is_indexed(self, rows: Rows) -> bool:
+        """Return whether the column index was built from these rows."""
+        return self.column_index is not None and self.column_index.covers(rows)
 
-    def narrow(self, search: ColumnIndex) -> None:
-        """Have numbers only for the columns in use."""
-        self.search = search
-        if search.used is not None:
-            self.model = search.used.narrow(self.model)
+    def compress(self, index: ColumnIndex) -> None:
+        """Drop the numbers of inactive columns."""
+        self.column_index = index
+        if index.active is not None:
+            self.model = index.active.compress(self.model)
 
-    def widen(self) -> None:
-        """Have numbers for all columns again, and forget the rows that were searched."""
-        self.model, self.search = self._wide(self.model), None
+    def expand(self) -> None:
+        """Restore the numbers of all columns, and drop the index with its rows."""
+        self.model, self.column_index = self._expanded(self.model), None
 
-    def _wide(self, model: loops.LazyWeights) -> loops.LazyWeights:
-        used = None if self.search is None else self.search.used
-        return model if used is None else used.widen(model)
+    def _expanded(self, model: loops.LazyWeights) -> loops.LazyWeights:
+        active = None if self.column_index is None else self.column_index.active
+        return model if active is None else active.expand(model)
 
-    def open_pass(self, steps: int) -> None:
-        """Make room for the steps of a pass; without effect in the middle of one."""
+    def begin_epoch(self, steps: int) -> None:
+        """Allocate the table for the steps of an epoch; no effect within one."""
         if self.step == 0 and self.model.last.size:
             self.model = self.model._replace(table=np.zeros(steps + 1))
 
-    def close_pass(self) -> None:
-        """Write what is due to all weights: the next pass begins with an empty table."""
+    def end_epoch(self) -> None:
+        """Flush all weights; the next epoch starts with an empty table."""
         loops.flush(self.model)
         if self.model.last.size:
             self.model = self.model._replace(table=np.zeros(1))
         self.epoch, self.step, self.pending = self.epoch + 1, 0, 0.0
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, for `np.savez`; most arrays are the state's own."""
-        counts = [self.epoch, self.step, self.seen, self.stale]
+        """Return all of it for `np.savez`; most arrays are the state's own."""
         return {
-            **self._wide(self.model)._asdict(),
-            "counts": np.array(counts, np.int64),
-            "measures": np.array([self.best, self.pending]),
+            **self._expanded(self.model)._asdict(),
+            "counts": np.array([self.epoch, self.step, self.seen], np.int64),
+            "pending": np.array([self.pending]),
             "losses": np.array(self.losses),
-            "held_out": np.array(self.held_out),
+            "validation_losses": np.array(self.validation_losses),
             **{f"method/{name}": array for name, array in self.method.items()},
         }
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> SGDState:
-        """From what `arrays` gave."""
+        """Restore what `arrays` returned, also in version 0.1."""
+        if "measures" in arrays:  # of 0.1: the best validation loss, then pending
+            renamed = {
+                "pending": arrays["measures"][1:],
+                "validation_losses": arrays["held_out"],
+            }
+            arrays = {**arrays, **renamed}
         try:
             model = loops.LazyWeights(
                 **{n: arrays[n].copy() for n in loops.LazyWeights._fields}
             )
-            epoch, step, seen, stale = (int(n) for n in arrays["counts"])
-            best, pending = (float(x) for x in arrays["measures"])
-            losses, held_out = arrays["losses"].tolist(), arrays["held_out"].tolist()
+            epoch, step, seen = (int(n) for n in arrays["counts"][:3])
+            losses = arrays["losses"].tolist()
+            validation_losses = arrays["validation_losses"].tolist()
+            (pending,) = (float(x) for x in arrays["pending"])
         except (KeyError, ValueError) as error:
-            raise ValueError(f"SGDState.of: these arrays are no state: {error}") from error
-        within = {n: arrays[n] for n in arrays if n.startswith("method/")}
-        method = {n.removeprefix("method/"): array.copy() for n, array in within.items()}
-        return cls(model, epoch, step, seen, best, stale, losses, held_out, pending, method)
+            raise ValueError(
+                f"SGDState.of: arrays must be those of SGDState.arrays, got {error}"
+            ) from error
+        prefix = "method/"
+        method = {
+            name.removeprefix(prefix): array.copy()
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        }
+        return cls(model, epoch, step, seen, losses, validation_losses, pending, method)

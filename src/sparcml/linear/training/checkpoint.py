@@ -1,9 +1,9 @@
-"""Where all ranks of a solver stand, in a folder that they share.
+"""Checkpoints: the state of all ranks in a folder that they share.
 
-A checkpoint is a folder of its own, `pass-00012`, or `pass-00012-000000345` within the pass
-that follows: a file with what is the same everywhere, and one of each rank. It is written
-under another name, which it loses when all ranks are done; the one before is removed after
-that. So there is a complete one at any time, whoever is killed and wherever the disk is full.
+A checkpoint is a subfolder `epoch-00012`, or `epoch-00012-000000345` within the epoch that
+follows: one file with what all ranks have in common, and one per rank. It is written under a
+temporary name and renamed when all ranks have finished; then the previous one is removed. There
+is a complete checkpoint at any time, even if a rank is killed or the disk is full.
 """
 
 from __future__ import annotations
@@ -14,111 +14,121 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...communicator.collective_errors import together
 from ...errors import DataError
-from .npz import store, stored
+from .npz import read_npz, write_npz
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
-    from .respread import Respread
 
     Arrays = Mapping[str, NDArray[Any]]
+    Reshard = Callable[[Sequence[Arrays], int, int], dict[str, NDArray[Any]]]
 
-FORMAT, VERSION = "sparcml checkpoint", 2
-PREFIX, UNFINISHED = "pass-", ".unfinished-"
+FORMAT, VERSION = "sparcml checkpoint", 3
+VERSIONS = range(2, VERSION + 1)  # 2 is that of sparcml 0.1
+PREFIX, UNFINISHED = "epoch-", ".unfinished-"
+PREFIXES = (PREFIX, "pass-")  # the second is that of sparcml 0.1
 COMMON = "common.npz"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder for the newest state; all calls but `newest` are collective.
+    """A folder with the newest checkpoint; all methods but `newest` are collective.
 
     Attributes:
-        folder: Made if it is not there; on a disk that all ranks share.
+        folder: The folder, on a disk that all ranks share; `save` creates it.
     """
 
     folder: Path
 
     def newest(self) -> Path | None:
-        """The complete one with the most passes."""
-        return max(self.folder.glob(f"{PREFIX}*"), default=None)
+        """Return the complete checkpoint with the most epochs."""
+        return max(self._all(), default=None, key=lambda path: path.name.partition("-")[2])
+
+    def _all(self) -> list[Path]:
+        return [path for prefix in PREFIXES for path in self.folder.glob(f"{prefix}*")]
 
     def save(
         self,
         comm: Communicator,
-        passes: tuple[int, int],
+        progress: tuple[int, int],
         header: Mapping[str, Any],
         common: Arrays,
         own: Arrays,
     ) -> None:
-        """Keep a state, instead of the one before.
+        """Write a checkpoint and remove the previous one.
 
         Args:
             comm: The ranks.
-            passes: That are complete, and steps since.
-            header: What must be the same when it is gone on from, and notes.
-            common: What all ranks have, the same.
-            own: What this rank has.
+            progress: Completed epochs, and steps of the current one.
+            header: Values for JSON.
+            common: Arrays that are the same on all ranks.
+            own: Arrays of this rank.
 
         Raises:
             OSError: On the rank that cannot write, and DataError on the others.
         """
-        first = comm.rank == 0
-        final = self.folder / _name(*passes)
-        new = self.folder / f"{UNFINISHED}{final.name}"
-        told = {"ranks": comm.size, "passes": passes[0], **header}
+        root = comm.rank == 0
+        final = self.folder / _name(*progress)
+        unfinished = self.folder / f"{UNFINISHED}{final.name}"
+        header = {"ranks": comm.size, "epochs": progress[0], **header}
         try:
-            together(comm, lambda: _begin(new) if first else None)
-            together(comm, lambda: _write(new, comm.rank, told, common, own))
-            together(comm, lambda: self._finish(new, final) if first else None)
+            together(comm, lambda: _create(unfinished) if root else None)
+            together(comm, lambda: _write(unfinished, comm.rank, header, common, own))
+            together(comm, lambda: self._finish(unfinished, final) if root else None)
         except BaseException:
-            if first:
-                shutil.rmtree(new, ignore_errors=True)
+            if root:
+                shutil.rmtree(unfinished, ignore_errors=True)
             raise
 
     def load(
-        self, comm: Communicator, respread: Respread
+        self, comm: Communicator, reshard: Reshard
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The header and this rank's arrays of the newest one.
+        """Return the header and this rank's arrays of the newest checkpoint.
 
         Args:
             comm: The ranks.
-            respread: What a rank gets of a checkpoint of another number of ranks.
+            reshard: Computes a rank's arrays from those of another number of ranks.
 
         Raises:
-            DataError: If there is none, or it is damaged.
+            DataError: If there is no checkpoint, or it is damaged.
         """
-        return together(comm, lambda: self._load(comm.rank, comm.size, respread))
+        return together(comm, lambda: self._load(comm.rank, comm.size, reshard))
 
     def _load(
-        self, rank: int, ranks: int, respread: Respread
+        self, rank: int, ranks: int, reshard: Reshard
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        found = self.newest()
-        if found is None:
-            raise DataError(f"{self.folder}: there is no checkpoint to go on from")
-        header, arrays = stored(found / COMMON, FORMAT, VERSION)
-        parts = _Parts(found, int(header["ranks"]))
-        own = parts[rank] if len(parts) == ranks else respread(parts, rank, ranks)
+        newest = self.newest()
+        if newest is None:
+            raise DataError(f"{self.folder}: no checkpoint to resume from")
+        header, arrays = read_npz(newest / COMMON, FORMAT, VERSIONS)
+        if header["version"] == 2:
+            header |= {"config": header["settings"], "elapsed": header["spent"]}
+        parts = _RankFiles(newest, int(header["ranks"]))
+        own = parts[rank] if len(parts) == ranks else reshard(parts, rank, ranks)
         return header, {**arrays, **own}
 
-    def _finish(self, new: Path, final: Path) -> None:
-        before = list(self.folder.glob(f"{PREFIX}*"))
-        new.rename(final)
+    def _finish(self, unfinished: Path, final: Path) -> None:
+        previous = self._all()
+        unfinished.rename(final)
         handle = os.open(self.folder, os.O_RDONLY)
         try:
-            os.fsync(handle)  # the name, too, is on the disk
+            os.fsync(handle)  # the new name must be on the disk, too
         finally:
             os.close(handle)
-        for each in before:
-            shutil.rmtree(each, ignore_errors=True)
+        for path in previous:
+            shutil.rmtree(path, ignore_errors=True)
 
 
-class _Parts(Sequence[Mapping[str, "NDArray[Any]"]]):
-    """What each rank had for itself, read when it is asked for."""
+class _RankFiles(Sequence[Mapping[str, "NDArray[Any]"]]):
+    """The arrays of each rank, read on access."""
 
     def __init__(self, folder: Path, ranks: int) -> None:
         self._folder, self._ranks = folder, ranks
@@ -127,25 +137,77 @@ class _Parts(Sequence[Mapping[str, "NDArray[Any]"]]):
         return self._ranks
 
     def __getitem__(self, rank: Any) -> Any:
-        return stored(_file(self._folder, rank), FORMAT, VERSION)[1]
+        return read_npz(_rank_file(self._folder, rank), FORMAT, VERSIONS)[1]
 
 
-def _name(passes: int, steps: int) -> str:
-    return f"{PREFIX}{passes:05d}" + (f"-{steps:09d}" if steps else "")
+def _name(epochs: int, steps: int) -> str:
+    return f"{PREFIX}{epochs:05d}" + (f"-{steps:09d}" if steps else "")
 
 
 def _write(
-    new: Path, rank: int, header: Mapping[str, Any], common: Arrays, own: Arrays
+    folder: Path, rank: int, header: Mapping[str, Any], common: Arrays, own: Arrays
 ) -> None:
     if rank == 0:
-        store(new / COMMON, FORMAT, VERSION, header, common)
-    store(_file(new, rank), FORMAT, VERSION, {}, own)
+        write_npz(folder / COMMON, FORMAT, VERSION, header, common)
+    write_npz(_rank_file(folder, rank), FORMAT, VERSION, {}, own)
 
 
-def _begin(new: Path) -> None:
-    shutil.rmtree(new, ignore_errors=True)  # of a job that was killed
-    new.mkdir(parents=True)
+def _create(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)  # left by a job that was killed
+    folder.mkdir(parents=True)
 
 
-def _file(folder: Path, rank: int) -> Path:
+def _rank_file(folder: Path, rank: int) -> Path:
     return folder / f"rank-{rank}.npz"
+
+
+# Arrays of a rank's own; all others are the same on all ranks. Names are those of
+# `SGDState.arrays` and `SCDState.arrays`, after the number of the target: 0/pending.
+SGD_ARRAYS = ("pending", "method/")
+SCD_ARRAYS = ("coordinates", "trust_radius")
+
+
+def array_name(name: str) -> str:
+    """Return a name without its target."""
+    return name.partition("/")[2]
+
+
+def reshard_sgd(parts: Sequence[Arrays], rank: int, ranks: int) -> dict[str, NDArray[Any]]:
+    """Return a rank's arrays of SGD after a change of the world size.
+
+    Rank r inherits from the old ranks r, r + ranks, and so on; a new rank has no residual.
+    Residuals and pending losses keep their sums over all ranks, since gradients are summed
+    and not averaged. Of all other arrays, such as momentum, a rank gets the mean.
+    """
+    inherited = [parts[k] for k in range(rank, len(parts), ranks)]
+    like = inherited[0] if inherited else parts[rank % len(parts)]
+    return {
+        name: _combine(array_name(name), [p[name] for p in inherited], like[name])
+        for name in like
+    }
+
+
+def _combine(name: str, arrays: list[NDArray[Any]], like: NDArray[Any]) -> NDArray[Any]:
+    if name in ("pending", "measures"):  # 0.1 has the best validation loss before it
+        return np.array([*like[:-1], sum(each[-1] for each in arrays)])
+    entry = name.split("/")[1]
+    if entry == "residual":
+        return sum(arrays[1:], start=arrays[0].copy()) if arrays else np.zeros_like(like)
+    if entry == "step" or not arrays:
+        return like.copy()
+    return np.mean(arrays, axis=0, dtype=np.float64).astype(like.dtype)
+
+
+def reshard_scd(parts: Sequence[Arrays], rank: int, ranks: int) -> dict[str, NDArray[Any]]:
+    """Return a rank's arrays of SCD after a change of the world size.
+
+    Column j is on rank j modulo the world size, as in `partition_columns`.
+    """
+    own: dict[str, NDArray[Any]] = {}
+    all_parts = [parts[k] for k in range(len(parts))]
+    for name in all_parts[0]:
+        full = np.empty(sum(part[name].size for part in all_parts))
+        for k, part in enumerate(all_parts):
+            full[k :: len(all_parts)] = part[name]
+        own[name] = full[rank::ranks].copy()
+    return own

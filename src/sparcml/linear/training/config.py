@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...aggregate.parse import method_syntax, parse_method
 from ...communicator.arguments import check_reduction
+from ..data.labels import parse_class_weight
 from ..solvers.learning_rate import Constant, ExponentialDecay, InverseDecay, WarmUp
-from ..solvers.objective import LOSSES, loss_of
-from ..solvers.penalty import Penalty
+from ..solvers.objective import LOSSES, Penalty, loss_of
 from ..solvers.scd import SCD
 from ..solvers.sgd import SGD
-from .weights import parse_class_weight
 
 if TYPE_CHECKING:
     from ..solvers.learning_rate import LearningRate

@@ -1,4 +1,4 @@
-"""The rows that a model is made of: read, weighed, divided, and looked at."""
+"""The rows of a training run: read, weighted, split and summarised."""
 
 from __future__ import annotations
 
@@ -7,103 +7,96 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparcml.errors import DataError
-from sparcml.linear import LOSSES, Rows, read_svmlight
-from sparcml.linear.data.divide import train_validation_split
-from sparcml.linear.data.labels import encode_labels, one_vs_rest, targets
-from sparcml.linear.solvers.lengths import squared_row_norms
-from sparcml.linear.training.weights import apply_weights
+from ...errors import DataError
+from ..data.labels import apply_weights, encode_labels, one_vs_rest, target_count
+from ..data.shuffle import train_validation_split
+from ..data.svmlight import read_svmlight
+from ..solvers.learning_rate import squared_row_norms
+from ..solvers.objective import LOSSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sparcml import Communicator
-    from sparcml.linear.training.config import TrainingConfig
+    from ...communicator.communicator import Communicator
+    from ..data.rows import Rows
+    from .config import TrainingConfig
 
     Doubles = NDArray[np.float64]
 
 
-class Data(NamedTuple):
-    """One rank's rows, and what is known about all.
+class Dataset(NamedTuple):
+    """One rank's rows, and a summary of all ranks' rows.
 
     Attributes:
-        train: To learn from; labels are numbers of classes, if there are classes.
-        held_out: To be judged by, if some are.
-        classes: The labels in the text, ascending.
-        entries: Of all ranks' rows.
-        square: The mean of rows' squared lengths.
+        train: Training rows; with classes, labels are class numbers.
+        validation: Validation rows, if there are any.
+        classes: Labels of the classes, ascending; None if labels are targets themselves.
+        nnz: Nonzeros of all ranks' rows, for the metadata of a model.
+        mean_squared_norm: Mean squared row norm, for the default learning rate.
     """
 
     train: Rows
-    held_out: Rows | None
-    classes: tuple[float, ...] | None
-    entries: int
-    square: float
+    validation: Rows | None = None
+    classes: tuple[float, ...] | None = None
+    nnz: int = 0
+    mean_squared_norm: float = 0.0
 
     @property
     def targets(self) -> int:
-        """Models to make."""
-        return 1 if self.classes is None else targets(len(self.classes))
+        """Number of binary models, or 1."""
+        return 1 if self.classes is None else target_count(len(self.classes))
 
-    def signs(self, labels: Doubles, k: int) -> Doubles:
-        """What a target's solver wants as labels."""
+    def target_labels(self, labels: Doubles, k: int) -> Doubles:
+        """Return the labels of a target: one-vs-rest for classes."""
         return labels if self.classes is None else one_vs_rest(labels, len(self.classes), k)
 
     def target(self, k: int) -> tuple[Rows, Rows | None]:
-        """The rows with the labels of a target."""
-        train = replace(self.train, labels=self.signs(self.train.labels, k))
-        if self.held_out is None:
+        """Return the rows with the labels of a target."""
+        train = replace(self.train, labels=self.target_labels(self.train.labels, k))
+        if self.validation is None:
             return train, None
-        return train, replace(self.held_out, labels=self.signs(self.held_out.labels, k))
+        labels = self.target_labels(self.validation.labels, k)
+        return train, replace(self.validation, labels=labels)
 
-    def about(self) -> dict[str, Any]:
-        """By what data are known again."""
-        held = 0 if self.held_out is None else self.held_out.total
+    def metadata(self) -> dict[str, Any]:
+        """Return the facts that must not change when a run resumes."""
+        validation_rows = 0 if self.validation is None else self.validation.total
         return {
-            "rows": self.train.total + held,
-            "entries": self.entries,
+            "rows": self.train.total + validation_rows,
+            "nnz": self.nnz,
             "features": self.train.features,
             "classes": None if self.classes is None else list(self.classes),
             "weighted": self.train.weights is not None,
         }
 
 
-def load(comm: Communicator, settings: TrainingConfig) -> Data:
-    """Read, weigh and divide; a collective call.
+def load_dataset(comm: Communicator, config: TrainingConfig) -> Dataset:
+    """Read, weight and split the rows. Collective.
 
     Raises:
-        DataError: On all ranks, if there is something that no solver can work with.
+        DataError: On all ranks, if the data are malformed or too few.
     """
     rows = read_svmlight(
-        settings.files,
+        config.files,
         comm,
-        features=settings.features,
-        zero_based="auto" if settings.zero_based is None else settings.zero_based,
-        cache="user" if settings.cache else None,
+        features=config.features,
+        zero_based="auto" if config.zero_based is None else config.zero_based,
+        cache="user" if config.cache else None,
     )
     classes = None
-    if LOSSES[settings.loss].signs:
+    if LOSSES[config.loss].signs:
         rows, classes = encode_labels(comm, rows)
-    rows = apply_weights(comm, rows, classes, settings)
+    rows = apply_weights(comm, rows, classes, config.weights, config.class_weight)
     if rows.total < comm.size:
         raise DataError(
-            f"{settings.files[0]}: {rows.total} rows for {comm.size} ranks: start at most "
+            f"{config.files[0]}: {rows.total} rows for {comm.size} ranks; start at most "
             f"{rows.total}"
         )
     squares = squared_row_norms(rows).sum()
-    entries, square = comm.allreduce(np.array([rows.nnz, squares], np.float64))
-    train, held_out = rows, None
-    if settings.validation_fraction:
-        train, held_out = train_validation_split(
-            comm, rows, settings.validation_fraction, settings.seed
+    nnz, squares = comm.allreduce(np.array([rows.nnz, squares], np.float64))
+    train, validation = rows, None
+    if config.validation_fraction:
+        train, validation = train_validation_split(
+            comm, rows, config.validation_fraction, config.seed
         )
-    return Data(train, held_out, classes, int(entries), float(square) / rows.total)
-
-
-def usual_rate(loss: str, square: float) -> float:
-    """A rate that makes steps neither timid nor wild: 1 / (curvature * squared length).
-
-    Of three digits, so that it does not depend on the number of ranks.
-    """
-    curvature = LOSSES[loss].curvature or 1.0
-    return float(f"{1.0 / (curvature * square):.3g}") if square else 1.0
+    return Dataset(train, validation, classes, int(nnz), float(squares) / rows.total)

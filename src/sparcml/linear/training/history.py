@@ -1,4 +1,4 @@
-"""What every pass has brought, and what it took."""
+"""Losses and costs of each epoch."""
 
 from __future__ import annotations
 
@@ -6,91 +6,96 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from sparcml.linear import SolverProgress
+    from ..solvers.sgd_run import SolverProgress
+
+# Names in the checkpoints of version 0.1.
+RENAMED = {"held_out": "validation_loss", "communicating": "communication_seconds"}
 
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One pass, as one rank saw it.
+    """One epoch, as one rank saw it.
 
     Attributes:
-        loss: The mean over its rows, each before its step; of coordinate descent, the
-            objective after it.
-        held_out: The mean over held-out rows after it, if there are some.
-        seconds: It took.
-        communicating: Of these, in communication.
-        bytes: This rank has sent; of an engine's own sums, which nobody counts, a ring's.
-        dense_bytes: It would have sent for sums of dense vectors, in a ring; None if there
-            is no such.
+        loss: SGD: mean loss over the rows, each before its step; SCD: objective at the end.
+        validation_loss: Mean loss on the validation set at the end, if there is one.
+        seconds: Wall time.
+        communication_seconds: Seconds of these in communication.
+        bytes: Bytes sent by this rank; those of a ring for an engine's own allreduce, whose
+            bytes are not counted.
+        dense_bytes: Bytes that it would have sent in a dense ring; None if it sent no
+            gradients.
     """
 
     loss: float
-    held_out: float | None
+    validation_loss: float | None
     seconds: float
-    communicating: float
+    communication_seconds: float
     bytes: int
     dense_bytes: float | None
 
     @classmethod
     def of(cls, last: SolverProgress) -> EpochRecord:
-        """From what a solver has told last in it."""
-        spent = last.seconds, last.communicating, last.bytes, last.dense_bytes
-        return cls(last.loss, None, *spent)
+        """Return the costs in a solver's last report of an epoch."""
+        costs = last.seconds, last.communication_seconds, last.bytes, last.dense_bytes
+        return cls(last.loss, None, *costs)
 
-    def after(self, before: EpochRecord | None) -> EpochRecord:
-        """With what was spent on it before."""
-        if before is None:
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> EpochRecord:
+        """Restore a record, also of version 0.1."""
+        return cls(**{RENAMED.get(name, name): value for name, value in values.items()})
+
+    def plus(self, earlier: EpochRecord | None) -> EpochRecord:
+        """Add the costs of an earlier part of the same epoch."""
+        if earlier is None:
             return self
         dense = None
-        if self.dense_bytes is not None and before.dense_bytes is not None:
-            dense = self.dense_bytes + before.dense_bytes
+        if self.dense_bytes is not None and earlier.dense_bytes is not None:
+            dense = self.dense_bytes + earlier.dense_bytes
         return replace(
             self,
-            seconds=self.seconds + before.seconds,
-            communicating=self.communicating + before.communicating,
-            bytes=self.bytes + before.bytes,
+            seconds=self.seconds + earlier.seconds,
+            communication_seconds=self.communication_seconds
+            + earlier.communication_seconds,
+            bytes=self.bytes + earlier.bytes,
             dense_bytes=dense,
         )
-
-    def ended(self, loss: float, held_out: float | None) -> EpochRecord:
-        """With what it has brought."""
-        return replace(self, loss=loss, held_out=held_out)
 
 
 @dataclass
 class History:
-    """All passes of a run, those before its last checkpoint too."""
+    """All epochs of a run, including those before its checkpoint."""
 
-    passes: list[EpochRecord] = field(default_factory=list)
+    epochs: list[EpochRecord] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
-        """All passes took."""
-        return sum(each.seconds for each in self.passes)
+        """Total wall time."""
+        return sum(each.seconds for each in self.epochs)
 
     @property
-    def communicating(self) -> float:
-        """Of these, in communication."""
-        return sum(each.communicating for each in self.passes)
+    def communication_seconds(self) -> float:
+        """Total seconds in communication."""
+        return sum(each.communication_seconds for each in self.epochs)
 
     @property
     def bytes(self) -> int:
-        """This rank has sent."""
-        return sum(each.bytes for each in self.passes)
+        """Total bytes sent by this rank."""
+        return sum(each.bytes for each in self.epochs)
 
     @property
     def dense_bytes(self) -> float | None:
-        """It would have sent for sums of dense vectors."""
-        known = [e.dense_bytes for e in self.passes if e.dense_bytes is not None]
-        return sum(known) if known else None
+        """Total bytes that it would have sent in a dense ring."""
+        counted = [e.dense_bytes for e in self.epochs if e.dense_bytes is not None]
+        return sum(counted) if counted else None
 
-    def kept(self) -> list[dict[str, Any]]:
-        """As JSON has it."""
-        return [asdict(each) for each in self.passes]
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return values for JSON."""
+        return [asdict(each) for each in self.epochs]
 
     @classmethod
-    def of(cls, kept: Sequence[dict[str, Any]]) -> History:
-        """From what `kept` gave."""
-        return cls([EpochRecord(**each) for each in kept])
+    def from_json(cls, values: Sequence[Mapping[str, Any]]) -> History:
+        """Restore what `to_json` returned, also in version 0.1."""
+        return cls([EpochRecord.from_json(each) for each in values])

@@ -1,93 +1,266 @@
-"""A model made by all ranks, from text to a file."""
+"""The epoch loop of linear models, and training from files to a model.
+
+1. `train` reads the rows, builds the solver and restores the checkpoint.
+2. `run_epochs` trains every target for one epoch after the other until each has stopped.
+3. `train` writes the model and evaluates it on the validation set.
+
+The estimators call `run_epochs` with their own rows and early stopping rule.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sparcml.communicator.collective_errors import together
-from sparcml.linear import SGD, SCDState
-from sparcml.linear.training import by_coordinates, by_gradients
-from sparcml.linear.training.config import describe_solver
-from sparcml.linear.training.dataset import Data, load, usual_rate
-from sparcml.linear.training.model import Model
-from sparcml.linear.training.run import Work
+from ...communicator.collective_errors import together
+from ..data.partition import partition_columns
+from ..solvers.early_stopping import BestModel
+from ..solvers.learning_rate import default_learning_rate
+from ..solvers.objective import LOSSES, mean_loss
+from ..solvers.scd import SCD, SCDRun
+from ..solvers.scd_state import SCDState
+from ..solvers.sgd import SGD
+from .config import describe_solver
+from .dataset import Dataset, load_dataset
+from .history import EpochRecord
+from .model import Model
+from .run import TrainingRun
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from ...communicator.communicator import Communicator
+    from ..solvers.sgd_run import SolverProgress
+    from ..solvers.sgd_state import SGDState
+    from .config import TrainingConfig
+    from .history import History
+    from .observer import TrainingObserver
 
-    from sparcml import Communicator
-    from sparcml.linear.training.bar import Bar
-    from sparcml.linear.training.config import TrainingConfig
-    from sparcml.linear.training.history import History
+
+def run_epochs(run: TrainingRun) -> None:
+    """Train all targets epoch by epoch until each has stopped. Collective."""
+    trainer: _Trainer
+    if isinstance(run.solver, SGD):
+        trainer = _SGDTrainer(run, run.solver)
+    else:
+        trainer = _SCDTrainer(run, run.solver)
+    last_epoch = run.solver.epochs
+    while active := [
+        k
+        for k, state in enumerate(run.states)
+        if state.epoch < last_epoch and not run.stops(state)
+    ]:
+        epoch = min(run.states[k].epoch for k in active)
+        for position, k in enumerate(active):
+            # After a checkpoint within an epoch, some targets have completed it.
+            if run.states[k].epoch == epoch:
+                if run.observer is not None:
+                    run.observer.on_target(position, len(active))
+                trainer.epoch(k)
+        run.end_epoch(*trainer.losses())
+    trainer.finish()
+
+
+class _Trainer(Protocol):
+    """How a solver trains a target for one epoch. All methods are collective."""
+
+    def epoch(self, k: int) -> None:
+        """Train target k for one epoch."""
+
+    def losses(self) -> tuple[float, float | None]:
+        """Return the mean loss and validation loss over all targets."""
+
+    def finish(self) -> None:
+        """Complete the history after the last epoch."""
+
+
+class _SGDTrainer:
+    def __init__(self, run: TrainingRun, solver: SGD) -> None:
+        self.run, self.solver = run, solver
+        if not run.states:
+            run.states = [solver.init(run.data.train) for _ in range(run.data.targets)]
+            if run.data.validation is not None:
+                run.best = [BestModel() for _ in run.states]
+
+    def epoch(self, k: int) -> None:
+        run = self.run
+        train, validation = run.data.target(k)
+        state: SGDState = run.states[k]
+        index = run.states[0].column_index  # all targets have the same rows
+        if state.column_index is None and index is not None:
+            state.compress(index)
+        observer, last = run.observer, None
+        with run.epoch_communicator() as comm:
+            if observer is None:
+                self.solver.run_epoch(comm, train, state, validation=validation)
+            else:
+
+                def watch(progress: SolverProgress, state: SGDState) -> None:
+                    nonlocal last
+                    last = progress
+                    observer.on_progress(progress)
+                    if progress.step < progress.steps and run.checkpoint_due():
+                        self._save_within_epoch(progress, state)
+
+                within = observer.wants_progress or (
+                    run.config is not None and run.config.checkpoint_every
+                )
+                self.solver.run_epoch(
+                    comm,
+                    train,
+                    state,
+                    validation=validation,
+                    watch=watch,
+                    every=None if within else train.total,
+                )
+        if last is not None:
+            run.add_cost(EpochRecord.of(last))
+        if run.best:
+            run.best[k].update(state)
+
+    def _save_within_epoch(self, progress: SolverProgress, state: SGDState) -> None:
+        run = self.run
+        completed = len(run.history.epochs)
+        targets = sum(other.epoch > completed for other in run.states)
+        elapsed = EpochRecord.of(progress).plus(run.elapsed)
+        run.save_checkpoint(completed, targets * progress.steps + state.step, elapsed)
+
+    def losses(self) -> tuple[float, float | None]:
+        states = self.run.states
+        validation = [s.validation_losses[-1] for s in states if s.validation_losses]
+        loss = fmean(state.losses[-1] for state in states)
+        return loss, fmean(validation) if validation else None
+
+    def finish(self) -> None:
+        pass
+
+
+class _SCDTrainer:
+    def __init__(self, run: TrainingRun, solver: SCD) -> None:
+        self.run, self.solver = run, solver
+        self.partition = run.partition or partition_columns(run.comm, run.data.train)
+        self.single: SCDRun | None = None
+        if not run.states:
+            columns = self.partition.columns.indptr.size - 1
+            rows = self.partition.labels.size
+            run.states = [SCDState.initial(columns, rows) for _ in range(run.data.targets)]
+
+    def epoch(self, k: int) -> None:
+        comm, stats = self.run.comm, self.run.comm.stats
+        start = comm.now()
+        seconds_before, bytes_before = sum(stats.seconds.values()), stats.bytes
+        self._solver_run(k).epoch()
+        communication = sum(stats.seconds.values()) - seconds_before
+        sent = int(stats.bytes - bytes_before)
+        cost = EpochRecord(np.nan, None, comm.now() - start, communication, sent, None)
+        self.run.add_cost(cost)
+
+    def _solver_run(self, k: int) -> SCDRun:
+        """Return the run of a target; that of a single target is reused for all epochs."""
+        if self.single is not None:
+            return self.single
+        run = self.run
+        labels = run.data.target_labels(self.partition.labels, k)
+        train, _ = run.data.target(k)
+        partition = replace(self.partition, labels=labels)
+        solver_run = SCDRun(self.solver, run.comm, train, run.states[k], partition)
+        if run.data.targets == 1:
+            self.single = solver_run
+        return solver_run
+
+    def losses(self) -> tuple[float, float | None]:
+        return fmean(state.objectives[-1] for state in self.run.states), None
+
+    def finish(self) -> None:
+        """Evaluate the validation set; SCD does not need it in between."""
+        run, epochs = self.run, self.run.history.epochs
+        if run.data.validation is None or not epochs:
+            return
+        losses = []
+        for k, state in enumerate(run.states):
+            train, validation = run.data.target(k)
+            assert validation is not None  # checked above
+            weights = state.weights(run.comm, train.features)
+            loss = LOSSES[self.solver.loss]
+            losses.append(mean_loss(run.comm, validation, loss, weights, state.intercept))
+        epochs[-1] = replace(epochs[-1], validation_loss=fmean(losses))
 
 
 @dataclass
-class Result:
-    """A model, and how it came about."""
+class TrainingResult:
+    """A model, and how it was trained.
+
+    Attributes:
+        model: The model.
+        history: Losses and costs of all epochs.
+        data: The rows.
+        stop_reason: Why training stopped before the last epoch; empty if it did not.
+        accuracy: Fraction of validation rows with the right class, if there are any.
+    """
 
     model: Model
     history: History
-    data: Data
-    stopped: str  # why, if not because all passes are made
-    accuracy: float | None  # the share of held-out rows with the right class
+    data: Dataset
+    stop_reason: str
+    accuracy: float | None
 
 
-def train(comm: Communicator, settings: TrainingConfig, bar: Bar) -> Result:
-    """Read, train and save; a collective call.
+def train(
+    comm: Communicator, config: TrainingConfig, observer: TrainingObserver
+) -> TrainingResult:
+    """Read the data, train, and write the model. Collective.
 
     Raises:
         DataError: On all ranks; also if one of them cannot write.
     """
-    with bar.doing("reading"):
-        data = load(comm, settings)
-    solver = settings.build_solver(usual_rate(settings.loss, data.square))
-    work = Work(comm, settings, data, solver, bar)
-    work.resume()
-    with bar.passes(solver.epochs, len(work.history.passes)):
-        if isinstance(solver, SGD):
-            by_gradients.descend(work, solver)
-        else:
-            by_coordinates.descend(work, solver)
-    model = _model(work)
-    together(comm, lambda: model.save(settings.out) if comm.rank == 0 else None)
-    return Result(model, work.history, data, work.stopped, _accuracy(comm, model, data))
+    with observer.task("reading"):
+        data = load_dataset(comm, config)
+    solver = config.build_solver(default_learning_rate(config.loss, data.mean_squared_norm))
+    stops = solver.stops if isinstance(solver, SGD) else solver.converged
+    run = TrainingRun(comm, data, solver, stops, observer, config)
+    run.resume()
+    with observer.training(solver.epochs, len(run.history.epochs)):
+        run_epochs(run)
+    model = _model(run, config)
+    together(comm, lambda: model.save(config.out) if comm.rank == 0 else None)
+    accuracy = _accuracy(comm, model, data)
+    return TrainingResult(model, run.history, data, _stop_reason(run), accuracy)
 
 
-def _model(work: Work) -> Model:
-    """What the passes have led to, or the best of them; a collective call."""
-    about = {
-        **work.fixed,
-        "solver": describe_solver(work.solver),
-        "passes": max(state.epoch for state in work.states),
+def _stop_reason(run: TrainingRun) -> str:
+    if not all(run.stops(state) for state in run.states):
+        return ""
+    if isinstance(run.solver, SCD):
+        return "converged"
+    return f"no better validation loss for {run.solver.patience} epochs"
+
+
+def _model(run: TrainingRun, config: TrainingConfig) -> Model:
+    """Return the model of the best epoch or of the last. Collective."""
+    metadata = {
+        **run.resume_key,
+        "solver": describe_solver(run.solver),
+        "epochs": max(state.epoch for state in run.states),
     }
-    pairs = [_found(work, state) for state in work.states]
-    if work.best:
-        pairs = [(np.asarray(each.weights), each.intercept) for each in work.best]
-        about["best"] = [each.epoch for each in work.best]
-    weights, intercepts = zip(*pairs, strict=True)
+    if run.best:
+        metadata["best_epochs"] = [best.epoch for best in run.best]
+    solutions = [run.solution(k) for k in range(run.data.targets)]
+    weights, intercepts = zip(*solutions, strict=True)
     return Model(
         np.stack(weights),
         np.array(intercepts),
-        work.settings.loss,
-        work.data.classes,
-        bool(work.data.train.zero_based),
-        about,
+        config.loss,
+        run.data.classes,
+        bool(run.data.train.zero_based),
+        metadata,
     )
 
 
-def _found(work: Work, state: Any) -> tuple[NDArray[Any], float]:
-    if isinstance(state, SCDState):
-        return state.weights(work.comm, work.data.train.features), state.intercept
-    return state.weights, state.intercept
-
-
-def _accuracy(comm: Communicator, model: Model, data: Data) -> float | None:
-    """On held-out rows, whose labels are numbers of classes."""
-    if data.held_out is None or data.classes is None:
+def _accuracy(comm: Communicator, model: Model, data: Dataset) -> float | None:
+    """Return the accuracy on the validation set, whose labels are class numbers."""
+    if data.validation is None or data.classes is None:
         return None
-    labels = np.array(data.classes)[data.held_out.labels.astype(np.int64)]
-    right = np.count_nonzero(model.labels(model.margins(data.held_out)) == labels)
-    return float(comm.allreduce(np.array([float(right)]))[0]) / data.held_out.total
+    labels = np.array(data.classes)[data.validation.labels.astype(np.int64)]
+    correct = np.count_nonzero(model.labels(model.margins(data.validation)) == labels)
+    return float(comm.allreduce(np.array([float(correct)]))[0]) / data.validation.total

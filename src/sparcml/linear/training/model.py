@@ -1,4 +1,4 @@
-"""A model that is ready to be used: kept in a file, and asked about rows."""
+"""Trained models: prediction, and files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DataError
+from ..data.labels import target_count
 from ..data.rows import MAX_FEATURES
-from ..solvers.evaluate import check_rows, margins
-from ..solvers.objective import LOSSES
-from .npz import store, stored
+from ..solvers.objective import LOSSES, check_rows, margins
+from .npz import read_npz, write_npz
 
 if TYPE_CHECKING:
     import os
@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
-FORMAT, VERSION = "sparcml model", 2
+FORMAT, VERSION = "sparcml model", 3
+VERSIONS = range(2, VERSION + 1)  # 2 is that of sparcml 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Weights, and what is needed to use them.
+    """Weights, and what prediction needs.
 
     Attributes:
-        weights: float32 or float64, one row a target: a class against all others, or a
-            single one for two classes or numbers.
-        intercepts: Added to the margins, one a target.
-        loss: What it was made with.
-        classes: Their labels, ascending: of two, those that negative and positive margins
-            stand for. None if margins are the predictions themselves.
-        zero_based: Whether indices of the text it was made of start at 0.
-        about: How it was made, for people to read.
+        weights: float32 or float64, one row per target: one per class, or a single one for two
+            classes or regression.
+        intercepts: Added to the margins, one per target.
+        loss: Name of the loss.
+        classes: Labels of the classes, ascending; of two, those of negative and positive
+            margins. None for regression.
+        zero_based: Whether indices start at 0 in the training text.
+        metadata: How the model was trained, for people to read.
     """
 
     weights: NDArray[Any]
@@ -47,71 +48,71 @@ class Model:
     loss: str
     classes: tuple[float, ...] | None = None
     zero_based: bool = False
-    about: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         classes = 1 if self.classes is None else len(self.classes)
-        targets = 1 if classes == 2 else classes
         if self.weights.ndim != 2 or self.intercepts.shape != self.weights.shape[:1]:
             raise ValueError(
-                f"Model: weights of shape {self.weights.shape} do not fit intercepts of "
-                f"{self.intercepts.shape}"
+                f"Model: intercepts must have one item per row of weights, got shapes "
+                f"{self.intercepts.shape} and {self.weights.shape}"
             )
-        if len(self.weights) != targets or (self.classes is not None and classes < 2):
+        binary = self.classes is not None and classes < 2
+        if len(self.weights) != target_count(classes) or binary:
             raise ValueError(
-                f"Model: {len(self.weights)} targets do not fit {classes} classes"
+                f"Model: weights must have one row per class, or one for two classes, got "
+                f"{len(self.weights)} for {classes}"
             )
 
     @property
     def features(self) -> int:
-        """How many it knows."""
+        """Number of columns."""
         return int(self.weights.shape[1])
 
     def margins(self, rows: Rows) -> Doubles:
-        """w.x + b of each row, one column a target.
+        """Return w.x + b of each row, one column per target.
 
         Raises:
             DataError: If the rows have another number of features.
         """
         if rows.features != self.features:
             raise DataError(
-                f"the rows have {rows.features} features, the model {self.features}"
+                f"rows must have {self.features} features, as the model, got {rows.features}"
             )
-        check_rows(rows, LOSSES["squared"])  # labels may be any
+        check_rows(rows, LOSSES["squared"])  # accepts any labels
         pairs = zip(self.weights, self.intercepts, strict=True)
         return np.column_stack([margins(rows, w, float(b)) for w, b in pairs])
 
     def labels(self, margins: Doubles) -> Doubles:
-        """What is predicted."""
+        """Return the predicted labels."""
         if self.classes is None:
             return margins[:, 0]
-        known = np.array(self.classes)
-        one = margins.shape[1] == 1
-        chosen = margins[:, 0] > 0 if one else margins.argmax(axis=1)
-        return known[chosen.astype(np.int64)]
+        single = margins.shape[1] == 1
+        codes = margins[:, 0] > 0 if single else margins.argmax(axis=1)
+        return np.array(self.classes)[codes.astype(np.int64)]
 
     def probabilities(self, margins: Doubles) -> Doubles:
-        """How likely each class is, one column a class, in their order.
+        """Return the probability of each class, one column per class, in their order.
 
-        Of more than two, each one's chance against all others as a share of all chances.
+        For more than two classes, the one-vs-rest probabilities are normalised to sum to 1.
 
         Raises:
-            ValueError: If the loss is not logistic: margins then are no log-odds.
+            ValueError: If the loss is not logistic, so that margins are not log-odds.
         """
         if self.loss != "logistic":
-            raise ValueError(f"a model of the loss {self.loss} gives no probabilities")
+            raise ValueError(f"probabilities need the loss logistic, got {self.loss}")
         if margins.shape[1] == 1:
             margins = np.hstack([-margins, margins])
-        # Logarithms, of which the largest becomes 0: chances may be too small for numbers.
+        # Logarithms relative to the largest: probabilities may underflow.
         logs = -np.logaddexp(0.0, -margins)
-        found = np.exp(logs - logs.max(axis=1, keepdims=True))
-        shares: Doubles = found / found.sum(axis=1, keepdims=True)
-        return shares
+        relative = np.exp(logs - logs.max(axis=1, keepdims=True))
+        probabilities: Doubles = relative / relative.sum(axis=1, keepdims=True)
+        return probabilities
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file without pickle, the same bytes for the same model.
+        """Write the model to a file without pickle, the same bytes for the same model.
 
-        Of weights that are mostly zero, only features that some target uses are kept.
+        If most weights are zero, only columns with a nonzero weight are stored.
         """
         header = {
             "features": self.features,
@@ -119,26 +120,26 @@ class Model:
             "loss": self.loss,
             "classes": self.classes,
             "zero_based": self.zero_based,
-            "about": dict(self.about),
+            "metadata": dict(self.metadata),
         }
-        used = np.flatnonzero(self.weights.any(axis=0))
+        nonzero = np.flatnonzero(self.weights.any(axis=0))
         arrays = {"values": self.weights}
         column = len(self.weights) * self.weights.itemsize
-        if used.size * (4 + column) < self.features * column:
+        if nonzero.size * (4 + column) < self.features * column:
             arrays = {
-                "indices": used.astype(np.uint32),
-                "values": np.ascontiguousarray(self.weights[:, used]),
+                "indices": nonzero.astype(np.uint32),
+                "values": np.ascontiguousarray(self.weights[:, nonzero]),
             }
-        store(Path(path), FORMAT, VERSION, header, arrays)
+        write_npz(Path(path), FORMAT, VERSION, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """From a file that `save` has written.
+        """Read a file that `save` wrote, also in version 0.1.
 
         Raises:
-            DataError: If it is none, of another version, or damaged.
+            DataError: If the file has another format or version, or is damaged.
         """
-        header, arrays = stored(Path(path), FORMAT, VERSION)
+        header, arrays = read_npz(Path(path), FORMAT, VERSIONS)
         try:
             classes = header["classes"]
             return cls(
@@ -147,27 +148,27 @@ class Model:
                 LOSSES[header["loss"]].name,
                 None if classes is None else tuple(float(each) for each in classes),
                 bool(header["zero_based"]),
-                dict(header["about"]),
+                dict(header["about" if header["version"] == 2 else "metadata"]),
             )
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise DataError(f"{path}: this {FORMAT} is damaged: {error}") from error
+            raise DataError(f"{path}: the {FORMAT} is damaged: {error}") from error
 
 
 def _weights(features: int, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     values = arrays["values"]
     if values.dtype not in (np.float32, np.float64) or not 0 <= features <= MAX_FEATURES:
-        raise ValueError(f"{features} weights of {values.dtype}")
+        raise ValueError(f"{features} weights of dtype {values.dtype}")
     if values.ndim != 2:
-        raise ValueError(f"values of {values.ndim} dimensions")
+        raise ValueError(f"values must have 2 dimensions, got {values.ndim}")
     indices = arrays.get("indices")
     if indices is None:
         if values.shape[1] != features:
-            raise ValueError(f"{features} weights, but {values.shape[1]} values")
+            raise ValueError(f"values must have {features} columns, got {values.shape[1]}")
         return values
     if indices.dtype != np.uint32 or indices.shape != values.shape[1:]:
-        raise ValueError("its indices do not fit its values")
+        raise ValueError("indices must be uint32, one per column of values")
     if indices.max(initial=0) >= max(features, 1):
-        raise ValueError(f"an index beyond {features}")
+        raise ValueError(f"indices must be below {features}")
     weights = np.zeros((len(values), features), values.dtype)
     weights[:, indices] = values
     return weights

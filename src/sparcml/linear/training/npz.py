@@ -1,7 +1,7 @@
-"""Arrays and a header in one file: NumPy's npz, without pickle, with a version.
+"""Files of arrays with a header: NumPy's npz without pickle, with a format and a version.
 
-The array `header` is JSON in UTF-8; its `format` says what the file is, and its `version` how
-to read it. Files are written beside their place and take it when they are complete.
+The array `header` is JSON in UTF-8, with `format` and `version` among its keys. A file replaces
+an existing one when it is complete.
 """
 
 from __future__ import annotations
@@ -26,62 +26,67 @@ MAGIC = b"PK\x03\x04"
 HEADER = "header"
 
 
-def store(
+def write_npz(
     path: Path,
-    kind: str,
+    format_name: str,
     version: int,
     header: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Write a file; one that was there stays as it was unless this succeeds.
+    """Write a file; an existing one stays as it was unless this succeeds.
 
     Raises:
-        OSError: If it cannot be written; names the file.
+        OSError: If the file cannot be written; names the file.
     """
-    said = json.dumps({"format": kind, "version": version, **header})
-    text = np.frombuffer(said.encode(), np.uint8)
+    text = json.dumps({"format": format_name, "version": version, **header})
+    encoded = np.frombuffer(text.encode(), np.uint8)
     try:
         with replacing(path) as file:
-            np.savez(file, **{HEADER: text, **arrays})  # type: ignore[arg-type]  # names
+            np.savez(file, **{HEADER: encoded, **arrays})  # type: ignore[arg-type]
     except OSError as error:
         raise OSError(
             error.errno,
-            f"{error.strerror or error}; it could not be written, and what was there before "
-            f"is as it was",
+            f"{error.strerror or error}; the file was not written, and an existing one is "
+            f"unchanged",
             str(path),
         ) from error
 
 
-def stored(path: Path, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays of a file.
+def read_npz(
+    path: Path, format_name: str, versions: range
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header and the arrays of a file of one of these versions.
 
     Raises:
-        DataError: If it is something else, of another version, or damaged.
+        DataError: If the file has another format or version, or is damaged.
     """
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise DataError(f"{path}: this is no {kind}")
+            raise DataError(f"{path}: not a {format_name}")
         file.seek(0)
         try:
-            with np.load(file, allow_pickle=False) as found:
-                header = _header(path, kind, version, found)
-                return header, {name: found[name] for name in found if name != HEADER}
+            with np.load(file, allow_pickle=False) as archive:
+                header = _read_header(path, format_name, versions, archive)
+                arrays = {name: archive[name] for name in archive if name != HEADER}
+                return header, arrays
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"{path}: this {kind} is damaged: {error}") from error
+            raise DataError(f"{path}: the {format_name} is damaged: {error}") from error
 
 
-def _header(path: Path, kind: str, version: int, found: Any) -> dict[str, Any]:
-    if HEADER not in found:
-        raise DataError(f"{path}: this is no {kind}, but some other file of NumPy's")
-    header = json.loads(found[HEADER].astype(np.uint8).tobytes())
-    there = header.get("format") if isinstance(header, dict) else None
-    if there != kind:
-        raise DataError(f"{path}: this is no {kind}, but says to be {there!r}")
-    if header.get("version") != version:
+def _read_header(
+    path: Path, format_name: str, versions: range, archive: Any
+) -> dict[str, Any]:
+    if HEADER not in archive:
+        raise DataError(f"{path}: not a {format_name}, but another npz file")
+    header = json.loads(archive[HEADER].astype(np.uint8).tobytes())
+    actual = header.get("format") if isinstance(header, dict) else None
+    if actual != format_name:
+        raise DataError(f"{path}: not a {format_name}, but {actual!r}")
+    if header.get("version") not in versions:
         raise DataError(
-            f"{path}: this {kind} has version {header.get('version')}; this sparcml reads "
-            f"version {version}"
+            f"{path}: the {format_name} must have version {versions[0]} to {versions[-1]}, "
+            f"got {header.get('version')}"
         )
     return dict(header)

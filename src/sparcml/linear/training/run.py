@@ -1,139 +1,42 @@
-"""What all parts of a run of `sparcml fit` share, and how it is kept and gone on from."""
+"""The state of a training run, and its checkpoints."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from sparcml.communicator.collective_errors import gather, together
-from sparcml.errors import DataError
-from sparcml.linear import SGD, SCDState, SGDState
-from sparcml.linear.training.checkpoint import Checkpoint
-from sparcml.linear.training.early_stopping import BestModel
-from sparcml.linear.training.history import EpochRecord, History
-from sparcml.linear.training.respread import DESCENDED, STEPPED, bare, descended, stepped
+from ...communicator.collective_errors import gather, together
+from ...errors import DataError
+from ..solvers.early_stopping import BestModel
+from ..solvers.scd_state import SCDState
+from ..solvers.sgd import SGD
+from ..solvers.sgd_state import SGDState
+from .checkpoint import (
+    SCD_ARRAYS,
+    SGD_ARRAYS,
+    Checkpoint,
+    array_name,
+    reshard_scd,
+    reshard_sgd,
+)
+from .history import EpochRecord, History
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
-    from sparcml import Communicator
-    from sparcml.linear import SCD
-    from sparcml.linear.training.bar import Bar
-    from sparcml.linear.training.config import TrainingConfig
-    from sparcml.linear.training.dataset import Data
+    from ...communicator.communicator import Communicator
+    from ..data.partition import ColumnPartition
+    from ..solvers.scd import SCD
+    from .config import TrainingConfig
+    from .dataset import Dataset
+    from .observer import TrainingObserver
 
-
-@dataclass
-class Work:
-    """A run: one state for each target, and what has been spent on them.
-
-    Attributes:
-        comm: The ranks.
-        settings: What the user wants.
-        data: To learn from.
-        solver: That does it.
-        bar: Where to tell.
-        states: One a target; empty before the first pass.
-        best: With held-out rows and sgd, the best model of each target.
-        history: Of complete passes.
-        spent: On the present pass, in targets that are through with it or within it.
-        stopped: Why it ended, if not because all passes are made.
-    """
-
-    comm: Communicator
-    settings: TrainingConfig
-    data: Data
-    solver: SGD | SCD
-    bar: Bar
-    states: list[Any] = field(default_factory=list)
-    best: list[BestModel] = field(default_factory=list)
-    history: History = field(default_factory=History)
-    spent: EpochRecord | None = None
-    stopped: str = ""
-
-    def __post_init__(self) -> None:
-        folder = self.settings.checkpoint
-        self.checkpoint = None if folder is None else Checkpoint(folder)
-        self.fixed = json.loads(json.dumps(self.settings.resume_key() | self.data.about()))
-        self.kept_at = self.comm.now()
-        self.by_gradients = isinstance(self.solver, SGD)
-
-    def spend(self, cost: EpochRecord) -> None:
-        """Count it for the present pass."""
-        self.spent = cost.after(self.spent)
-
-    def passed(self, loss: float, held_out: float | None) -> None:
-        """All targets are through with a pass."""
-        assert self.spent is not None  # a pass costs something
-        done = self.spent.ended(loss, held_out)
-        self.spent = None
-        self.history.passes.append(done)
-        self.bar.passed(done)
-        self.keep(len(self.history.passes), 0, None)
-
-    # ---- checkpoints ----
-
-    def due(self) -> bool:
-        """Whether it is time for a checkpoint within a pass; a collective call."""
-        seconds = self.settings.checkpoint_every
-        if self.checkpoint is None or not seconds:
-            return False
-        late = self.comm.now() - self.kept_at >= seconds
-        return bool(gather(self.comm, late)[0, 0])  # rank 0's clock counts
-
-    def keep(self, passes: int, steps: int, spent: EpochRecord | None) -> None:
-        """Write a checkpoint, if that is wanted; a collective call."""
-        if self.checkpoint is None:
-            return
-        own: dict[str, NDArray[Any]] = {}
-        common: dict[str, NDArray[Any]] = {}
-        mine = STEPPED if self.by_gradients else DESCENDED
-        for k, state in enumerate(self.states):
-            kept = state.arrays() | (self.best[k].arrays() if self.best else {})
-            for name, array in kept.items():
-                (own if name.startswith(mine) else common)[f"{k}/{name}"] = array
-        header = {
-            "settings": self.fixed,
-            "history": self.history.kept(),
-            "spent": None if spent is None else asdict(spent),
-        }
-        self.checkpoint.save(self.comm, (passes, steps), header, common, own)
-        self.kept_at = self.comm.now()
-
-    def resume(self) -> None:
-        """Go on from the checkpoint, if that is wanted; a collective call."""
-        if self.checkpoint is None:
-            return
-        newest = together(self.comm, self.checkpoint.newest)
-        if not self.settings.resume:
-            if newest is not None:
-                raise DataError(
-                    f"{newest}: there is a checkpoint already: go on with --resume, or take "
-                    f"another folder"
-                )
-            folder = self.checkpoint.folder  # a place that cannot be had shows now
-            first = self.comm.rank == 0
-            together(
-                self.comm,
-                lambda: folder.mkdir(parents=True, exist_ok=True) if first else None,
-            )
-            return
-        respread = stepped if self.by_gradients else descended
-        header, arrays = self.checkpoint.load(self.comm, respread)
-        _compare(f"{newest}", _renamed(header.get("settings", {})), self.fixed)
-        self.history = History.of(header["history"])
-        self.spent = None if header["spent"] is None else EpochRecord(**header["spent"])
-        for k in range(self.data.targets):
-            found = {bare(n): a for n, a in arrays.items() if n.startswith(f"{k}/")}
-            self.states.append((SGDState if self.by_gradients else SCDState).of(found))
-            if self.by_gradients and self.data.held_out is not None:
-                self.best.append(BestModel.of(found))
-
-
-# Names of options in checkpoints of version 0.1.
+# Names in the checkpoints of version 0.1.
 RENAMED = {
     "batch": "batch_size",
     "rate": "learning_rate",
@@ -141,17 +44,154 @@ RENAMED = {
     "warm_up": "warmup_epochs",
     "block": "block_size",
     "held_out": "validation_fraction",
+    "entries": "nnz",
 }
 
 
-def _compare(where: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    for name, value in now.items():
-        if then.get(name) != value:
-            raise DataError(
-                f"{where}: made with {name.replace('_', '-')} {then.get(name)}, which is now "
-                f"{value}: go on with what it was made with"
+@dataclass
+class TrainingRun:
+    """A training run: one solver state per target, and the costs so far.
+
+    Attributes:
+        comm: The ranks.
+        data: The rows.
+        solver: The solver.
+        stops: Early stopping rule: whether a target's state is its last.
+        observer: Receives progress; without one, no history is recorded.
+        partition: With SCD, the columns, if they are known already.
+        config: Options of `sparcml fit`, with those of checkpoints; None without checkpoints.
+        states: One per target; empty before the first epoch.
+        best: With SGD and a validation set, the best model of each target.
+        history: Completed epochs.
+        elapsed: Costs of the current epoch so far.
+    """
+
+    comm: Communicator
+    data: Dataset
+    solver: SGD | SCD
+    stops: Callable[[Any], bool]
+    observer: TrainingObserver | None = None
+    config: TrainingConfig | None = None
+    partition: ColumnPartition | None = None
+    states: list[Any] = field(default_factory=list)
+    best: list[BestModel] = field(default_factory=list)
+    history: History = field(default_factory=History)
+    elapsed: EpochRecord | None = None
+
+    def __post_init__(self) -> None:
+        self.uses_sgd = isinstance(self.solver, SGD)
+        self.checkpoint: Checkpoint | None = None
+        self.resume_key: dict[str, Any] = {}
+        self.saved_at = self.comm.now()
+        if self.config is not None:
+            key = self.config.resume_key() | self.data.metadata()
+            self.resume_key = json.loads(json.dumps(key))  # as a checkpoint returns it
+            if self.config.checkpoint is not None:
+                self.checkpoint = Checkpoint(self.config.checkpoint)
+
+    def epoch_communicator(self) -> AbstractContextManager[Communicator]:
+        """Return the communicator for one target's epoch.
+
+        The algorithm that `auto` selects depends on a communicator's history. A run that may
+        resume starts each epoch without one, so that it takes the same steps.
+        """
+        return nullcontext(self.comm) if self.config is None else self.comm.duplicate()
+
+    def add_cost(self, cost: EpochRecord) -> None:
+        """Add to the costs of the current epoch."""
+        self.elapsed = cost.plus(self.elapsed)
+
+    def end_epoch(self, loss: float, validation_loss: float | None) -> None:
+        """Record an epoch that all targets have completed. Collective."""
+        if self.observer is None:
+            return
+        assert self.elapsed is not None  # every epoch has a cost
+        record = replace(self.elapsed, loss=loss, validation_loss=validation_loss)
+        self.elapsed = None
+        self.history.epochs.append(record)
+        self.observer.on_epoch(record)
+        self.save_checkpoint(len(self.history.epochs), 0, None)
+
+    def solution(self, k: int) -> tuple[NDArray[Any], float]:
+        """Return the weights and intercept of a target: the best or the last. Collective."""
+        if self.best:
+            weights = self.best[k].weights
+            assert weights is not None  # there is one after the first epoch
+            return weights, self.best[k].intercept
+        state = self.states[k]
+        if isinstance(state, SCDState):
+            return state.weights(self.comm, self.data.train.features), state.intercept
+        return state.weights, state.intercept
+
+    # ---- checkpoints ----
+
+    def checkpoint_due(self) -> bool:
+        """Return whether it is time for a checkpoint within an epoch. Collective."""
+        if self.config is None or self.checkpoint is None:
+            return False
+        if not self.config.checkpoint_every:
+            return False
+        due = self.comm.now() - self.saved_at >= self.config.checkpoint_every
+        return bool(gather(self.comm, due)[0, 0])  # by the clock of rank 0
+
+    def save_checkpoint(self, epochs: int, steps: int, elapsed: EpochRecord | None) -> None:
+        """Write a checkpoint if there is a folder for it. Collective."""
+        if self.checkpoint is None:
+            return
+        own: dict[str, NDArray[Any]] = {}
+        common: dict[str, NDArray[Any]] = {}
+        own_names = SGD_ARRAYS if self.uses_sgd else SCD_ARRAYS
+        for k, state in enumerate(self.states):
+            arrays = state.arrays() | (self.best[k].arrays() if self.best else {})
+            for name, array in arrays.items():
+                (own if name.startswith(own_names) else common)[f"{k}/{name}"] = array
+        header = {
+            "config": self.resume_key,
+            "history": self.history.to_json(),
+            "elapsed": None if elapsed is None else asdict(elapsed),
+        }
+        self.checkpoint.save(self.comm, (epochs, steps), header, common, own)
+        self.saved_at = self.comm.now()
+
+    def resume(self) -> None:
+        """Restore the checkpoint if the configuration says so. Collective."""
+        if self.checkpoint is None or self.config is None:
+            return
+        newest = together(self.comm, self.checkpoint.newest)
+        if not self.config.resume:
+            if newest is not None:
+                raise DataError(
+                    f"{newest}: a checkpoint exists already; add --resume, or choose another "
+                    f"folder"
+                )
+            folder = self.checkpoint.folder  # fail now if it cannot be created
+            root = self.comm.rank == 0
+            together(
+                self.comm,
+                lambda: folder.mkdir(parents=True, exist_ok=True) if root else None,
             )
+            return
+        reshard = reshard_sgd if self.uses_sgd else reshard_scd
+        header, arrays = self.checkpoint.load(self.comm, reshard)
+        _check_resume_key(f"{newest}", header.get("config", {}), self.resume_key)
+        self.history = History.from_json(header["history"])
+        elapsed = header["elapsed"]
+        self.elapsed = None if elapsed is None else EpochRecord.from_json(elapsed)
+        state_type = SGDState if self.uses_sgd else SCDState
+        for k in range(self.data.targets):
+            own = {array_name(n): a for n, a in arrays.items() if n.startswith(f"{k}/")}
+            self.states.append(state_type.of(own))
+            if self.uses_sgd and self.data.validation is not None:
+                self.best.append(BestModel.of(own))
 
 
-def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {RENAMED.get(name, name): value for name, value in settings.items()}
+def _check_resume_key(
+    path: str, saved: Mapping[str, Any], current: Mapping[str, Any]
+) -> None:
+    saved = {RENAMED.get(name, name): value for name, value in saved.items()}
+    for name, value in current.items():
+        if saved.get(name) != value:
+            raise DataError(
+                f"{path}: {name.replace('_', '-')} must be {saved.get(name)}, as in the "
+                f"checkpoint, got {value}"
+            )
