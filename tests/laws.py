@@ -17,7 +17,7 @@ from sparcml.stream import densify_if_smaller
 
 
 def sparse(rng, size, nnz, dtype=np.float32, block=1):
-    """A stream of small whole numbers, none of them zero, at random places."""
+    """Return a stream of small nonzero integers at random indices."""
     indices = np.sort(rng.choice(size // block, nnz, replace=False)).astype(np.uint32)
     values = rng.integers(1, 9, nnz * block) * rng.choice([-1, 1], nnz * block)
     return Stream(size, indices, values.astype(dtype), block=block)
@@ -96,7 +96,7 @@ CASES = (
     everything_in_one_range,
 )
 
-# All ranks together store no more places than one of them: the largest sums are all sums.
+# The union of all indices is that of one rank, so that a lossy allreduce is lossless.
 ROOM_FOR_ALL = (
     empty,
     size_zero,
@@ -107,37 +107,43 @@ ROOM_FOR_ALL = (
     everything_in_one_range,
 )
 
-NEUTRAL = {"sum": 0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
+IDENTITY = {"sum": 0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
 COMBINE = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 
 
 @cache
-def everyones(case, ranks):
-    return _sealed(case(np.random.default_rng(r), r, ranks) for r in range(ranks))
+def inputs_of(case, ranks):
+    """Return the streams of all ranks."""
+    return _read_only(case(np.random.default_rng(r), r, ranks) for r in range(ranks))
 
 
 @cache
 def positive(case, ranks):
-    inputs = everyones(case, ranks)
-    return _sealed(Stream(x.size, x.indices, abs(x.values), block=x.block) for x in inputs)
+    """Return the same streams with positive values, whose sums are never zero."""
+    inputs = inputs_of(case, ranks)
+    return _read_only(
+        Stream(x.size, x.indices, abs(x.values), block=x.block) for x in inputs
+    )
 
 
-def _sealed(streams):
-    """They serve many checks, so whoever writes to one of them must not get away with it."""
-    sealed = tuple(streams)
-    for x in sealed:
+def _read_only(streams):
+    """Return the streams with read-only values, since many checks share them."""
+    streams = tuple(streams)
+    for x in streams:
         x.raw_values.flags.writeable = False
-    return sealed
+    return streams
 
 
 @cache
 def reduced(case, ranks, op):
-    total = reduce(COMBINE[op], [filled(x, NEUTRAL[op]) for x in everyones(case, ranks)])
+    """Return the expected dense result."""
+    total = reduce(COMBINE[op], [filled(x, IDENTITY[op]) for x in inputs_of(case, ranks)])
     total.flags.writeable = False
     return total
 
 
 def filled(x: Stream, fill: float):
+    """Return the dense values with absent entries replaced by `fill`."""
     values = np.full((x.blocks, x.block), fill, x.dtype)
     values[x.indices] = x.values.reshape(-1, x.block)
     return values.reshape(-1)
@@ -145,48 +151,52 @@ def filled(x: Stream, fill: float):
 
 def same_sum(comm: Communicator, algorithm: str, case, op: str = "sum") -> Stream:
     """Law 1: the dense reduction, exactly, on every rank."""
-    inputs = everyones(case, comm.size)
-    want = reduced(case, comm.size, op)
-    got = comm.allreduce(inputs[comm.rank], op=op, algorithm=algorithm)
-    np.testing.assert_array_equal(got.to_dense(), want)
-    assert (got.size, got.block, got.dtype) == (inputs[0].size, inputs[0].block, want.dtype)
-    assert not got.values.flags.writeable
-    assert not got.indices.flags.writeable
-    return got
+    inputs = inputs_of(case, comm.size)
+    expected = reduced(case, comm.size, op)
+    result = comm.allreduce(inputs[comm.rank], op=op, algorithm=algorithm)
+    np.testing.assert_array_equal(result.to_dense(), expected)
+    shape = (inputs[0].size, inputs[0].block, expected.dtype)
+    assert (result.size, result.block, result.dtype) == shape
+    assert not result.values.flags.writeable
+    assert not result.indices.flags.writeable
+    return result
 
 
 def largest_sums(comm: Communicator, algorithm: str, case) -> Stream:
-    """Law 1 of those that choose: the exact sums, as many as a rank brings, ties too."""
-    inputs = everyones(case, comm.size)
+    """Law 1 of lossy algorithms: the exact k largest sums, with ties; k of one rank."""
+    inputs = inputs_of(case, comm.size)
     total = np.sum([x.to_dense() for x in inputs], axis=0, dtype=inputs[0].dtype)
-    with comm.duplicate() as fresh:  # nothing to reuse
+    with comm.duplicate() as fresh:  # without state of earlier calls
         k = max(densify_if_smaller(x).nnz for x in inputs)
-        got, seen = fresh.allreduce(inputs[comm.rank], "sum", algorithm, return_seen=True)
+        result, seen = fresh.allreduce(
+            inputs[comm.rank], "sum", algorithm, return_seen=True
+        )
         parts = fresh.allgather(seen.to_dense())
-    sizes = np.linalg.norm(total.reshape(-1, inputs[0].block), axis=1)
-    threshold = np.sort(sizes)[-min(k, len(sizes)) :].min(initial=np.inf) if k else np.inf
-    kept = (sizes >= threshold) & (sizes > 0)
+    norms = np.linalg.norm(total.reshape(-1, inputs[0].block), axis=1)
+    threshold = np.sort(norms)[-min(k, len(norms)) :].min(initial=np.inf) if k else np.inf
+    selected = (norms >= threshold) & (norms > 0)
     if comm.size > 1:
-        total = np.where(np.repeat(kept, inputs[0].block), total, 0)
-    np.testing.assert_array_equal(got.to_dense(), total)
+        total = np.where(np.repeat(selected, inputs[0].block), total, 0)
+    np.testing.assert_array_equal(result.to_dense(), total)
     np.testing.assert_array_equal(np.sum(parts, axis=0), total)
-    return got
+    return result
 
 
 def fingerprint(x: Stream):
+    """Return a digest of the bits of a stream, as a vector to exchange."""
     bits = x.indices.tobytes() + x.values.tobytes() + bytes([x.is_dense])
     return np.frombuffer(hashlib.sha256(bits).digest(), np.uint8).astype(np.float32)
 
 
 def same_bits(comm: Communicator, algorithm: str, op: str) -> None:
-    """Law 2: identical on all ranks and in a second run, for floats that round."""
+    """Law 2: the same bits on all ranks and in a second call, for sums that round."""
     rng = np.random.default_rng(100 + comm.rank)
     x = sparse(rng, 6000, 700)
     special = rng.choice([0.1, 1 / 3, np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40], x.nnz)
     x = Stream(x.size, x.indices, (x.values * 0.37 + special).astype(np.float32))
     first = comm.allreduce(x, op=op, algorithm=algorithm)
-    again = comm.allreduce(x, op=op, algorithm=algorithm)
-    np.testing.assert_array_equal(fingerprint(first), fingerprint(again))
+    second = comm.allreduce(x, op=op, algorithm=algorithm)
+    np.testing.assert_array_equal(fingerprint(first), fingerprint(second))
     for other in comm.allgather(fingerprint(first)):
         np.testing.assert_array_equal(other, fingerprint(first))
     nans = first.values.view(np.uint32)[np.isnan(first.values)]
@@ -194,19 +204,19 @@ def same_bits(comm: Communicator, algorithm: str, op: str) -> None:
 
 
 def nan_stays(comm: Communicator, algorithm: str, op: str) -> None:
-    """NaN wins, in vectors large and dense enough for the engine's own allreduce too."""
+    """NaN propagates, also in vectors that the engine's own allreduce reduces."""
     x = np.ones(300_000, np.float32)
     x[comm.rank :: 2 * comm.size] = np.nan
     total = comm.allreduce(x, op=op, algorithm=algorithm)
-    want = np.zeros(len(x), bool)
+    expected = np.zeros(len(x), bool)
     for rank in range(comm.size):
-        want[rank :: 2 * comm.size] = True
-    np.testing.assert_array_equal(np.isnan(total), want)
-    assert set(total.view(np.uint32)[want].tolist()) == {0x7FC00000}
+        expected[rank :: 2 * comm.size] = True
+    np.testing.assert_array_equal(np.isnan(total), expected)
+    assert set(total.view(np.uint32)[expected].tolist()) == {0x7FC00000}
 
 
 def declared_cost(comm: Communicator, algorithm: str, case) -> None:
-    """Law 6: the declared messages, and bytes within the declared bounds."""
+    """Law 6: the declared messages are sent, with bytes within the declared bounds."""
     a = ALLREDUCES[algorithm]
     if a.warm_cost is None:
         _declared_cost(comm, algorithm, case, a.cost)
@@ -226,18 +236,19 @@ def _declared_cost(comm: Communicator, algorithm: str, case, cost) -> None:
     comm.allreduce(x, algorithm=algorithm)
     counted, comm.stats.sent = comm.stats.sent, None
     declared = [
-        (peer, *bounds(loads, x.entry_bytes))
-        for turn in cost(comm.rank, workload)
-        for peer, loads in turn.sends
+        (peer, *bounds(counts, x.entry_bytes))
+        for stage in cost(comm.rank, workload)
+        for peer, counts in stage.sends
     ]
     assert [peer for peer, _ in counted] == [peer for peer, _, _ in declared]
-    for (_, nbytes), (_, least, most) in zip(counted, declared, strict=True):
-        assert least <= nbytes <= most
+    for (_, nbytes), (_, low, high) in zip(counted, declared, strict=True):
+        assert low <= nbytes <= high
     if case is dense:
-        assert [n for _, n in counted] == [least for _, least, _ in declared]
-        assert [n for _, n in counted] == [most for _, _, most in declared]
+        assert [n for _, n in counted] == [low for _, low, _ in declared]
+        assert [n for _, n in counted] == [high for _, _, high in declared]
 
 
-def bounds(loads, entry_bytes):
-    sizes = [load.nbytes(entry_bytes) for load in loads]
+def bounds(counts, entry_bytes):
+    """Return the least and the largest number of bytes of a message."""
+    sizes = [count.nbytes(entry_bytes) for count in counts]
     return sum(s[0] for s in sizes), sum(s[1] for s in sizes)

@@ -1,4 +1,4 @@
-"""The examples run as they are, alone and on MPI ranks."""
+"""The examples run unchanged, in one process and on MPI ranks."""
 
 import contextlib
 import re
@@ -15,7 +15,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 LAUNCHED = [path for path in EXAMPLES if "sparcml run" in path.read_text()]
 TORCH = Path(__file__).parents[1] / "examples" / "torch"
 
-# Of those for torch: what each is started with, so that it takes a second.
+# Arguments of the torch examples that make each run in about a second.
 TINY = {
     "atis": "--rows 64 --method topk",
     "fashion_mnist": "--rows 96 --method powersgd",
@@ -33,7 +33,7 @@ def run(*command):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_alone(path):
+def test_in_one_process(path):
     assert run(path)
 
 
@@ -52,15 +52,15 @@ def test_the_error_of_a_mean_falls_with_the_ranks():
 
 def test_one_bit_stalls_without_feedback_and_not_with_it():
     (path,) = [p for p in EXAMPLES if p.stem == "one_bit_stalls"]
-    found = dict(re.findall(r"^(.+?) +loss .*, +(\S+) times", run(path), re.MULTILINE))
-    ratios = {name: float(ratio) for name, ratio in found.items()}
+    lines = re.findall(r"^(.+?) +loss .*, +(\S+) times", run(path), re.MULTILINE)
+    ratios = {name: float(ratio) for name, ratio in lines}
     for name in ("1-bit", "sign"):
         assert ratios[f"{name}, no feedback"] > 10
         assert ratios[f"{name}, with feedback"] < 1.1
 
 
 def as_rank(name, options, out):
-    """Run an example in this process, and keep what it prints."""
+    """Run an example in this process, and write its output to a file."""
     sys.path.insert(0, str(TORCH))
     sys.argv = [name, "--epochs", "1", *options.split()]
     with out.open("a") as file, contextlib.redirect_stdout(file):
@@ -68,7 +68,7 @@ def as_rank(name, options, out):
 
 
 def printed(name, options, out):
-    """What the first of two ranks prints."""
+    """Return the output of the first of two ranks."""
     pytest.importorskip("torch")
     assert outcomes(2, as_rank, name, options, out) == ["finished"] * 2
     return out.read_text()
@@ -84,7 +84,7 @@ def test_with_torch_on_two_ranks(name, tmp_path):
 
 @pytest.mark.torch
 @pytest.mark.parametrize("method", TORCH_HOOKS)
-def test_the_methods_that_ours_are_compared_with(method, tmp_path):
+def test_hooks_of_torch(method, tmp_path):
     name = TORCH_HOOKS[method]
     options = TINY[name].partition("--method")[0]
     text = printed(name, f"{options} --method {method}", tmp_path / "out")

@@ -18,7 +18,7 @@ X = Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
 @pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
 def test_the_same_as_blocking(algorithm, ranks):
     def body(comm):
-        mine = [laws.everyones(case, ranks)[comm.rank] for case in laws.CASES]
+        mine = [laws.inputs_of(case, ranks)[comm.rank] for case in laws.CASES]
         requests = [comm.iallreduce(x, algorithm=algorithm) for x in mine]
         blocking = [comm.allreduce(x, algorithm=algorithm) for x in mine]
         for request, want in zip(requests, blocking, strict=True):

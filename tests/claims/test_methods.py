@@ -1,4 +1,4 @@
-"""The experiments on methods of compression, small: bounds, slopes and what they count."""
+"""Experiments on compression methods, on small inputs: bounds, slopes and counts."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from workloads.data import place
 
 import sparcml
 
-needs_data = pytest.mark.skipif(not place().is_dir(), reason="no data beside the project")
+needs_data = pytest.mark.skipif(not place().is_dir(), reason="no data")
 
 
 def test_the_example_of_the_talk():
@@ -37,7 +37,7 @@ def test_qsgd_keeps_its_bounds(shape):
 
 
 def test_a_bias_would_be_noticed(monkeypatch):
-    """The 2-norm of a bucket taken for larger than it is makes all values too small."""
+    """Decoded values that are 2 % too small are biased."""
     right = sparcml.QSGD.decode
 
     def wrong(self, code, out=None):
@@ -48,7 +48,7 @@ def test_a_bias_would_be_noticed(monkeypatch):
     assert row["bias_sigma"] > qsgd_bounds.SIGMAS
 
 
-def test_codes_are_as_long_as_told():
+def test_code_sizes():
     fixed = qsgd_converges.sizes("QSGD s = 32, fixed width")
     elias = qsgd_converges.sizes("QSGD s = 32, Elias")
     assert fixed["bits"] == pytest.approx(7 + 32 / 1024, rel=1e-3)

@@ -1,4 +1,4 @@
-"""The page of claims shows what was kept last, and says so where nothing was."""
+"""The page of claims shows the newest rows, or the command that measures them."""
 
 import subprocess
 import sys
@@ -18,10 +18,10 @@ from sparcml.quantize import Quantizer
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks/results"
-MISSED = {6, 9, 14, 15, 17, 19, 20, 22}  # shown with the reasons
+MISSED = {6, 9, 14, 15, 17, 19, 20, 22}
 
 
-@pytest.mark.skipif(not RESULTS.is_dir(), reason="no results kept here")
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="no results")
 @pytest.mark.parametrize(
     "script", ["claims_page.py", "methods_page.py", "training_page.py"]
 )
@@ -45,9 +45,9 @@ def test_without_results_every_row_says_how_to_get_them(tmp_path):
     assert claims_page.figures(tmp_path) == {}
 
 
-@pytest.mark.skipif(not RESULTS.is_dir(), reason="no results kept here")
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="no results")
 def test_a_row_that_is_off_makes_a_miss():
-    """The verdict comes from the rows, not from the text around them."""
+    """The verdict comes from the rows, not from the text."""
     changes = {
         1: {"ratio": 1.0},
         2: {"second": 1e9},
@@ -95,7 +95,7 @@ def test_methods_without_results_say_how_to_get_them(tmp_path):
 
 
 def test_every_method_has_a_section_and_a_row():
-    """What the package exports is what the page speaks of."""
+    """Every exported class has a section and a row."""
     titles = {t.title.partition("(")[0] for texts in TEXTS.values() for t in texts}
     bases = (sparcml.Sparsifier, Quantizer, sparcml.Method)
     exported = {
@@ -118,7 +118,7 @@ def test_the_newest_file_is_shown(tmp_path):
 
 
 def test_a_claim_waits_for_all_its_files(tmp_path):
-    """What one file lacks is what the page asks for."""
+    """The page names the command of the missing file."""
     (claim,) = chosen(["14"])
     assert kept(claim, tmp_path) == "python benchmarks/run_claims.py 14"
     write_json(tmp_path / f"2026-01-02-{claim.file}.json", {"date": "2026"}, [{"k": 2}])
