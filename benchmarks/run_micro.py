@@ -24,7 +24,8 @@ import sparcml
 from sparcml import Stream
 from sparcml.bench.baselines import BASELINES, close
 from sparcml.bench.results import write_json
-from sparcml.costs.bounds import least_seconds
+from sparcml.costs import Workload
+from sparcml.costs.lower_bound import lower_bound
 from sparcml.environment import describe
 from sparcml.network.presets import link_bandwidth
 from sparcml.units import parse_size
@@ -99,12 +100,13 @@ class Bench:
         times, wires, wrong = zip(*found, strict=True)
         P, K = self.comm.size, float(np.mean(filled))
         case = Case("emulated", self.network, P, self.size, density, name)
+        least = lower_bound(Workload(self.size, 4, (case.stored,) * P), result_nnz=K)
         return case.row(
             [second for some in times for second in some],
             sets=len(found),
             wire=None if wires[0] is None else max(wires),
             filled=K,
-            least=least_seconds(P, case.stored, K, byte=self.seconds_per_byte),
+            least=least.nbytes * self.seconds_per_byte,
             wrong=max(wrong),
         )
 

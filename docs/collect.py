@@ -9,44 +9,36 @@ from pathlib import Path
 from sparcml.collectives import ALLREDUCES
 
 PAGE = Path(__file__).with_name("algorithms.md")
-BUILDING_BLOCKS = (
-    "agree",
-    "split_reduce",
-    "split_gather",
-    "pipeline",
-    "allgather",
-    "broadcast",
-    "reduce",
-    "fold",
-)
-WITHOUT_FIGURE = ("split_gather", "pipeline")
+BUILDING_BLOCKS = ("agree", "split", "pipeline", "allgather", "broadcast", "reduce", "fold")
+WITHOUT_FIGURE = ("pipeline",)
+FIXED_LINES = ("Rounds", "Bytes sent per rank", "Fan-in", "Reference")
 
 INTRODUCTION = """\
 # Algorithms
 
-Collected from the files of `src/sparcml/collectives/` by `make docs`; the title of a section is the
-name of its file, and of the `algorithm=` that runs it.
+This page is collected from the files of `src/sparcml/collectives/` by `make docs`. The title of a section is
+the name of a file, and for an allreduce also the value of `algorithm=`.
 
-P is the number of ranks, N the length of the vector, k the largest number of entries that a rank
-stores. Each file declares what every rank sends in every round, tests compare that with what is
-counted, and `auto` and `explain` turn it into seconds: messages x latency + bytes x time a byte +
-entries x time an entry. Until the network has been measured, these constants are those of
-`collectives/cost.py`.
+P is the world size, N the size of the vector, k the largest nnz of a rank, K the nnz of the result. Each file
+declares the messages of every rank in every round, and tests compare them with the counted ones. `auto` and
+`explain` turn them into seconds: latency per round, overhead per further message, seconds per byte, and seconds
+per entry that is encoded, merged or written. Until the network has been measured, these costs are the defaults
+of `costs/network.py`.
 
-| the vector | what wins |
+| vector | fastest algorithm |
 | --- | --- |
-| few entries, latency counts | ssar_recursive_double |
-| many entries, the sum stays sparse | ssar_split_allgather |
-| the sum fills up | dsar_split_allgather |
-| dense from the start | native |
+| few nonzeros, latency dominates | ssar_recursive_double |
+| many nonzeros, sparse result | ssar_split_allgather |
+| many nonzeros, dense result | dsar_split_allgather |
+| dense | native |
 | several ranks share a node and its slow link | hierarchical |
-| only the largest sums are wanted | oktopk, by name: `auto` loses nothing |
+| only the largest entries of the result are needed | oktopk, by name: `auto` is lossless |
 
-Entries at uniformly random places fill up as E[K] = N (1 - (1 - k/N)^P): at 1 % a rank, the sum of 8
-ranks has 7.7 %, that of 64 ranks 47 %.
+With uniformly random indices the result has E[K] = N (1 - (1 - k/N)^P) nonzeros: at a density of 1 % per rank,
+the density of the result is 7.7 % on 8 ranks and 47 % on 64 ranks.
 
-The figures are drawn by `docs/diagrams.py` from traces of real runs (see [tour.md](tour.md)): a column is
-a rank, time goes down by rounds, an arrow is a message in the colour of its sender, as wide as it is large.
+The figures are drawn by `docs/diagrams.py` from traces of real runs (see [tour.md](tour.md)). A column is a rank,
+rounds go from top to bottom, and an arrow is a message in the colour of its sender; its width shows its size.
 """
 
 
@@ -56,26 +48,25 @@ def main() -> None:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the text of the page."""
     parts = [INTRODUCTION, "# Allreduce\n"]
     parts += [section(name) for name in ALLREDUCES]
-    parts.append("# What they are built from\n")
+    parts.append("# Building blocks\n")
     parts += [section(name) for name in BUILDING_BLOCKS]
     return "\n".join(parts)
 
 
 def section(name: str) -> str:
-    """One file's docstring: costs become a list, the rest stays prose; a figure."""
+    """Return one section: the docstring of a file with its fixed lines in bold, a figure."""
     algorithm = ALLREDUCES.get(name)
-    where = algorithm.run.__module__ if algorithm else f"sparcml.collectives.{name}"
-    text = import_module(where).__doc__ or ""
-    text = re.sub(
-        r"^(Steps|Bytes sent per rank|Reference):", r"\n**\1:**", text, flags=re.MULTILINE
-    )
+    module = algorithm.run.__module__ if algorithm else f"sparcml.collectives.{name}"
+    text = import_module(module).__doc__ or ""
+    heads = "|".join(FIXED_LINES)
+    text = re.sub(rf"^({heads}):", r"\n**\1:**", text, flags=re.MULTILINE)
     text = re.sub(r"\n{3,}", "\n\n", text)
     if name in WITHOUT_FIGURE:
         return f"## {name}\n\n{text.strip()}\n"
-    figure = f"![who sends to whom in {name}](figures/{name}.svg)"
+    figure = f"![messages of {name}](figures/{name}.svg)"
     return f"## {name}\n\n{text.strip()}\n\n{figure}\n"
 
 

@@ -1,8 +1,8 @@
-"""Draw who sends what to whom, one figure a collective, from real traces: `make docs`.
+"""Draw the messages of each collective from traces of real runs: `make docs`.
 
 Each collective runs once on threads; its trace has every message with its round and its
-bytes. Time goes down, but by rounds and not by the clock, so the figures come out the same on
-every machine. Lines are as wide as messages are large.
+size. The vertical axis shows rounds instead of time, so that the figures are the same on
+every machine. The width of an arrow shows the size of its message.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 FIGURES = Path(__file__).with_name("figures")
 RANKS, SIZE, DENSITY = 8, 20_000, 0.05
-FULLER = {name: 1.0 for name, a in ALLREDUCES.items() if a.is_dense or name == "native"}
+FULLER = {name: 1.0 for name, a in ALLREDUCES.items() if a.is_dense}
 FULLER["dsar_split_allgather"] = 0.3
 
-# The method in which a building block is seen at work.
+# Communicator method that uses a building block.
 METHODS = {
     "agree": "explain",
-    "split_reduce": "reduce_scatter",
+    "split": "reduce_scatter",
     "allgather": "allgather",
     "broadcast": "broadcast",
     "reduce": "reduce",
 }
-FOLDED = "ssar_recursive_double"  # on a number of ranks that is no power of two
-NESTED, TWO_NODES = "hierarchical", Nodes((0, 0, 0, 0, 1, 1, 1, 1))
+FOLDED = "ssar_recursive_double"  # on a number of ranks that is not a power of two
+MULTI_NODE, TWO_NODES = "hierarchical", Nodes((0, 0, 0, 0, 1, 1, 1, 1))
 
 STYLE = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "sparcml"}
 COLOURS = [f"C{i}" for i in (0, 1, 2, 3, 4, 5, 6, 8)]
@@ -52,7 +52,7 @@ HEAD = 2.2  # above the first round
 class Message(NamedTuple):
     """One arrow."""
 
-    step: int  # how many the sender has sent before in the same round
+    step: int  # number of earlier messages of the sender in the round
     sender: int
     receiver: int
     nbytes: int
@@ -66,12 +66,12 @@ class Band(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """Messages that a rank sends one after the other."""
+        """Largest number of messages that a rank sends."""
         return 1 + max((m.step for m in self.messages), default=0)
 
     @property
     def height(self) -> float:
-        """Room for them."""
+        """Height of the band."""
         return SLOPE if self.steps == 1 else STEP * self.steps
 
 
@@ -82,19 +82,19 @@ def main() -> None:
 
 
 def names() -> list[str]:
-    """What there is a figure of: the sections of algorithms.md."""
+    """Return the names of all figures: the sections of algorithms.md."""
     return [*ALLREDUCES, *METHODS, "fold"]
 
 
 def _vector(rank: int, density: float) -> sparcml.Stream:
     rng = np.random.default_rng(rank)
-    places = np.sort(rng.choice(SIZE, int(density * SIZE), replace=False))
-    return sparcml.Stream(SIZE, places, np.ones(len(places), np.float32))
+    indices = np.sort(rng.choice(SIZE, int(density * SIZE), replace=False))
+    return sparcml.Stream(SIZE, indices, np.ones(len(indices), np.float32))
 
 
 def _work(comm: sparcml.Communicator, name: str) -> None:
     x = _vector(comm.rank, FULLER.get(name, DENSITY))
-    if name == NESTED:
+    if name == MULTI_NODE:
         comm._transport.nodes = TWO_NODES
     if name in METHODS:
         getattr(comm, METHODS[name])(x)
@@ -103,7 +103,7 @@ def _work(comm: sparcml.Communicator, name: str) -> None:
 
 
 def bands(name: str) -> tuple[int, list[Band]]:
-    """The rounds of a collective, from a trace of it: (ranks, rounds)."""
+    """Return the number of ranks and the rounds of a collective, from a trace."""
     ranks = 6 if name == "fold" else RANKS
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
@@ -118,34 +118,34 @@ def bands(name: str) -> tuple[int, list[Band]]:
 
 
 def _rounds(events: list[dict[str, Any]]) -> list[Band]:
-    found: dict[tuple[int, int], Band] = {}
+    by_round: dict[tuple[int, int], Band] = {}
     sent: Counter[tuple[int, int, int]] = Counter()
     for event in events:
         about, rank = event["args"], event["pid"]
         name, _, sequence = about["call"].partition(" #")
         if event["name"] == "send":
-            turn = about.get("round", 0)
-            key = int(sequence), turn
-            band = found.setdefault(key, Band(f"{name}\nround {turn}", []))
+            number = about.get("round", 0)
+            key = int(sequence), number
+            band = by_round.setdefault(key, Band(f"{name}\nround {number}", []))
             step = sent[*key, rank]
             sent[*key, rank] += 1
             band.messages.append(Message(step, rank, about["peer"], about["bytes"]))
-        elif name == "native":
-            found.setdefault((int(sequence), 0), Band(name, []))
-    several = len({sequence for sequence, _ in found}) > 1
+        elif name in ALLREDUCES and ALLREDUCES[name].is_native:
+            by_round.setdefault((int(sequence), 0), Band(name, []))
+    several = len({sequence for sequence, _ in by_round}) > 1
     return [
-        # Ranks write to the trace in the order in which they end: sort.
+        # Ranks add their events to the trace in the order in which they finish.
         Band(title if several else title.split("\n")[1], sorted(messages))
-        for _, (title, messages) in sorted(found.items())
+        for _, (title, messages) in sorted(by_round.items())
     ]
 
 
 def figure(name: str) -> str:
-    """The picture, as SVG."""
+    """Return the figure as SVG."""
     ranks, rounds = bands(name)
     density = FULLER.get(name, DENSITY)
-    where = " on 2 nodes" if name == NESTED else ""
-    about = f"{SIZE} float32 values each, {density:.0%} stored"
+    where = " on 2 nodes" if name == MULTI_NODE else ""
+    about = f"{SIZE} float32 values, density {density:.0%}"
     heading = f"{name}: {ranks} ranks{where}, {about}"
     height = sum(band.height + GAP for band in rounds)
     inch = INCH if len(rounds) < 10 else 0.6 * INCH
@@ -179,7 +179,7 @@ def _draw(ax: Axes, band: Band, top: float, ranks: int, largest: int) -> None:
     if band.messages:
         ax.text(ranks - 0.4, middle, _size(band), ha="left", va="center")
     else:
-        text = "messages of the engine's own, which are not ours to see"
+        text = "messages of the engine, which the trace does not show"
         ax.text((ranks - 1) / 2, middle, text, ha="center", va="center", style="italic")
     for m in band.messages:
         start = (m.sender, y := top + m.step * STEP)
@@ -194,9 +194,9 @@ def _draw(ax: Axes, band: Band, top: float, ranks: int, largest: int) -> None:
 
 def _size(band: Band) -> str:
     sizes = [m.nbytes for m in band.messages]
-    least, most = format_bytes(min(sizes)), format_bytes(max(sizes))
+    smallest, largest = format_bytes(min(sizes)), format_bytes(max(sizes))
     count = "1 message" if len(sizes) == 1 else f"{len(sizes)} messages"
-    return f"{count} of\n{least if least == most else f'{least} to {most}'}"
+    return f"{count} of\n{smallest if smallest == largest else f'{smallest} to {largest}'}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from functools import cache, reduce
 import numpy as np
 
 from sparcml import Communicator, Stream
-from sparcml.collectives import ALLREDUCES, Workload
+from sparcml.collectives import ALLREDUCES
+from sparcml.costs import Workload
 from sparcml.stream import densify_if_smaller
 
 

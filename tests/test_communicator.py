@@ -197,7 +197,7 @@ def test_explain_says_what_auto_takes():
         assert sent < 1000  # the exchange before the call; the engine did the rest
         flat = {name for name, a in ALLREDUCES.items() if not a.multi_node}
         assert {e.algorithm for e in small.estimates} == flat
-        assert "auto takes ssar_recursive_double" in str(small)
+        assert "auto chooses ssar_recursive_double" in str(small)
 
 
 @pytest.mark.parametrize(

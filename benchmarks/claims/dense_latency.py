@@ -14,9 +14,10 @@ import numpy as np
 from tables import markdown
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Workload
+from sparcml.collectives import ALLREDUCES
 from sparcml.collectives.dense.binary_trees import two_trees
-from sparcml.collectives.split_gather import WINDOW
+from sparcml.collectives.split import WINDOW
+from sparcml.costs import Workload
 from sparcml.network.presets import network
 
 if TYPE_CHECKING:

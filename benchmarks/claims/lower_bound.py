@@ -14,7 +14,8 @@ from micro.vectors import total, vector
 from tables import markdown
 
 import sparcml
-from sparcml.costs.bounds import least_values
+from sparcml.costs import Workload, ring_nbytes
+from sparcml.costs.lower_bound import lower_bound
 from sparcml.stream import range_offsets
 
 from .base import Answer, Claim, Row
@@ -39,11 +40,10 @@ def measure(ranks: int, filled: float) -> list[Row]:
     want = total(vectors)
     stored, entries = vectors[0].nnz, int(np.count_nonzero(want))
     about = {"part": "ceiling", "ranks": ranks, "size": SIZE, "stored": stored}
-    about |= {
-        "filled": entries,
-        "least_bytes": VALUE * least_values(ranks, stored, entries),
-    }
-    about["dense_bytes"] = 2 * (ranks - 1) / ranks * VALUE * SIZE
+    workload = Workload(SIZE, VALUE, (stored,) * ranks)
+    least = lower_bound(workload, result_nnz=entries).nbytes
+    about |= {"filled": entries, "least_bytes": least}
+    about["dense_bytes"] = ring_nbytes(ranks, VALUE * SIZE)
     rows = [{"format": "u32 + f32", "bytes": pairs(vectors, want), "wrong": 0}]
     rows += [{"format": name, **sent(vectors, want, code)} for name, code in CODES.items()]
     return [about | row for row in rows]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import sparcml
-from sparcml.costs.bounds import least_seconds
+from sparcml.costs import Workload
+from sparcml.costs.lower_bound import lower_bound
+from sparcml.costs.network import COMPUTE_COSTS
 from sparcml.network.presets import network as by_name
 
 from .rows import Case, Row
@@ -28,9 +29,7 @@ def of(name: str) -> Network:
     """Return the network of a name."""
     found = by_name(name.removesuffix(LINKS))
     if name.endswith(LINKS):
-        return replace(
-            found, seconds_per_encoded=0.0, seconds_per_merged=0.0, seconds_per_written=0.0
-        )
+        return found.without(COMPUTE_COSTS)
     return found
 
 
@@ -55,9 +54,8 @@ def measure(
     for name, runs in zip(algorithms, zip(*found, strict=True), strict=True):
         case = Case("simulated", network, ranks, size, density, name)
         seconds, wires, wrong = zip(*runs, strict=True)
-        least = least_seconds(
-            ranks, case.stored, K, byte=links.seconds_per_byte, latency=links.latency
-        )
+        workload = Workload(size, 4, (case.stored,) * ranks)
+        least = lower_bound(workload, result_nnz=K).seconds(links)
         rows.append(
             case.row(
                 seconds,

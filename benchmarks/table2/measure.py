@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sparcml.costs.bounds import least_values
+from sparcml.costs import Workload
+from sparcml.costs.lower_bound import lower_bound
 from sparcml.linear import SGD, Constant, Penalty, SGDState, SolverProgress
 from sparcml.linear.data.column_index import ActiveColumns
 
@@ -97,6 +98,7 @@ class Runner:
             statistics.median(getattr(s, name) for s in laps.sums)
             for name in ("given", "result")
         )
+        workload = Workload(features, 4, (round(given),) * ranks)
         return {
             "data": self.data.name,
             "ranks": ranks,
@@ -112,7 +114,7 @@ class Runner:
             "bound": nbytes / self.link,
             "given": given,
             "result": result,
-            "least": 4 * least_values(ranks, given, result) / self.link,
+            "least": lower_bound(workload, result_nnz=result).nbytes / self.link,
         }
 
 

@@ -7,10 +7,10 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .collectives import ONE_MACHINE, Network
 from .communicator.arguments import resolve_timeout
 from .communicator.communicator import Communicator
 from .communicator.rank_runner import run_on_threads
+from .costs import ONE_MACHINE, Network
 from .errors import TransportError
 from .network.probe import probe
 from .network.store import lookup

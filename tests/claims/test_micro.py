@@ -11,7 +11,7 @@ from micro.vectors import total, vector
 from run_micro import Bench, keep
 
 import sparcml
-from sparcml.collectives import Workload
+from sparcml.costs import Workload
 from sparcml.costs.workload import union
 
 # Percent of the sum that is stored, with k of 512 on P ranks: computed by others.

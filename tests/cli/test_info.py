@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from sparcml.costs.workload import COSTS
+from sparcml.costs import COSTS
 from sparcml.network.measurement import from_json
 from sparcml.network.store import save
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Network, Workload
+from sparcml.collectives import ALLREDUCES
 from sparcml.collectives.dense.binary_trees import two_trees
-from sparcml.collectives.dense.double_binary_tree import CHUNK_BYTES, chunk_edges
-from sparcml.communicator.auto import explain
+from sparcml.collectives.dense.double_binary_tree import CHUNK_BYTES, chunk_offsets
+from sparcml.communicator.selection import explain
+from sparcml.costs import Network, Workload
 from sparcml.wire.header import SIZE
 
 N = 64 * 15  # values; P divides it for all P below
@@ -136,7 +137,7 @@ def test_folding_costs_a_whole_vector_each_way(algorithm, P):
 @pytest.mark.parametrize("P", RANKS)
 def test_double_binary_tree(P):
     size = 8 * CHUNK_BYTES // 4
-    chunks = len(chunk_edges(size, 4)[0]) - 1
+    chunks = len(chunk_offsets(size, 4)[0]) - 1
     assert chunks == 4
     messages = sent("double_binary_tree", P, size)
     trees = two_trees(P)
@@ -178,7 +179,7 @@ def test_two_trees(ranks):
     trees = two_trees(ranks)
     for tree in trees:
         root = tree.parents.index(None)
-        assert sorted(tree.below(root)) == list(range(ranks))
+        assert sorted(tree.subtree(root)) == list(range(ranks))
         assert all(len(children) <= 2 for children in tree.children)
         assert len(tree.children[root]) == 1
         assert all(tree.parents[c] == r for r in range(ranks) for c in tree.children[r])
@@ -208,4 +209,4 @@ def test_dense_vectors_are_left_to_the_engine(ranks, size):
     workload = Workload(size, 4, (size,) * ranks)
     chosen = explain(workload, Network(), ALLREDUCES)
     assert chosen.choice == ("native" if size > 10_000 else "ssar_recursive_double")
-    assert f"auto takes {chosen.choice}: " in str(chosen)
+    assert f"auto chooses {chosen.choice}: " in str(chosen)

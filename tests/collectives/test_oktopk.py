@@ -8,7 +8,11 @@ import pytest
 
 import sparcml
 from sparcml import QSGD, Communicator, Half, Stream, WireError, wire
-from sparcml.collectives.sparse.oktopk_state import EDGES_EVERY, MOST, THRESHOLD_EVERY
+from sparcml.collectives.sparse.oktopk_state import (
+    MAX_SHAPES,
+    OFFSETS_EVERY,
+    THRESHOLD_EVERY,
+)
 from sparcml.transport import ThreadGroup, ThreadTransport
 
 from .. import laws, rosters
@@ -84,7 +88,7 @@ def test_only_sums_have_a_largest(op):
     def body(comm):
         x = Stream(10, [comm.rank], [1.0])
         for call in (comm.allreduce, comm.iallreduce):
-            with pytest.raises(ValueError, match=f"goes with sum and mean, got '{op}'"):
+            with pytest.raises(ValueError, match=f"requires op sum or mean, got '{op}'"):
                 call(x, op=op, algorithm="oktopk")
         return comm.allreduce(x).nnz
 
@@ -371,11 +375,11 @@ def test_vectors_of_other_kinds_and_duplicates_have_thresholds_of_their_own():
 @pytest.mark.slow
 def test_only_so_many_kinds_are_remembered():
     def body(comm):
-        for size in range(1, MOST + 50):
+        for size in range(1, MAX_SHAPES + 50):
             reduce_to_largest(comm, Stream(size, [0], [1.0]))
         return len(comm._session._persistent["oktopk"])
 
-    assert sparcml.launch(body, 2) == [MOST, MOST]
+    assert sparcml.launch(body, 2) == [MAX_SHAPES, MAX_SHAPES]
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5])
@@ -461,7 +465,7 @@ def test_hostile_numbers():
     assert "1 ascending cuts" in said("cuts", np.array([1, 2, 3], np.uint32))
     assert "finite magnitudes" in said("sizes", np.array([1, np.nan], np.float32))
     message, _ = wire.encode(Stream(9, [1], [1.0]), wire.Tag(1, 1))
-    with pytest.raises(WireError, match="numbers were due"):
+    with pytest.raises(WireError, match="auxiliary payload"):
         wire.auxiliary(message, np.dtype(np.float32))
 
 
@@ -470,13 +474,13 @@ def test_regions_are_set_anew():
 
     def body(comm):
         rng = np.random.default_rng(comm.rank)
-        for call in range(EDGES_EVERY + 1):
+        for call in range(OFFSETS_EVERY + 1):
             start = 0 if call < 5 else 90_000
             indices = start + np.sort(rng.choice(9000, 400, replace=False))
             reduce_to_largest(comm, Stream(100_000, indices, np.ones(400, np.float32)))
             (known,) = comm._session._persistent["oktopk"].values()
-            if call in (0, EDGES_EVERY - 1, EDGES_EVERY):
-                yield list(known.edges)
+            if call in (0, OFFSETS_EVERY - 1, OFFSETS_EVERY):
+                yield list(known.offsets)
 
     for first, last, anew in sparcml.launch(lambda c: list(body(c)), 3):
         assert first == last

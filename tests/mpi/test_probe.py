@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from sparcml.collectives import ONE_MACHINE
-from sparcml.costs.workload import COSTS
+from sparcml.costs import COSTS, ONE_MACHINE
 from sparcml.network.measurement import from_json
 
 from .jobs import MPIEXEC, mpiexec

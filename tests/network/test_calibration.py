@@ -6,9 +6,9 @@ from itertools import product
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Network, Workload
-from sparcml.communicator.auto import estimate
-from sparcml.costs.calibration import Calibration
+from sparcml.collectives import ALLREDUCES
+from sparcml.costs import Calibration, Network, Workload
+from sparcml.costs.estimate import estimate
 from sparcml.network import probe_algorithms as tuning
 from sparcml.network.measurement import from_json
 from sparcml.network.probe import probe
@@ -27,7 +27,7 @@ BASE = Network(latency=5e-4, overhead=1e-4, seconds_per_byte=8e-8)
 
 def seconds(network, name, size, nnz):
     workload = Workload(size, 4, (nnz,) * RANKS)
-    return estimate(name, ALLREDUCES[name], workload, network).seconds
+    return estimate(ALLREDUCES[name], workload, network).seconds
 
 
 @pytest.mark.parametrize("burst", [0.0, float(1 << 17)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import Network
+from sparcml.costs import Network
 
 NET = Network(
     latency=1e-3,

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Workload
+from sparcml.collectives import ALLREDUCES
+from sparcml.costs import Workload
+from sparcml.costs.network import cost_terms
 from sparcml.network import Network
 from sparcml.network.candidates import candidates
 from sparcml.network.models import MODELS, Model, model, of_size
 from sparcml.network.plan import NEAR, pays_below, plan, scaling
-from sparcml.network.terms import terms
 
 SMALL = of_size("4M")
 COUNTS = {  # as the networks' authors and the common libraries count them
@@ -70,7 +71,7 @@ def test_a_dense_ring_takes_its_formula(ranks):
     bare = Network(alpha, 0, beta, 0, 0, 0)
     steps = 2 * (ranks - 1)
     formula = steps * alpha + steps / ranks * 4 * n * beta
-    found = terms("ring", ranks, n, n, 4.0, bare).seconds(bare)
+    found = cost_terms(ALLREDUCES["ring"], ranks, n, n, 4.0, bare).seconds(bare)
     # Headers, and ranges that differ by a value.
     assert formula <= found <= formula + steps * (5 * 32 + 4) * beta
 
@@ -80,7 +81,9 @@ def test_terms_are_the_declared_cost():
     for name in ("native", "ssar_split_allgather", "ssar_recursive_double"):
         workload = Workload(1 << 20, 4, (1000,) * 8)
         rounds = ALLREDUCES[name].rounds(0, workload)
-        found = terms(name, 8, 1 << 20, 1000, 4.0, network).seconds(network)
+        found = cost_terms(ALLREDUCES[name], 8, 1 << 20, 1000, 4.0, network).seconds(
+            network
+        )
         assert found == pytest.approx(network.seconds(rounds, 4))
 
 

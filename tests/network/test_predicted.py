@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import Network
-from sparcml.communicator.auto import TimePredictor, _about
+from sparcml.collectives import ALLREDUCES
+from sparcml.costs import Network
+from sparcml.costs.estimate import TimePredictor, _rounded
 from sparcml.transport import Nodes
 
 LINKS = Network(100e-6, 20e-6, 8e-9)
@@ -23,10 +24,9 @@ def test_simulated_calls_take_what_was_predicted(algorithm):
     for found in sparcml.simulate(work, 4, LINKS).results:
         (row,) = found.values()
         assert row.calls == 3
-        forecast = TimePredictor(LINKS, Nodes((0,) * 4))
-        assert row.predicted == pytest.approx(
-            3 * forecast.seconds(algorithm, 4096, 4, 4096)
-        )
+        predictor = TimePredictor(LINKS, Nodes((0,) * 4))
+        seconds = predictor.seconds(ALLREDUCES[algorithm], 4096, 4, 4096)
+        assert row.predicted == pytest.approx(3 * seconds)
         assert row.measured == pytest.approx(row.predicted, rel=1e-9)
 
 
@@ -63,6 +63,6 @@ def test_alone_nothing_is_predicted():
 
 def test_numbers_that_stand_for_others_are_near_and_few():
     numbers = range(5000)
-    assert all(abs(_about(n) - n) * 32 <= n for n in numbers)
-    assert len({_about(n) for n in numbers}) < 200
-    assert [_about(n) for n in range(32)] == list(range(32))
+    assert all(abs(_rounded(n) - n) * 32 <= n for n in numbers)
+    assert len({_rounded(n) for n in numbers}) < 200
+    assert [_rounded(n) for n in range(32)] == list(range(32))

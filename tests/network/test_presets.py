@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparcml.collectives import Network
+from sparcml.costs import Network
 from sparcml.network import network
 from sparcml.network.presets import PRESETS, link_bandwidth
 from sparcml.units import format_bandwidth

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import Network
-from sparcml.costs.workload import COSTS
+from sparcml.costs import COSTS, Network
 from sparcml.network.probe import probe
 
 LINKS = Network(100e-6, 20e-6, 8e-9)

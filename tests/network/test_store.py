@@ -11,8 +11,7 @@ import pytest
 import sparcml
 from sparcml import files
 from sparcml.cli import probe as probe_command
-from sparcml.collectives import ONE_MACHINE, Network
-from sparcml.costs.calibration import Calibration
+from sparcml.costs import ONE_MACHINE, Calibration, Network
 from sparcml.network import store
 from sparcml.network.measurement import Measurement, from_json
 from sparcml.network.models import of_size

@@ -8,8 +8,9 @@ import pytest
 
 import sparcml
 from sparcml import wire
-from sparcml.collectives import ALLREDUCES, Network, Workload
+from sparcml.collectives import ALLREDUCES
 from sparcml.collectives.allgather import cost as allgather_cost
+from sparcml.costs import Network, Workload
 from sparcml.costs.workload import PayloadCount
 
 ALPHA, BETA = 100e-6, 8e-9

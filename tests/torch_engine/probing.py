@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 import sparcml
-from sparcml.costs.workload import COSTS
+from sparcml.costs import COSTS
 
 
 def agree_on_what_they_find():

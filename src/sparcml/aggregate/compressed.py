@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..collectives.base import mixed
 from ..communicator.arguments import check_reduction
-from ..quantize.base import QUANTIZERS, Quantizer
+from ..quantize.base import QUANTIZERS, Quantizer, mix_seed
 from ..sparsify import TopK
 from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
 from .base import Method
@@ -184,7 +183,7 @@ class Compressed(Method):
             residual = np.zeros_like(p.values)
         carried = _sparsifier_state(sparsifier, p.name, state, new)
         rank = -1 if _has_shared_indices(sparsifier) else comm.rank
-        seed = mixed(self.seed, step, index, rank)
+        seed = mix_seed(self.seed, step, index, rank)
         with comm.stats.phase("select", nnz=p.size):
             selection = select(sparsifier, residual, p.values, seed=seed, carried=carried)
         self.check_finite(comm, p.name, p.values, selection.squared_norm, residual)
@@ -201,7 +200,7 @@ class Compressed(Method):
         if not streams:
             return []
         sparsifier = self._sparsifier(step)
-        allreduce = partial(self._quantized_allreduce, comm, seed=mixed(self.seed, step))
+        allreduce = partial(self._quantized_allreduce, comm, seed=mix_seed(self.seed, step))
         if _has_shared_indices(sparsifier):
             pairs = allreduce_values(streams, partial(allreduce, fixed_nnz=True))
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,12 @@ from ..stream import Stream, join, split
 from ..stream.ranges import restrict_to, take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from ..collectives import Network
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
     from ..sparsify import TopK
     from ..stream.stream import Values
-
-SHORT = 1 << 18  # bytes that cost about as much as the latency of a message
 
 Pair = tuple[Stream, Stream]  # the result of an allreduce, and this rank's `seen`
 
@@ -83,7 +79,7 @@ def _allreduce_fused(
     offsets = [0, *accumulate(s.blocks for s in streams)]
     fused = streams[0] if len(streams) == 1 else join(streams, offsets)
     if fixed_nnz and algorithm == "auto" and comm.size > 1:
-        algorithm = _fixed_choice(comm, fused, quantize)
+        algorithm = comm.pin_algorithm(fused, quantize)
     drops_entries = algorithm != "auto" and ALLREDUCES[algorithm].lossy
     lossy = comm.size > 1 and (quantize is not None or drops_entries)
     allreduce = partial(
@@ -97,35 +93,6 @@ def _allreduce_fused(
 
 def _unfuse(x: Stream, offsets: list[int]) -> list[Stream]:
     return [x] if len(offsets) == 2 else split(x, offsets)
-
-
-@dataclass
-class SelectedAlgorithms:
-    """Algorithms that `auto` has selected, by workload, for one network model."""
-
-    network: Network | None = None
-    _algorithms: dict[Hashable, str] = field(default_factory=dict)
-
-    def of(self, network: Network) -> dict[Hashable, str]:
-        """Return the algorithms selected for this network model, discarding others."""
-        if self.network is not network:
-            self.network, self._algorithms = network, {}
-        return self._algorithms
-
-
-def _fixed_choice(comm: Communicator, x: Stream, quantize: Quantizer | None) -> str:
-    """Return the algorithm that "auto" chooses for streams of this size and nnz.
-
-    The choice is made once per communicator: native allreduces are preceded by an agreement
-    of all ranks, and gloo's runs in threads that cost more than short messages.
-    """
-    case = (x.size, x.nnz, x.block, x.dtype.char, quantize)
-    algorithms = comm.cache.get(SelectedAlgorithms).of(comm.network)
-    if case not in algorithms:
-        choice = comm.explain(x, quantize=quantize).choice
-        short = choice == "native" and comm.engine == "torch" and x.nbytes <= SHORT
-        algorithms[case] = "recursive_double" if short else choice
-    return algorithms[case]
 
 
 def allreduce_values(

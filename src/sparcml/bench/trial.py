@@ -13,7 +13,8 @@ from sparcml.bench.baselines import BASELINES, Contender
 from sparcml.bench.results import quantile
 from sparcml.bench.vectors import different
 from sparcml.collectives import ALLREDUCES
-from sparcml.costs.bounds import least_seconds
+from sparcml.costs import Workload, ring_nbytes
+from sparcml.costs.lower_bound import lower_bound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +30,9 @@ WARM_UPS, MAX_RUNS = 2, 1000
 
 def own_algorithms() -> tuple[str, ...]:
     """Return sparcml's lossless allreduces, `native` first and `auto` last."""
-    names = [name for name, a in ALLREDUCES.items() if not a.lossy and name != "native"]
-    return ("native", *names, "auto")
+    lossless = [a for a in ALLREDUCES.values() if not a.lossy]
+    native_first = sorted(lossless, key=lambda a: not a.is_native)
+    return (*(a.name for a in native_first), "auto")
 
 
 def all_algorithms() -> tuple[str, ...]:
@@ -110,7 +112,7 @@ class Trial:
         times = _run_times(self.comm, contender, seconds, self.runs)
         sent, wrong = map(int, np.max(self.comm.allgather(counts), axis=0))
         slowest = np.max(self.comm.allgather(times), axis=0)
-        counted = choice not in BASELINES and choice != "native"
+        counted = choice not in BASELINES and not ALLREDUCES[choice].is_native
         row = self._row(slowest, sent if counted else None)
         if algorithm in BASELINES:  # the speedup refers to the faster baseline
             self._dense_time = min(row["p50"], self._dense_time or np.inf)
@@ -126,7 +128,7 @@ class Trial:
 
     def _row(self, times: NDArray[np.float64], sent: int | None) -> Row:
         case, ranks = self.case, self.comm.size
-        dense_bytes = 2 * (ranks - 1) / ranks * case.nbytes  # sent by a dense allreduce
+        dense_bytes = ring_nbytes(ranks, case.nbytes)
         p50 = quantile(times, 0.5)
         algbw = case.nbytes / p50 / 1e3
         bound = None if self.link is None else 1e6 * (sent or dense_bytes) / self.link
@@ -155,11 +157,8 @@ class Trial:
         """Return the minimum seconds of a lossless allreduce of these vectors."""
         case, P = self.case, self.comm.size
         blocks = case.size // case.block
-        result_nnz = blocks * (1 - (1 - case.nnz / blocks) ** P)
-        each = case.nbytes // blocks
-        return least_seconds(
-            P, case.nnz, result_nnz, byte=seconds_per_byte, value_bytes=each
-        )
+        workload = Workload(blocks, case.nbytes // blocks, (case.nnz,) * P)
+        return lower_bound(workload).nbytes * seconds_per_byte
 
 
 def _dense(x: Stream | NDArray[Any]) -> NDArray[Any]:

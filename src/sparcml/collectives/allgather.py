@@ -1,11 +1,11 @@
-"""Allgather of messages by Bruck's algorithm: any number of ranks, of unequal sizes.
+"""Allgather of messages of unequal sizes by Bruck's algorithm, for any number of ranks.
 
-Steps: ceil(log2(P)).
-Bytes sent per rank: the messages of the P - 1 other ranks, in all.
+Rounds: ceil(log2(P)).
+Bytes sent per rank: the messages of the P - 1 other ranks in total.
 
-Before round t a rank holds the messages of itself and the 2^t - 1 ranks after it, and
-sends them to the rank 2^t before it. Messages pass through as they were coded by their
-owner: each is coded once and decoded once, and all ranks decode the same bytes.
+Before round t a rank holds its own message and those of the 2^t - 1 ranks after it, and
+sends them to the rank 2^t before it. Messages are forwarded as their sender encoded them:
+each is encoded once, and all ranks decode the same bytes.
 
 Reference: Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient Algorithms for All-to-All
 Communications in Multiport Message-Passing Systems, IEEE TPDS 1997.
@@ -18,43 +18,50 @@ from typing import TYPE_CHECKING
 from .. import buffer_pool, wire
 from ..costs.workload import EntryCount, Round
 from ..errors import WireError
+from .base import Collective, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..stream import Stream
     from ..transport import Message
-    from .base import Call
+    from .call import Call
 
 
 def allgather(call: Call, x: Stream) -> list[Stream]:
-    """Every rank's stream, in the order of ranks; they may differ in size."""
-    mine, _ = call.encode(x, 0)
+    """Return the streams of all ranks in rank order; they may differ in size."""
+    message, _ = call.encode(x, 0)
     return [
-        call.decode(message, rank, 0)
-        for rank, message in enumerate(allgather_messages(call, mine))
+        call.decode(received, rank, 0)
+        for rank, received in enumerate(allgather_messages(call, message))
     ]
 
 
-def allgather_messages(call: Call, mine: Message, turn: int = 0) -> list[Message]:
-    """Every rank's message, in the order of ranks, still coded; rounds begin at `turn`."""
+def allgather_messages(call: Call, message: Message, round: int = 0) -> list[Message]:
+    """Return the messages of all ranks in rank order, still encoded.
+
+    Args:
+        call: The call.
+        message: Message of this rank.
+        round: Number of the first round.
+    """
     P, me = call.size, call.rank
-    held = [mine]  # of ranks me, me + 1, me + 2, ...
+    held = [message]  # of ranks me, me + 1, me + 2, ...
     while len(held) < P:
         distance = len(held)
-        share = held[: P - distance]
-        bundle = share[0] if len(share) == 1 else buffer_pool.concatenate(share)
-        call.send_message((me - distance) % P, bundle, turn)
+        sent = held[: P - distance]
+        bundle = sent[0] if len(sent) == 1 else buffer_pool.concatenate(sent)
+        call.send_message((me - distance) % P, bundle, round)
         source = (me + distance) % P
-        bundle = call.receive_message(source, turn)
-        turn += 1
+        bundle = call.receive_message(source, round)
+        round += 1
         with call.decoding_from(source):
-            held += _unbundle(call, bundle, source, len(share))
+            held += _unbundle(call, bundle, source, len(sent))
     return held[P - me :] + held[: P - me]
 
 
 def _unbundle(call: Call, bundle: Message, source: int, count: int) -> list[Message]:
-    """The messages that lie one behind the other; the first is the sender's own."""
+    """Split concatenated messages; the first one is the sender's own."""
     messages = []
     for i in range(count):
         call.check(wire.Header.read(bundle), (source + i) % call.size)
@@ -62,17 +69,20 @@ def _unbundle(call: Call, bundle: Message, source: int, count: int) -> list[Mess
         messages.append(bundle[:length])
         bundle = bundle[length:]
     if len(bundle):
-        raise WireError(f"{len(bundle)} bytes too many behind {count} messages")
+        raise WireError(f"{len(bundle)} extra bytes after {count} messages")
     return messages
 
 
-def cost(rank: int, ranks: int, load: Callable[[int], EntryCount]) -> list[Round]:
-    """What this rank sends, if `load` says what the message of a rank holds."""
+def cost(rank: int, ranks: int, count: Callable[[int], EntryCount]) -> list[Round]:
+    """Return the rounds of a rank, given the entry count of each rank's message."""
     rounds = []
     distance = 1
     while distance < ranks:
-        count = min(distance, ranks - distance)
-        loads = tuple(load((rank + i) % ranks) for i in range(count))
-        rounds.append(Round((((rank - distance) % ranks, loads),)))
-        distance += count
+        bundled = min(distance, ranks - distance)
+        counts = tuple(count((rank + i) % ranks) for i in range(bundled))
+        rounds.append(Round((((rank - distance) % ranks, counts),)))
+        distance += bundled
     return rounds
+
+
+register(Collective("allgather", 1))

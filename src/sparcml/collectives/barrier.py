@@ -1,10 +1,10 @@
-"""No rank goes on before all have come, by dissemination.
+"""Barrier by dissemination: no rank continues before all ranks have arrived.
 
-Steps: ceil(log2(P)).
-Bytes sent per rank: a bare header of 32 bytes a step.
+Rounds: ceil(log2(P)).
+Bytes sent per rank: one header of 32 bytes per round.
 
-In round t each rank sends to the rank 2^t after it and waits for the one 2^t before it.
-What travels is a header, so that ranks that are elsewhere are noticed.
+In round t each rank sends to the rank 2^t after it and waits for the rank 2^t before it.
+The messages are headers, so that ranks in different calls are detected.
 
 Reference: Hensgen, Finkel, Manber: Two Algorithms for Barrier Synchronization, International
 Journal of Parallel Programming 1988.
@@ -15,18 +15,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..stream import Stream
+from .base import Collective, register
 
 if TYPE_CHECKING:
-    from .base import Call
+    from .call import Call
 
 
 def barrier(call: Call) -> None:
     """Wait for all ranks."""
     P, me = call.size, call.rank
-    nothing = Stream(0, [], [])
+    empty = Stream(0, [], [])
     distance = 1
     while distance < P:
-        call.send_message((me + distance) % P, call.header_only(nothing))
+        call.send_message((me + distance) % P, call.header_only(empty))
         source = (me - distance) % P
         call.verify(call.receive_message(source), source)
         distance *= 2
+
+
+register(Collective("barrier", 16))

@@ -1,10 +1,10 @@
 """Broadcast of one rank's stream down a binomial tree.
 
-Steps: ceil(log2(P)).
-Bytes sent per rank: at most ceil(log2(P)) times the message (the root's).
+Rounds: ceil(log2(P)).
+Bytes sent per rank: at most ceil(log2(P)) times the message, at the root.
 
-Ranks are counted from the root. In each round every rank that has the message passes it
-on to the rank `distance` further; the distance halves.
+Ranks are numbered from the root. In each round every rank that has the message sends it to
+the rank at `distance`, which halves from round to round.
 """
 
 from __future__ import annotations
@@ -12,37 +12,51 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import WireError
+from .base import Collective, register
 
 if TYPE_CHECKING:
     from ..stream import Stream
     from ..transport import Message
-    from .base import Call
+    from .call import Call
 
 
 def broadcast(
-    call: Call, x: Stream | None, kind: int, kinds: int, root: int
+    call: Call, x: Stream | None, container: int, containers: int, root: int
 ) -> tuple[Stream, int]:
-    """The root's stream on every rank, and which of so many kinds of thing it is."""
-    mine = None
+    """Return the root's stream and the number of its container type on every rank.
+
+    Args:
+        call: The call.
+        x: Stream of the root; ignored on other ranks.
+        container: Number of the root's container type, which is sent as the round.
+        containers: Number of container types.
+        root: Rank whose stream is sent.
+    """
+    message = None
     if call.rank == root and x is not None:
-        mine, _ = call.encode(x, kind)  # the round says it
-    message = broadcast_message(call, mine, root)
-    kind = call.verify(message, root).tag.round
-    if kind >= kinds:
-        raise WireError(f"broadcast: rank {root} sent an unknown kind, {kind}")
-    return call.decode(message, root, kind), kind
+        message, _ = call.encode(x, container)
+    message = broadcast_message(call, message, root)
+    container = call.verify(message, root).tag.round
+    if container >= containers:
+        raise WireError(
+            f"broadcast: rank {root} sent an unknown container type, {container}"
+        )
+    return call.decode(message, root, container), container
 
 
 def broadcast_message(call: Call, message: Message | None, root: int) -> Message:
-    """The root's message, on every rank."""
+    """Return the root's message on every rank."""
     P = call.size
     me = (call.rank - root) % P
     rounds = max(0, P - 1).bit_length()
-    for turn in range(rounds):
-        distance = 1 << (rounds - 1 - turn)
+    for round in range(rounds):
+        distance = 1 << (rounds - 1 - round)
         if message is not None and me % (2 * distance) == 0 and me + distance < P:
-            call.send_message((me + distance + root) % P, message, turn)
+            call.send_message((me + distance + root) % P, message, round)
         elif message is None and me % (2 * distance) == distance:
-            message = call.receive_message((me - distance + root) % P, turn)
+            message = call.receive_message((me - distance + root) % P, round)
     assert message is not None
     return message
+
+
+register(Collective("broadcast", 2))

@@ -1,4 +1,4 @@
-"""Any number of ranks made a power of two: the first ranks pair up and one sits out."""
+"""Folding: an algorithm for a power of two of ranks runs on any number of ranks."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fold:
-    """How `size` ranks act as the `power` virtual ranks of a doubling algorithm.
+    """Mapping of `size` ranks to the virtual ranks of a doubling algorithm.
 
-    The first 2 * extra ranks form pairs; the even one hands its vector to the odd one and
-    gets the result from it at the end.
+    The first 2 * extra ranks form pairs. The even rank of a pair sends its vector to the odd
+    rank, which takes part for both and sends the result back at the end.
     """
 
     size: int
 
     @property
     def power(self) -> int:
-        """The largest power of two among the ranks."""
+        """Number of virtual ranks: the largest power of two up to `size`."""
         return 1 << (self.size.bit_length() - 1)
 
     @property
     def extra(self) -> int:
-        """How many pairs there are."""
+        """Number of pairs."""
         return self.size - self.power
 
     def virtual(self, rank: int) -> int | None:
-        """The virtual rank, or None for one that sits out."""
+        """Return the virtual rank, or None for the even rank of a pair."""
         if rank >= 2 * self.extra:
             return rank - self.extra
         return rank // 2 if rank % 2 else None
 
     def real(self, virtual: int) -> int:
-        """The opposite of `virtual`."""
+        """Return the rank of a virtual rank: the inverse of `virtual`."""
         return 2 * virtual + 1 if virtual < self.extra else virtual + self.extra
 
     def partner(self, rank: int) -> int | None:
-        """The other of the pair, if the rank is in one."""
+        """Return the other rank of the pair, or None for a rank without a partner."""
         return rank ^ 1 if rank < 2 * self.extra else None
 
     def members(self, group: range) -> list[int]:
-        """The real ranks whose vectors these virtual ranks bring."""
-        found = []
+        """Return all ranks whose vectors a range of virtual ranks holds."""
+        ranks = []
         for virtual in group:
             rank = self.real(virtual)
             partner = self.partner(rank)
-            found += [rank] if partner is None else [rank, partner]
-        return found
+            ranks += [rank] if partner is None else [rank, partner]
+        return ranks

@@ -1,30 +1,35 @@
-"""Reduce to one rank, up a binomial tree.
+"""Reduce to one rank up a binomial tree.
 
-Steps: ceil(log2(P)).
-Bytes sent per rank: one message, of the sum over the ranks below it.
+Rounds: ceil(log2(P)).
+Bytes sent per rank: one message, reduced over the ranks below it in the tree.
 
-Ranks are counted from the root. In round t a rank whose number has bit t set sends all it
-has summed to the rank without that bit, and is done; the other adds what it receives.
+Ranks are numbered from the root. In round t a rank whose number has bit t set sends its
+partial result to the rank without that bit and is done; the other rank adds it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .base import Collective, register
+
 if TYPE_CHECKING:
     from ..stream import Stream
-    from .base import Call
+    from .call import Call
 
 
 def reduce(call: Call, x: Stream, root: int) -> Stream | None:
-    """Sum over all ranks, on the root; None elsewhere."""
+    """Return the result on the root, and None on other ranks."""
     P = call.size
     me = (call.rank - root) % P
-    for turn in range((P - 1).bit_length()):
-        distance = 1 << turn
+    for round in range((P - 1).bit_length()):
+        distance = 1 << round
         if me & distance:
-            call.send((me - distance + root) % P, x, turn)
+            call.send((me - distance + root) % P, x, round)
             return None
         if me + distance < P:
-            x = call.add(x, call.receive((me + distance + root) % P, turn))
+            x = call.add(x, call.receive((me + distance + root) % P, round))
     return x
+
+
+register(Collective("reduce", 7))

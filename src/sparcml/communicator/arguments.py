@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import buffer_pool
-from ..collectives import ALLREDUCES, Workload
+from ..collectives import ALLREDUCES
 from ..quantize import Quantizer
 from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
 from ..stream.convert import to_stream
@@ -71,19 +69,6 @@ def check_reduction(
         raise ValueError(f"return_seen requires op sum or mean, got {op!r}")
 
 
-def candidates(op: str, quantize: Quantizer | None) -> tuple[str, ...]:
-    """Return the algorithms that `auto` may select.
-
-    An engine's own min and max may drop a NaN, so they are left out.
-    """
-    return tuple(
-        name
-        for name, a in ALLREDUCES.items()
-        if (a.supports_quantization or quantize is None)
-        and (not a.is_native or op not in ("min", "max"))
-    )
-
-
 def check_root(name: str, root: int, size: int) -> None:
     """Raise unless root is a rank."""
     if not 0 <= root < size:
@@ -105,17 +90,6 @@ def to_operand(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
 def reduction_of(op: str) -> str:
     """Return the operation of the collective: a mean is a sum that is divided at the end."""
     return "sum" if op == MEAN else op
-
-
-def coded(workload: Workload, block: int, quantizer: Quantizer) -> Workload:
-    """Return the workload with the bytes per entry of encoded values."""
-    return replace(workload, entry_bytes=coded_bytes(block, quantizer))
-
-
-@lru_cache(maxsize=256)
-def coded_bytes(block: int, quantizer: Quantizer) -> float:
-    """Return the bytes of an entry's encoded values."""
-    return quantizer.nbytes(1024 * block) / 1024
 
 
 def copy_if_single(x: Stream, ranks: int) -> Stream:

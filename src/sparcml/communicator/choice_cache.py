@@ -1,10 +1,9 @@
-"""What `auto` has chosen before, so that ranks need not agree on every call.
+"""Cache of the algorithms that `auto` has chosen, so that ranks need not agree in every call.
 
-Training sums vectors of the same few kinds again and again, and most of them keep their
-density. A choice therefore holds for the next calls of its kind, as long as results have
-about as many entries as the first one had; if they have not, the next 32 calls agree
-each. All ranks make the same calls and get the same results, so they keep and forget the
-same.
+Training reduces vectors of the same few shapes again and again, and their density changes
+slowly. A choice therefore holds for the next calls with the same shape, as long as the
+nnz of the results stays similar. If it does not, each of the next 32 calls agrees again. All
+ranks make the same calls and get the same results, so that their caches stay the same.
 """
 
 from __future__ import annotations
@@ -15,50 +14,67 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-EVERY = 32  # calls
-MOST = 256  # kinds of calls that are remembered
-UNCHECKED = "native"  # engines do not notice that ranks differ: these agree every time
+MAX_CALLS = 32  # calls that a choice holds for
+MAX_CASES = 256  # cached choices per communicator
 
 
 @dataclass
-class _Kind:
+class _Choice:
     algorithm: str | None = None
     calls: int = 0  # since it was chosen
-    entries: int | None = None  # of the first result since then
-    recheck: int = 0  # calls that must agree, since results have changed
+    result_nnz: int | None = None  # of the first result since then
+    recheck: int = 0  # further calls that must agree, since results have changed
 
 
 class ChoiceCache:
-    """The choices of one communicator."""
+    """Choices of one communicator, by case: the properties that calls have in common."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, _Kind] = {}
+        self._choices: dict[Hashable, _Choice] = {}
+        self._pinned: dict[Hashable, str] = {}
 
-    def choice(self, kind: Hashable) -> str | None:
-        """What was chosen for calls of this kind, if that still holds."""
-        found = self._known.get(kind)
-        if found is None or found.recheck or found.calls >= EVERY:
+    def choice(self, case: Hashable) -> str | None:
+        """Return the algorithm that was chosen for a case, if it still holds."""
+        choice = self._choices.get(case)
+        if choice is None or choice.recheck or choice.calls >= MAX_CALLS:
             return None
-        return found.algorithm
+        return choice.algorithm
 
-    def store(self, kind: Hashable, algorithm: str) -> None:
-        """The ranks have agreed; the oldest kind gives way if there are too many."""
-        before = self._known.pop(kind, _Kind())
-        kept = None if algorithm == UNCHECKED else algorithm
-        self._known[kind] = _Kind(kept, recheck=max(0, before.recheck - 1))
-        if len(self._known) > MOST:
-            del self._known[next(iter(self._known))]
+    def store(self, case: Hashable, algorithm: str | None) -> None:
+        """Store a choice that the ranks have agreed on; the oldest case may be dropped.
 
-    def record(self, kind: Hashable, entries: int) -> None:
-        """A call of this kind has given so many entries: about as many as before?
-
-        If not, vectors of one kind may be of several sorts, in turns: agree for a while.
+        Args:
+            case: Properties of the call.
+            algorithm: Name of the algorithm, or None if the ranks must agree in each call.
         """
-        found = self._known.get(kind)
-        if found is None:  # nothing was chosen: the caller named an algorithm
+        previous = self._choices.pop(case, _Choice())
+        self._choices[case] = _Choice(algorithm, recheck=max(0, previous.recheck - 1))
+        if len(self._choices) > MAX_CASES:
+            del self._choices[next(iter(self._choices))]
+
+    def record(self, case: Hashable, result_nnz: int) -> None:
+        """Record the nnz of a result, and drop the choice if it has changed by 2x.
+
+        Calls of one case may alternate between densities, so the next calls agree again.
+        """
+        choice = self._choices.get(case)
+        if choice is None:  # the caller named the algorithm
             return
-        found.calls += 1
-        if found.entries is None:
-            found.entries = entries
-        elif not found.entries <= 2 * entries <= 4 * found.entries:
-            found.recheck, found.algorithm = EVERY, None
+        choice.calls += 1
+        if choice.result_nnz is None:
+            choice.result_nnz = result_nnz
+        elif not choice.result_nnz <= 2 * result_nnz <= 4 * choice.result_nnz:
+            choice.recheck, choice.algorithm = MAX_CALLS, None
+
+    def pinned(self, case: Hashable) -> str | None:
+        """Return the algorithm that was pinned for a case."""
+        return self._pinned.get(case)
+
+    def pin(self, case: Hashable, algorithm: str) -> None:
+        """Store a choice that holds until the cache is cleared."""
+        self._pinned[case] = algorithm
+
+    def clear(self) -> None:
+        """Discard all choices."""
+        self._choices.clear()
+        self._pinned.clear()

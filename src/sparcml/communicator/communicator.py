@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..collectives import ALLREDUCES, Network
+from ..collectives import ALLREDUCES
 from ..collectives.allgather import allgather
 from ..collectives.barrier import barrier
 from ..collectives.broadcast import broadcast
 from ..collectives.reduce import reduce
-from ..collectives.split_reduce import collect
+from ..collectives.split import scatter_ranges
+from ..costs import Network
 from ..stream import densify_if_smaller, join
 from ..stream.convert import VECTOR_TYPES, as_vector_type, to_stream, vector_type
 from ..transport import Stats, Transport
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from ..quantize import Quantizer
-    from .auto import Explanation
+    from .selection import Explanation
 
     class Measured(Protocol):
         """Result of a probe."""
@@ -92,6 +93,25 @@ class Communicator(NonBlocking):
                 measured = measure(self._transport)
             self._set_network(measured.model())
         return self.network
+
+    def reset_choices(self) -> None:
+        """Discard what earlier calls left behind, so that later ones do not depend on it.
+
+        That is the algorithms chosen by `auto`, and the ranges and thresholds of `oktopk`.
+        All ranks must call it between the same calls; nothing is sent.
+        """
+        self._selector.reset()
+        self._session.reset()
+        self._submit_internal("reset_choices", lambda comm: comm.reset_choices())
+
+    def pin_algorithm(self, x: Any, quantize: Quantizer | None = None) -> str:
+        """Return the choice of `auto` for sums of vectors with the size and nnz of x.
+
+        Collective in the first call. The choice holds until `recalibrate` or
+        `reset_choices`, without the agreement that `allreduce` repeats from time to time.
+        """
+        stream, _ = to_operand(x, "sum")
+        return self._selector.pin(stream, quantize)
 
     def _set_network(self, network: Network) -> None:
         self._selector.set_network(network)
@@ -155,7 +175,7 @@ class Communicator(NonBlocking):
             if return_seen:
                 # Copied before the result is written to `out`, which may be x itself.
                 lossy = quantize is not None or ALLREDUCES[algorithm].lossy
-                seen = join(call.seen, call.edges) if lossy else copy_canonical(stream)
+                seen = join(call.seen, call.offsets) if lossy else copy_canonical(stream)
                 seen = divide_if_mean(seen, op, self.size)
         if not return_seen:
             return restore_result(result)
@@ -187,7 +207,7 @@ class Communicator(NonBlocking):
         check_reduction(op)
         stream, restore = to_operand(x, reduction_of(op))
         with self._session.call("reduce_scatter", op, stream) as call:
-            streams = collect(call, copy_if_single(stream, self.size))
+            streams = scatter_ranges(call, copy_if_single(stream, self.size))
             result = call.add_many(streams)
         return restore(divide_if_mean(result, op, self.size))
 

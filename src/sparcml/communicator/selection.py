@@ -1,83 +1,270 @@
-"""Which algorithm a communicator takes: by a network's costs, agreed on, or out of habit."""
+"""Selection of the allreduce algorithm: the lowest estimated time, agreed on by all ranks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from html import escape
 from typing import TYPE_CHECKING
 
-from ..collectives import ALLREDUCES, Network, Shape, Workload
+from ..collectives import ALLREDUCES, Shape
 from ..collectives.agree import agree
+from ..costs.estimate import TimePredictor, estimate
+from ..costs.lower_bound import lower_bound_seconds
 from ..errors import MismatchError
-from .arguments import candidates, coded, coded_bytes
-from .auto import Explanation, TimePredictor, choose, explain
-from .choice_cache import UNCHECKED, ChoiceCache
+from .choice_cache import ChoiceCache
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
+    from ..costs.estimate import Estimate
+    from ..costs.network import Network
+    from ..costs.workload import Workload
     from ..quantize import Quantizer
     from ..stream import Stream
     from .session import Session
 
+NEAR = 1.03  # ratio of estimated times that counts as equal
+SHORT_BYTES = 1 << 18  # bytes that take about as long as an empty message
 
-class AlgorithmSelector:
-    """What one communicator goes by, the same on all its ranks.
+
+@dataclass(frozen=True)
+class Explanation:
+    """Choice of `auto` for a vector, and the estimated cost of each algorithm.
 
     Attributes:
-        network: What messages, bytes and entries are reckoned to cost.
+        workload: Input of the allreduce.
+        network: Network model that the estimates use.
+        estimates: Estimated costs, the fastest first.
+        choice: Name of the algorithm that `auto` chooses.
+        lower_bound: Seconds that every lossless allreduce needs.
+        lossy_lower_bound: Seconds that every allreduce of the largest entries needs.
+    """
+
+    workload: Workload
+    network: Network
+    estimates: tuple[Estimate, ...]
+    choice: str
+    lower_bound: float
+    lossy_lower_bound: float
+
+    def percent(self, estimate: Estimate) -> float:
+        """Return the lower bound as a percentage of the estimated time."""
+        bound = self.lossy_lower_bound if estimate.lossy else self.lower_bound
+        return 100 * bound / estimate.seconds if estimate.seconds else 100.0
+
+    def __str__(self) -> str:
+        if self.workload.ranks == 1:
+            return "one rank: nothing is sent"
+        head = f"{'algorithm':24} {'messages':>8} {'bytes':>13} {'ms':>10} {'% of lower bound':>17}"
+        rows = [
+            f"{name:24} {messages:>8} {nbytes:>13} {ms:>10} {percent:>17}"
+            for name, messages, nbytes, ms, percent in self._rows()
+        ]
+        return "\n".join([self._title(), head, *rows, self._reason()])
+
+    def _repr_html_(self) -> str:
+        if self.workload.ranks == 1:
+            return f"<p>{escape(str(self))}</p>"
+        heads = ("algorithm", "messages", "bytes", "ms", "% of lower bound")
+        lines = ["<table>", f"<caption>{escape(self._title())}</caption>"]
+        lines.append("<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>")
+        lines += [
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self._rows()
+        ]
+        return "\n".join([*lines, "</table>", f"<p>{escape(self._reason())}</p>"])
+
+    def _title(self) -> str:
+        w = self.workload
+        density = max(w.nnz) / w.blocks if w.blocks else 1.0
+        return (
+            f"{w.ranks} ranks, {w.blocks} entries of {w.entry_bytes:.4g} bytes, at most "
+            f"{max(w.nnz)} nonzeros per rank (density {density:.3%})"
+        )
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                e.algorithm + " (lossy)" * e.lossy,
+                str(e.messages),
+                f"{e.nbytes:.0f}",
+                f"{e.seconds * 1e3:.3f}",
+                f"{self.percent(e):.0f}",
+            )
+            for e in self.estimates
+        ]
+
+    def _reason(self) -> str:
+        (chosen,) = [e for e in self.estimates if e.algorithm == self.choice]
+        others = [e for e in self.estimates if e is not chosen and not e.lossy]
+        other = others[0]
+        if other.seconds < chosen.seconds and ALLREDUCES[self.choice].is_native:
+            return (
+                f"auto chooses {self.choice}: the engine has the dense algorithms above it "
+                f"too, and uses them where they are best"
+            )
+        if other.seconds < chosen.seconds:
+            return (
+                f"auto chooses {self.choice}: the dense algorithms above it are considered "
+                f"only after `sparcml probe` has measured them"
+            )
+        speedup = other.seconds / chosen.seconds if chosen.seconds else 1.0
+        return (
+            f"auto chooses {self.choice}: estimated {speedup:.2f}x faster than "
+            f"{other.algorithm} (network model: {self.network.source})"
+        )
+
+
+def explain(workload: Workload, network: Network, names: Iterable[str]) -> Explanation:
+    """Estimate the cost of each named algorithm, and return the choice of `auto`."""
+    names = tuple(names)
+    estimates = [
+        estimate(ALLREDUCES[name], workload, network)
+        for name in names
+        if workload.is_hierarchical or not ALLREDUCES[name].multi_node
+    ]
+    bounds = (
+        lower_bound_seconds(workload, network, lossy=lossy) for lossy in (False, True)
+    )
+    return Explanation(
+        workload,
+        network,
+        tuple(sorted(estimates, key=_seconds)),
+        choose(workload, network, names),
+        *bounds,
+    )
+
+
+@lru_cache(maxsize=256)  # training repeats the same workloads
+def choose(workload: Workload, network: Network, names: tuple[str, ...]) -> str:
+    """Return the algorithm with the lowest estimate; ties go to the first name.
+
+    Our dense algorithms are considered only if they were calibrated. Engines implement
+    them too and encode nothing, so the native allreduce stands for all of them, and a small
+    difference to its rough estimate does not displace it. Lossy algorithms have to be
+    requested by name.
+    """
+    considered = [
+        a
+        for a in (ALLREDUCES[name] for name in names)
+        if not a.lossy
+        and (network.calibration or a.is_native or not a.is_dense)
+        and (workload.is_hierarchical or not a.multi_node)
+    ]
+    estimates = [estimate(a, workload, network) for a in considered]
+    best = min(estimates, key=_seconds)
+    near = [e for e in estimates if e.seconds <= NEAR * best.seconds]
+    native = (e for e in near if ALLREDUCES[e.algorithm].is_native)
+    return next(native, best).algorithm
+
+
+def supporting(op: str, quantize: Quantizer | None) -> tuple[str, ...]:
+    """Return the names of the algorithms that support an operation and a quantizer."""
+    quantized = quantize is not None
+    return tuple(n for n, a in ALLREDUCES.items() if a.supports(op, quantized=quantized))
+
+
+@lru_cache(maxsize=256)
+def quantized_nbytes(block: int, quantizer: Quantizer) -> float:
+    """Return the average bytes of one quantized block."""
+    return quantizer.nbytes(1024 * block) / 1024
+
+
+class AlgorithmSelector:
+    """Selects the algorithms of one communicator, the same on all its ranks.
+
+    Attributes:
+        network: Network model that the estimates use.
     """
 
     def __init__(self, session: Session, network: Network) -> None:
         self._session = session
+        self._cache = ChoiceCache()
         self.set_network(network)
 
     def set_network(self, network: Network) -> None:
-        """Take another network; what was chosen by the last one is forgotten."""
+        """Use another network model, and discard the choices made with the last one."""
         self.network = network
         self._predictor = TimePredictor(network, self._session.transport.nodes)
-        self._cache = ChoiceCache()
+        self.reset()
+
+    def reset(self) -> None:
+        """Discard all cached choices, so that later ones do not depend on earlier calls."""
+        self._cache.clear()
 
     def select(
         self, algorithm: str, x: Stream, op: str, quantize: Quantizer | None
     ) -> tuple[str, Hashable]:
-        """The algorithm's name, agreed on where that is needed, and the kind of the call."""
-        kind = (algorithm, Shape.of(x), op, quantize)
-        if algorithm not in ("auto", UNCHECKED):
-            return algorithm, kind
-        if (usual := self._cache.choice(kind)) is not None:
-            return usual, kind
-        workload = self._agree(x, op, quantize)
+        """Return the algorithm of a call, agreed on where needed, and its case.
+
+        Args:
+            algorithm: Name of an algorithm, or "auto".
+            x: Vector of this rank.
+            op: Operation, as the caller names it.
+            quantize: Quantizer of the call.
+        """
+        case = (algorithm, Shape.of(x), op, quantize)
         if algorithm != "auto":
-            return algorithm, kind
-        choice = choose(workload, self.network, candidates(op, quantize))
-        self._cache.store(kind, choice)
-        return choice, kind
+            if ALLREDUCES[algorithm].is_native:
+                self._agree(x, op, quantize)  # engines do not detect a mismatch
+            return algorithm, case
+        if (cached := self._cache.choice(case)) is not None:
+            return cached, case
+        workload = self._agree(x, op, quantize)
+        choice = choose(workload, self.network, supporting(op, quantize))
+        self._cache.store(case, None if ALLREDUCES[choice].is_native else choice)
+        return choice, case
+
+    def pin(self, x: Stream, quantize: Quantizer | None) -> str:
+        """Return the choice for sums of vectors with the nnz of x, made once for all calls.
+
+        The native allreduce of gloo runs in threads that cost more than short messages, and
+        ranks agree before it in each call: our own algorithm is faster for short vectors.
+        """
+        case = (x.size, x.nnz, x.block, x.dtype.char, quantize)
+        choice = self._cache.pinned(case)
+        if choice is None:
+            choice = self.explain(x, "sum", quantize).choice
+            is_gloo = self._session.transport.engine == "torch"
+            if ALLREDUCES[choice].is_native and is_gloo and x.nbytes <= SHORT_BYTES:
+                choice = "recursive_double"
+            self._cache.pin(case, choice)
+        return choice
 
     def record(
         self,
         algorithm: str,
-        kind: Hashable,
+        case: Hashable,
         x: Stream,
         quantize: Quantizer | None,
-        total: Stream,
+        result: Stream,
         seconds: float,
     ) -> None:
-        """Count what a call took beside what it should have, by what is known here."""
-        entry = x.entry_bytes if quantize is None else coded_bytes(x.block, quantize)
-        predicted = self._predictor.seconds(algorithm, x.blocks, entry, x.nnz)
+        """Record the result of a call, and its measured beside its predicted seconds."""
+        entry_bytes = (
+            x.entry_bytes if quantize is None else quantized_nbytes(x.block, quantize)
+        )
+        predicted = self._predictor.seconds(
+            ALLREDUCES[algorithm], x.blocks, entry_bytes, x.nnz
+        )
         self._session.stats.count_allreduce(algorithm, predicted, seconds)
-        self._cache.record(kind, total.nnz)
+        self._cache.record(case, result.nnz)
 
     def explain(self, x: Stream, op: str, quantize: Quantizer | None) -> Explanation:
-        """What `auto` would take, and what each algorithm would cost."""
+        """Return the choice of `auto`, and the estimated cost of each algorithm."""
         workload = self._agree(x, op, quantize)
-        able = ALLREDUCES
-        if quantize is not None:
-            able = {name: ALLREDUCES[name] for name in candidates(op, quantize)}
-        return explain(workload, self.network, able)
+        return explain(workload, self.network, supporting(op, quantize))
 
     def _agree(self, x: Stream, op: str, quantize: Quantizer | None) -> Workload:
         with self._session.call("agree", op, x) as call:
             workload = agree(call, x)
         if isinstance(workload, MismatchError):
-            raise workload  # all ranks found it, and nothing is under way: still usable
-        return workload if quantize is None else coded(workload, x.block, quantize)
+            raise workload  # on all ranks, and the communicator remains usable
+        if quantize is None:
+            return workload
+        return replace(workload, entry_bytes=quantized_nbytes(x.block, quantize))
+
+
+def _seconds(estimate: Estimate) -> float:
+    return estimate.seconds

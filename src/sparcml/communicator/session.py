@@ -44,6 +44,10 @@ class Session:
             if not self.transport.siblings:
                 buffer_pool.DEFAULT_POOL.release()
 
+    def reset(self) -> None:
+        """Discard the state that collectives keep between calls."""
+        self._persistent.clear()
+
     @contextmanager
     def call(
         self,

@@ -1,70 +1,51 @@
-"""What algorithms really take, where that was measured: their declared parts, weighed.
+"""Calibrated cost: the declared cost of an algorithm, corrected by measurements.
 
-A declared cost has three parts: waiting for messages, bytes on links, and work. Engines
-handle patterns of messages differently well, ranks may share processors, and some work is
-not declared; so a measurement gives each part of each algorithm a weight of its own.
+A declared cost has three parts: latency and overhead, bytes on links, and work. Engines
+handle some message patterns better than others, ranks may share cores, and some work is not
+declared. `sparcml probe` therefore measures a weight for each part of each algorithm.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from .network import COMPUTE_COSTS, LINK_COSTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .workload import Network
-
-
-class Calibration(NamedTuple):
-    """How one algorithm differs from what it declares.
-
-    Attributes:
-        algorithm: Its name.
-        start: Seconds that a call takes however little it does.
-        waiting: Weight of its messages.
-        bytes: Weight of its bytes.
-        work: Weight of its coding and adding.
-    """
-
-    algorithm: str
-    start: float
-    waiting: float
-    bytes: float
-    work: float
+    from .network import Network
 
 
 def calibrated_seconds(
     network: Network, algorithm: str, nbytes: float, declared: Callable[[Network], float]
 ) -> float:
-    """Seconds of an algorithm: as measured on this network, or as declared.
+    """Return the calibrated seconds of an algorithm, or the declared ones if uncalibrated.
 
     Args:
-        network: What things cost.
-        algorithm: Its name.
-        nbytes: What the busiest rank sends.
-        declared: Seconds by its declared cost, on any network.
+        network: Costs and calibrations.
+        algorithm: Name of the algorithm.
+        nbytes: Bytes that the busiest rank sends.
+        declared: Function that returns the declared seconds on a network.
     """
-    for tuned in network.calibration:
-        if tuned.algorithm == algorithm:
-            parts = parts_of(network, nbytes, declared)
-            return tuned.start + sum(w * p for w, p in zip(tuned[2:], parts, strict=True))
+    for calibration in network.calibration:
+        if calibration.algorithm == algorithm:
+            parts = cost_parts(network, nbytes, declared)
+            weighted = zip(calibration[2:], parts, strict=True)
+            return calibration.start + sum(weight * part for weight, part in weighted)
     return declared(network)
 
 
-def parts_of(
+def cost_parts(
     network: Network, nbytes: float, declared: Callable[[Network], float]
 ) -> tuple[float, float, float]:
-    """Seconds of waiting, on links, and of work: costs are linear in what a network takes.
+    """Return the declared seconds of waiting, of bytes on links, and of work.
 
-    What a rested link lets pass at once takes no time there.
+    Bytes within the burst of an idle link take no time.
     """
-    idle = replace(
-        network, seconds_per_encoded=0.0, seconds_per_merged=0.0, seconds_per_written=0.0
-    )
-    waiting = declared(replace(idle, seconds_per_byte=0.0))
-    links = declared(replace(idle, latency=0.0, overhead=0.0))
-    work = declared(replace(network, latency=0.0, overhead=0.0, seconds_per_byte=0.0))
+    waiting = declared(network.without((*COMPUTE_COSTS, "seconds_per_byte")))
+    links = declared(network.without((*COMPUTE_COSTS, "latency", "overhead")))
+    work = declared(network.without(LINK_COSTS))
     if nbytes:
         links *= max(0.0, 1 - network.burst / nbytes)
     return waiting, links, work

@@ -1,52 +1,64 @@
-"""What a collective costs: declared once, counted by tests, turned into seconds here.
+"""Declared cost of a collective: its messages, their entries, and the work of each rank.
 
-Each algorithm states, for every rank and round, whom it sends to and how many entries at
-least, likely and at most. Bytes follow from the wire's sizes, seconds from a network.
+Each algorithm declares, for every rank and round, the peers it sends to and the minimum,
+expected and maximum number of entries per message. Byte counts follow from the wire
+format. Tests compare the declared with the counted messages and bytes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ..transport import Nodes
-    from .calibration import Calibration
 
-
-# A sparse vector that is made dense is written, and so is the memory it comes to lie in.
-MADE_DENSE = 2
+# Values written per value of a sparse vector that is made dense: the operating system
+# clears the new memory, then the fill value is written.
+DENSIFY_WRITES = 2
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A sum to be formed: how many entries each rank brings, and who shares a node."""
+    """Input of one allreduce.
+
+    Attributes:
+        blocks: Blocks of the vector; a vector without blocks has blocks of one value.
+        entry_bytes: Bytes of one block's values on the wire.
+        nnz: Nonzero blocks of every rank.
+        nodes: Placement of the ranks on nodes; None if each rank has its own.
+    """
 
     blocks: int
     entry_bytes: float
     nnz: tuple[int, ...]
-    nodes: Nodes | None = None  # if that makes a difference
+    nodes: Nodes | None = None
 
     @property
     def ranks(self) -> int:
-        """P."""
+        """Return the world size."""
         return len(self.nnz)
 
     @property
     def is_dense(self) -> bool:
-        """Whether all ranks bring everything."""
+        """Whether the vectors of all ranks are full."""
         return min(self.nnz) == self.blocks
+
+    @property
+    def is_hierarchical(self) -> bool:
+        """Whether there are several nodes, at least one of them with several ranks."""
+        return self.nodes is not None and self.nodes.is_hierarchy
 
 
 @dataclass(frozen=True)
 class EntryCount:
-    """Entries in one message that covers a range of `blocks`.
+    """Number of entries in one message that covers a range of `blocks`.
 
-    The least holds as long as no sum cancels: a dense vector is sent without its zeros.
+    The minimum holds unless values cancel: a dense vector is sent without its zeros.
     """
 
     min: int
@@ -56,11 +68,11 @@ class EntryCount:
 
     @property
     def is_dense(self) -> bool:
-        """Whether it has no gaps, so that there are no places to code."""
+        """Whether the message is full and so has no indices to encode."""
         return self.expected >= self.blocks
 
     def part(self, blocks: int) -> EntryCount:
-        """So many of its blocks, if its entries are spread evenly."""
+        """Return the count for `blocks` of the blocks, with entries spread evenly."""
         if blocks == self.blocks:
             return self
         return EntryCount(
@@ -71,51 +83,58 @@ class EntryCount:
         )
 
     def nbytes(self, entry_bytes: int) -> tuple[int, int]:
-        """Bytes on the wire, at least and at most."""
+        """Return the minimum and maximum number of bytes on the wire."""
         return (
             wire.min_nbytes(self.min, self.blocks, entry_bytes),
             wire.max_nbytes(self.max, self.blocks, entry_bytes),
         )
 
     def expected_nbytes(self, entry_bytes: float) -> float:
-        """Bytes on the wire, likely."""
+        """Return the expected number of bytes on the wire."""
         return wire.expected_nbytes(self.expected, self.blocks, entry_bytes)
 
 
 @dataclass(frozen=True)
 class PayloadCount(EntryCount):
-    """A header and numbers of `each` bytes that are no entries; `blocks` means nothing."""
+    """Number of items in a header-only message with an auxiliary payload.
 
-    each: int
+    Attributes:
+        item_bytes: Bytes per item. The message has no entries, and `blocks` is unused.
+    """
+
+    item_bytes: int
 
     @property
     def is_dense(self) -> bool:
-        """They have no places."""
+        """Return True: an auxiliary payload has no indices."""
         return True
 
     def nbytes(self, entry_bytes: int) -> tuple[int, int]:  # noqa: ARG002
-        """Bytes on the wire, at least and at most."""
-        least, most = (wire.auxiliary_nbytes(n, self.each) for n in (self.min, self.max))
-        return least, most
+        """Return the minimum and maximum number of bytes on the wire."""
+        low, high = (
+            wire.auxiliary_nbytes(n, self.item_bytes) for n in (self.min, self.max)
+        )
+        return low, high
 
     def expected_nbytes(self, entry_bytes: float) -> float:  # noqa: ARG002
-        """Bytes on the wire, likely."""
-        return wire.auxiliary_nbytes(round(self.expected), self.each)
+        """Return the expected number of bytes on the wire."""
+        return wire.auxiliary_nbytes(round(self.expected), self.item_bytes)
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one rank sends before it waits, and what it computes after.
+    """Messages that one rank sends before it waits, and its work after that.
 
     Attributes:
-        sends: (peer, what one message to it carries) each.
-        merged: Sparse entries that go through an addition, likely.
-        written: Values of dense vectors that are written, likely.
-        receives: Messages that must pass before it goes on, where they are more than it
-            sends: to a rank that all others send to, or further up in a tree.
-        encoded: Whether entries pass through our wire format.
-        intra_node: Whether what it waits for comes from its own node.
-        repeat: How often all of it happens, each time closely behind the last.
+        sends: One (peer, entry counts) pair per message. A message that bundles several
+            messages has several counts.
+        merged: Expected number of sparse entries that are reduced.
+        written: Expected number of dense values that are written.
+        receives: Messages that must arrive before the rank continues, where these exceed
+            what it sends: at the root of a tree, or at a master.
+        encoded: Whether the entries pass through the wire format.
+        intra_node: Whether the received messages come from the same node.
+        repeat: Number of times that the round is repeated back to back.
     """
 
     sends: tuple[tuple[int, tuple[EntryCount, ...]], ...] = ()
@@ -127,106 +146,49 @@ class Round:
     repeat: int = 1
 
     def messages(self) -> int:
-        """How many messages."""
+        """Return the number of messages sent."""
         return self.repeat * len(self.sends)
 
     def counts(self) -> list[EntryCount]:
-        """What all messages carry, once."""
-        return [load for _, loads in self.sends for load in loads]
+        """Return the entry counts of all messages of one repetition."""
+        return [count for _, counts in self.sends for count in counts]
 
     def expected_nbytes(self, entry_bytes: float) -> float:
-        """Bytes sent, likely."""
-        return self.repeat * sum(
-            load.expected_nbytes(entry_bytes) for load in self.counts()
-        )
+        """Return the expected number of bytes sent."""
+        return self.repeat * sum(c.expected_nbytes(entry_bytes) for c in self.counts())
 
 
 def union(
     workload: Workload, ranks: Iterable[int], blocks: int | None = None
 ) -> EntryCount:
-    """The sum of these ranks' vectors, over the whole range or one of `blocks`.
+    """Return the entry count of the reduced vectors of some ranks.
 
-    Likely: entries at uniformly random places, N (1 - prod(1 - k_i / N)). At least: of a
-    part nothing is certain unless every rank is full.
+    The expected count is that of uniformly random indices, N (1 - prod(1 - k_i / N)). The
+    minimum of a range is 0 unless a rank is so full that it must reach into the range.
+
+    Args:
+        workload: Input of the allreduce.
+        ranks: Ranks whose vectors are reduced.
+        blocks: Length of the range; the full vector by default.
     """
     N = workload.blocks
     span = N if blocks is None else blocks
-    counts = [workload.nnz[r] for r in ranks]
+    nnz = [workload.nnz[rank] for rank in ranks]
     empty = 1.0
-    for k in counts:
+    for k in nnz:
         empty *= 1 - k / N if N else 1
-    largest = max(counts)
     return EntryCount(
-        max(0, largest - (N - span)),
+        max(0, max(nnz) - (N - span)),
         span * (1 - empty),
-        min(span, sum(counts)),
+        min(span, sum(nnz)),
         span,
     )
 
 
-@dataclass(frozen=True)
-class Network:
-    """What a message, a byte and an entry cost, in seconds.
+def ring_nbytes(ranks: int, nbytes: float) -> float:
+    """Return the bytes that each rank sends in a bandwidth-optimal dense allreduce.
 
-    The defaults are those of machines on 1 Gbit/s, until a network has been measured.
+    This is 2 (P - 1) / P times the vector, as sent by a ring or by recursive halving and
+    doubling. Dense baselines are counted with it throughout the package.
     """
-
-    latency: float = 150e-6  # from sending a message to having it
-    overhead: float = 50e-6  # each further one on the way at the same time
-    seconds_per_byte: float = 8.5e-9
-    seconds_per_encoded: float = 2e-9  # an entry that is coded and decoded
-    seconds_per_merged: float = 3.5e-9  # a sparse entry that goes through an addition
-    seconds_per_written: float = 0.5e-9  # a value of a dense vector
-    burst: float = 0.0  # bytes that a rested link lets pass at once
-    calibration: tuple[
-        Calibration, ...
-    ] = ()  # what algorithms really take, as far as measured
-    source: str = field(default="assumed", compare=False)  # for people
-
-    def seconds(self, rounds: Sequence[Round], entry_bytes: float) -> float:
-        """Rounds follow each other; within one, a rank's messages travel together.
-
-        They queue at its link, and the processor handles one after the other.
-
-        Links carry both directions at once: the busier one counts.
-        """
-        total = 0.0
-        for turn in rounds:
-            sent = turn.expected_nbytes(entry_bytes)
-            awaited = sum(load.expected_nbytes(entry_bytes) for load in turn.receives)
-            awaited *= turn.repeat
-            messages = max(turn.messages(), turn.repeat * len(turn.receives))
-            if messages:
-                total += self.latency + self.overhead * (messages - 1)
-            total += self.seconds_per_byte * max(sent, awaited)
-            total += self.computing(turn)
-        return total
-
-    def computing(self, turn: Round) -> float:
-        """What a rank computes in a round."""
-        coding = (
-            max(self._coding(turn.counts()), self._coding(turn.receives)) * turn.encoded
-        )
-        work = (
-            self.seconds_per_merged * turn.merged + self.seconds_per_written * turn.written
-        )
-        return turn.repeat * (coding + work)
-
-    def _coding(self, loads: Iterable[EntryCount]) -> float:
-        """Values without gaps are only copied, to the wire and from it."""
-        return sum(
-            (2 * self.seconds_per_written if load.is_dense else self.seconds_per_encoded)
-            * load.expected
-            for load in loads
-        )
-
-
-# The costs that a probe measures.
-COSTS = tuple(f.name for f in fields(Network) if f.type == "float" and f.name != "burst")
-
-# Ranks that share one machine's memory and cores: bytes are cheap, and whoever waits for a
-# message waits for a core. Fitted to 4 and 8 ranks on 2 cores (docs/benchmarks.md); only
-# the ratios between the algorithms matter.
-ONE_MACHINE = Network(
-    latency=300e-6, overhead=300e-6, seconds_per_byte=0.3e-9, seconds_per_encoded=4.5e-9
-)
+    return 2 * (ranks - 1) / ranks * nbytes

@@ -1,6 +1,6 @@
 """What a network costs: probe it, model it, emulate it, simulate it, plan for it."""
 
-from ..collectives import Network as Network
+from ..costs import Network as Network
 from .presets import network as network
 from .simulator import Simulation as Simulation
 from .simulator import simulate as simulate

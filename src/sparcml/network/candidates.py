@@ -6,15 +6,16 @@ The names of methods are only written here: `aggregate` is above this folder.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..collectives import Workload
-from ..costs.lower_bound import needs
-from .terms import CostTerms, terms
+from ..collectives import ALLREDUCES
+from ..costs import CostTerms, Workload
+from ..costs.lower_bound import lower_bound
+from ..costs.network import cost_terms
 
 if TYPE_CHECKING:
-    from ..collectives import Network
+    from ..costs import Network
     from .models import Model
 
 # Seconds a value takes on one core (AMD EPYC, AVX2) outside of sums: the whole step of
@@ -95,7 +96,7 @@ class Candidate:
             ]
         total = CostTerms()
         for values, sent, each, name in parts:
-            total += terms(name, ranks, values, sent, each, network)
+            total += cost_terms(ALLREDUCES[name], ranks, values, sent, each, network)
         return total
 
     def bound(self, model: Model, ranks: int) -> CostTerms:
@@ -104,18 +105,17 @@ class Candidate:
         PowerSGD's cannot: its second factor depends on the sum of the first.
         """
 
-        def of(values: int, sent: int, each: float) -> tuple[int, float]:
+        def of(values: int, sent: int, each: float) -> CostTerms:
             if not values:
-                return 0, 0.0
-            workload = Workload(values, each, (sent,) * ranks)
-            return needs(workload, lossy=self.lossy)
+                return CostTerms()
+            return lower_bound(Workload(values, each, (sent,) * ranks), lossy=self.lossy)
 
         if self.rank:
-            parts = [of(n, n, 4.0) for n in model.factors(self.rank)]
-            return CostTerms(sum(steps for steps, _ in parts), 0, sum(b for _, b in parts))
+            return sum((of(n, n, 4.0) for n in model.factors(self.rank)), CostTerms())
         parts = [of(model.large, self.sent(model), self.each)]
         parts.append(of(model.small, model.small, 4.0))
-        return CostTerms(max(steps for steps, _ in parts), 0, sum(b for _, b in parts))
+        rounds = max(part.rounds for part in parts)
+        return replace(sum(parts, CostTerms()), rounds=rounds)
 
 
 def candidates(ratios: tuple[float, ...] = RATIOS) -> tuple[Candidate, ...]:

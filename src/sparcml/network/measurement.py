@@ -8,9 +8,7 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..collectives import Network
-from ..costs.calibration import Calibration
-from ..costs.workload import COSTS
+from ..costs import COSTS, Calibration, Network
 
 VERSION = 3
 OLDEST = 2  # version that can still be read

@@ -17,7 +17,7 @@ from .candidates import RATIOS, Candidate, candidates
 from .store import from_text
 
 if TYPE_CHECKING:
-    from ..collectives import Network
+    from ..costs import Network
     from .models import Model
 
 MOST_RANKS = 4096

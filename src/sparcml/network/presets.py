@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..collectives import Network
-from ..costs.workload import COSTS
+from ..costs import COSTS, Network
 from ..units import parse_bandwidth, parse_duration
 
 # Rate, and the time from sending a small message to having it, with the software.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..collectives import Network
+from ..costs import Network
 from ..transport.bootstrap import broadcast, gather_hosts
 from .least_squares import Fit, least_squares
 from .measurement import Measurement, from_json

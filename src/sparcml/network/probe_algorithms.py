@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..collectives import ALLREDUCES, Workload
+from ..collectives import ALLREDUCES
 from ..communicator.communicator import Communicator
-from ..communicator.declared import CostEstimate
-from ..costs.calibration import Calibration, parts_of
+from ..costs import Calibration, Workload
+from ..costs.calibration import cost_parts
+from ..costs.estimate import CostEstimate
 from ..stream import Stream
 from ..transport.bootstrap import broadcast
 from .least_squares import least_squares
@@ -23,7 +24,7 @@ from .least_squares import least_squares
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..collectives import Network
+    from ..costs import Network
     from ..transport import Nodes, Transport
 
 # Size and density of the vectors: from dominated by latency to dominated by bytes or work.
@@ -188,7 +189,7 @@ def _fit(
     calibrations, misfits = [], {}
     for name, samples in by_name.items():
         estimates = [_estimate(sample, nodes) for sample in samples]
-        rows = [(UNIT, *parts_of(network, e.nbytes, e.seconds)) for e in estimates]
+        rows = [(UNIT, *cost_parts(network, e.nbytes, e.seconds)) for e in estimates]
         fit = least_squares(rows, [s.seconds for s in samples], trust=TRUST)
         start, *weights = fit.costs
         calibrations.append(Calibration(name, UNIT * start, *weights))

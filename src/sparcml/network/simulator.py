@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..collectives import ALLREDUCES, Network, Workload
+from ..collectives import ALLREDUCES
 from ..communicator.arguments import resolve_timeout
-from ..communicator.auto import estimate
 from ..communicator.communicator import Communicator
 from ..communicator.rank_runner import RankRunner
+from ..costs import Network, Workload
+from ..costs.estimate import estimate
 from ..costs.node_cost import shared
 from ..transport import Nodes, Stats
 from ..transport.timeline import Timeline
@@ -222,7 +223,7 @@ def _link(model: Network) -> Link:
 def _native_seconds(model: Network, nodes: Nodes, values: int, itemsize: int) -> float:
     """Return the declared time of the engine's own dense allreduce."""
     workload = Workload(values, itemsize, (values,) * len(nodes.of), nodes)
-    return estimate("native", ALLREDUCES["native"], workload, model).seconds
+    return estimate(ALLREDUCES["native"], workload, model).seconds
 
 
 def _speeds(

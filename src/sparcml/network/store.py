@@ -15,8 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..collectives import Network
-from ..costs.calibration import Calibration
+from ..costs import Calibration, Network
 from ..files import cache_folder, replacing
 from ..transport.bootstrap import broadcast, gather_hosts
 from .measurement import Measurement, from_json

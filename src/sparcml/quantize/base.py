@@ -320,3 +320,11 @@ def _check_out(function: str, out: Any, dtype: Any) -> None:
         )
     if not out.flags.c_contiguous or not out.flags.writeable:
         raise ValueError(f"{function}: out must be contiguous and writable")
+
+
+def mix_seed(*numbers: int) -> int:
+    """Combine several numbers into one 64-bit seed, by FNV-1a over 64-bit words."""
+    seed = 0xCBF29CE484222325
+    for number in numbers:
+        seed = ((seed ^ number % 2**64) * 0x100000001B3) % 2**64
+    return seed

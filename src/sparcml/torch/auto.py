@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..aggregate import Method
-    from ..collectives import Network
     from ..communicator.communicator import Communicator
+    from ..costs import Network
     from ..network.candidates import Candidate
     from ..network.plan import Plan
 

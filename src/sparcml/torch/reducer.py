@@ -13,7 +13,7 @@ import numpy as np
 from ..aggregate import Dense
 from ..aggregate.error_feedback import return_to_residual
 from ..aggregate.state import RESIDUAL, STEP, keys_of, name_of
-from ..collectives.base import mixed
+from ..quantize.base import mix_seed
 from ..stream.tensors import on_host
 from .clipping import Clip
 from .tensors import is_finite, is_sparse, scaled, squares, values_of, zero_gradient
@@ -215,4 +215,4 @@ def seeded(method: Method, index: int) -> Method:
         return method
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the method warned when it was created
-        return replace(method, seed=mixed(method.seed, index))  # type: ignore[type-var, attr-defined]
+        return replace(method, seed=mix_seed(method.seed, index))  # type: ignore[type-var, attr-defined]

@@ -26,17 +26,22 @@ def min_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
     return SIZE + min(sparse, blocks * entry_bytes)
 
 
-@lru_cache(maxsize=1024)  # a long vector has thousands of pieces, of one or two sizes
+@lru_cache(maxsize=1024)  # a long vector has thousands of segments, of one or two sizes
 def expected_nbytes(nnz: float, blocks: int, entry_bytes: float) -> float:
-    """What nnz entries at random places take: gaps coded close to their entropy."""
+    """Return the expected size of a message with nnz entries at random indices."""
     if nnz <= 0 or blocks == 0:
         return SIZE
+    sparse = nnz * entry_bytes + expected_index_nbytes(nnz, blocks)
+    return SIZE + min(sparse, blocks * entry_bytes)
+
+
+def expected_index_nbytes(nnz: float, blocks: int) -> float:
+    """Return the expected size of nnz random indices: gaps are coded near their entropy."""
     share = min(1.0, nnz / blocks)
     bits = (
         -math.log2(share) - (1 - share) * math.log2(1 - share) / share if share < 1 else 0
     )
-    index = min(nnz * bits / 8 + 16, 4 * nnz, bitmap_nbytes(blocks))
-    return SIZE + min(nnz * entry_bytes + index, blocks * entry_bytes)
+    return min(nnz * bits / 8 + 16, 4 * nnz, bitmap_nbytes(blocks))
 
 
 def auxiliary_nbytes(count: int, each: int) -> int:

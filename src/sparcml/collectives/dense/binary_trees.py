@@ -1,8 +1,8 @@
-"""Two binary trees over the same ranks: who has children in one is a leaf of the other.
+"""Two binary trees over the same ranks: an inner rank of one is a leaf of the other.
 
-In the first tree the even ranks are inside and the odd ones are leaves. The second is
-its mirror image if the number of ranks is even, and shifted by one if it is odd; then
-one rank is inside of both.
+In the first tree the even ranks are inner nodes and the odd ranks are leaves. The second tree
+is its mirror image if the number of ranks is even, and shifted by one rank if it is odd; then
+one rank is an inner node of both.
 
 Reference: Sanders, Speck, Träff: Two-tree Algorithms for Full Bandwidth Broadcast,
 Reduction and Scan, Parallel Computing 2009; the numbering is that of NCCL.
@@ -25,15 +25,15 @@ class Step(NamedTuple):
     """One message: a chunk of one half of the vector, towards the root or away from it."""
 
     half: int
-    way: int
+    direction: int
     source: int
     target: int
     chunk: int
 
     @property
-    def turn(self) -> int:
-        """Its round on the wire, which stays the same all the way down."""
-        return 4 * self.chunk + 2 * self.half + self.way
+    def wire_round(self) -> int:
+        """Round in the header, the same on all links of a direction."""
+        return 4 * self.chunk + 2 * self.half + self.direction
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Tree:
     """A tree over ranks.
 
     Attributes:
-        parents: Of every rank; None for the root.
-        children: Of every rank, ascending.
-        depths: How far every rank is from the root.
-        heights: How far every rank is from the deepest leaf below it.
+        parents: Parent of every rank; None for the root.
+        children: Children of every rank, ascending.
+        depths: Distance of every rank from the root.
+        heights: Distance of every rank from the deepest leaf below it.
     """
 
     parents: tuple[int | None, ...]
@@ -53,8 +53,8 @@ class Tree:
     heights: tuple[int, ...]
 
     @classmethod
-    def of(cls, parents: list[int | None]) -> Tree:
-        """From every rank's parent."""
+    def from_parents(cls, parents: list[int | None]) -> Tree:
+        """Build the tree from the parent of every rank."""
         children: list[list[int]] = [[] for _ in parents]
         for rank, parent in enumerate(parents):
             if parent is not None:
@@ -74,31 +74,31 @@ class Tree:
 
     @property
     def height(self) -> int:
-        """The number of steps from the root to the deepest leaf."""
+        """Number of links from the root to the deepest leaf."""
         return max(self.heights)
 
-    def below(self, rank: int) -> list[int]:
-        """A rank and all its descendants."""
-        found = [rank]
-        for member in found:
-            found += self.children[member]
-        return found
+    def subtree(self, rank: int) -> list[int]:
+        """Return a rank and all its descendants."""
+        ranks = [rank]
+        for member in ranks:
+            ranks += self.children[member]
+        return ranks
 
 
-@lru_cache(maxsize=8)  # all ranks of a simulation ask for the same
+@lru_cache(maxsize=8)  # shared by all ranks of a simulation
 def two_trees(ranks: int) -> tuple[Tree, Tree]:
-    """The pair for so many ranks."""
+    """Return both trees over `ranks` ranks."""
     first = [_parent(rank, ranks) for rank in range(ranks)]
     if ranks % 2 == 0:
         second = [None if p is None else ranks - 1 - p for p in reversed(first)]
     else:
         shifted = [None if p is None else (p + 1) % ranks for p in first]
         second = [shifted[-1], *shifted[:-1]]
-    return Tree.of(first), Tree.of(second)
+    return Tree.from_parents(first), Tree.from_parents(second)
 
 
 def _parent(rank: int, ranks: int) -> int | None:
-    """In the first tree: clear the lowest set bit and set the next one."""
+    """Return the parent in the first tree: clear the lowest set bit, set the next one."""
     if rank == 0:
         return None
     bit = rank & -rank
@@ -107,24 +107,23 @@ def _parent(rank: int, ranks: int) -> int | None:
 
 
 def schedule(rank: int, ranks: int, chunks: int) -> Iterator[list[Step]]:
-    """What this rank sends and receives, round by round.
+    """Yield the messages that a rank sends and receives in each round.
 
-    On a link a chunk passes in every round, the first one after as many rounds as the
-    chunk needs to get there: two for each link before, since what is sent in one round is
-    used by the end of the next.
+    One chunk passes a link per round. The first one passes after two rounds for each link
+    before it, since a chunk sent in one round is used by the end of the next.
     """
     links = []
     for half, tree in enumerate(two_trees(ranks)):
         for child in (rank, *tree.children[rank]):
             parent = tree.parents[child]
             if parent is not None:
-                later = tree.height + tree.depths[child] - 1
+                links_down = tree.height + tree.depths[child] - 1
                 links.append(((half, UP, child, parent), tree.heights[child]))
-                links.append(((half, DOWN, parent, child), later))
-    links.sort()  # messages between the same two ranks: in the same order for both
-    for turn in range(chunks + 4 * tree.height - 2):
+                links.append(((half, DOWN, parent, child), links_down))
+    links.sort()  # both ends of a link handle its messages in the same order
+    for round in range(chunks + 4 * tree.height - 2):
         yield [
-            Step(*link, turn - 2 * links_before)
+            Step(*link, round - 2 * links_before)
             for link, links_before in links
-            if 0 <= turn - 2 * links_before < chunks
+            if 0 <= round - 2 * links_before < chunks
         ]

@@ -1,10 +1,11 @@
-"""Dense allreduce by a single master: all send to rank 0, which adds and sends back.
+"""Dense allreduce by a master: all ranks send to rank 0, which adds and sends back.
 
-Steps: 2 (P - 1 messages each, all at rank 0).
+Rounds: 2 (P - 1 messages each, all at rank 0).
 Bytes sent per rank: N values; rank 0 sends (P - 1) N.
 Fan-in: P - 1, and rank 0 receives (P - 1) N values: the bottleneck that others avoid.
 
-The master adds in the order of ranks and codes the sum once, so all get the same bits.
+The master adds in rank order and encodes the result once, so that all ranks get the same
+bits.
 
 Reference: the parameter server with one server; Li et al.: Scaling Distributed Machine
 Learning with the Parameter Server, OSDI 2014.
@@ -16,38 +17,44 @@ from typing import TYPE_CHECKING
 
 from ...costs.workload import Round, Workload, union
 from .. import pipeline
+from ..base import Algorithm, register
 
 if TYPE_CHECKING:
     from ...stream import Stream
-    from ..base import Call
+    from ..call import Call
 
 MASTER = 0
 
 
 def master(call: Call, x: Stream) -> Stream:
-    """Sum over all ranks, on all ranks; dense."""
-    total = call.densify(x)
+    """Return the dense result on all ranks."""
+    result = call.densify(x)
     if call.rank != MASTER:
-        return pipeline.sit_out(call, MASTER, total, 0, 1)
+        return pipeline.delegate(call, MASTER, result, 0, 1)
     others = range(1, call.size)
     for rank in others:
-        total = pipeline.add(call, rank, total, 0)
-    for piece in pipeline.cut(total):
-        message, _ = call.encode(piece, 1)
+        result = pipeline.add(call, rank, result, 0)
+    for segment in pipeline.segments(result):
+        message, _ = call.encode(segment, 1)
         for rank in others:
             call.send_message(rank, message, 1)
-    return total
+    return result
 
 
 def cost(rank: int, workload: Workload) -> list[Round]:
-    """What this rank sends and adds."""
+    """Return the rounds of a rank."""
     P, N = workload.ranks, workload.blocks
     if rank != MASTER:
-        return [Round(pipeline.sends(MASTER, workload, union(workload, [rank])), written=N)]
-    load = union(workload, range(P))
-    each = tuple(union(workload, [other]) for other in range(1, P))
-    adds = Round(written=(P - 1) * N, receives=each)
-    ways = zip(
-        *(pipeline.sends(other, workload, load) for other in range(1, P)), strict=True
+        own = union(workload, [rank])
+        return [Round(pipeline.segment_sends(MASTER, workload, own), written=N)]
+    result = union(workload, range(P))
+    received = tuple(union(workload, [other]) for other in range(1, P))
+    adds = Round(written=(P - 1) * N, receives=received)
+    by_segment = zip(
+        *(pipeline.segment_sends(other, workload, result) for other in range(1, P)),
+        strict=True,
     )
-    return [adds, Round(tuple(send for piece in ways for send in piece))]
+    return [adds, Round(tuple(send for sends in by_segment for send in sends))]
+
+
+register(Algorithm("master", 9, master, cost, is_dense=True))

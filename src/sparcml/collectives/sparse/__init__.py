@@ -1,1 +1,1 @@
-"""Allreduce algorithms for sparse streams."""
+"""Allreduce algorithms for sparse vectors."""

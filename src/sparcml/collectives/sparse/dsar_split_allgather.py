@@ -1,10 +1,11 @@
-"""Sparse allreduce by split and allgather, for a sum that becomes dense.
+"""Sparse allreduce by split and allgather, with a dense result.
 
-Steps: 2 (P - 1 messages each).
-Bytes sent per rank: its stream outside its range, then P - 1 dense ranges of N / P.
+Rounds: 2 (P - 1 messages each).
+Bytes sent per rank: its stream outside its range, then its dense range of N / P values
+P - 1 times.
 
-Like ssar_split_allgather, but the owner sums into a dense range from the start, so each
-part costs only its own entries, and the result is dense.
+The algorithm is that of ssar_split_allgather, but the owner reduces into a dense range from
+the start, so that each part costs only its own entries.
 
 Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
 (DSAR_Split_allgather).
@@ -12,47 +13,44 @@ Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ... import buffer_pool
 from ...costs.workload import Round, Workload
 from ...stream import Stream, identity
 from ...stream.ranges import empty
-from .. import split_reduce
-from ..split_gather import spread
+from .. import split
+from ..base import Algorithm, register
 from . import ssar_split_allgather as ssar
 
 if TYPE_CHECKING:
-    from ...transport import Message
-    from ..base import Call
+    from ..call import Call
 
 
 def dsar_split_allgather(call: Call, x: Stream) -> Stream:
-    """Sum over all ranks, on all ranks; dense."""
-    parts = split_reduce.collect(call, x)
-    reduced = empty_like(parts[0], identity(call.op))
+    """Return the dense result on all ranks."""
+    parts = split.scatter_ranges(call, x)
+    reduced = filled_like(parts[0], identity(call.op))
     for part in parts:
         reduced = call.add(reduced, part)
-    return fill(call, empty(reduced, x.blocks), ssar.encode(call, reduced, 1))
+    message = split.encode_range(call, reduced)
+    return split.gather_into(call, empty(reduced, x.blocks), message)
 
 
-def fill(call: Call, whole: Stream, mine: Message) -> Stream:
-    """Every rank's reduced range, put where it belongs."""
-    spans = list(pairwise(call.edges))
-    for rank, message in spread(call, mine, 1):
-        start, end = spans[rank]
-        call.decode_into(whole, start, end - start, message, rank, 1)
-    return whole
-
-
-def empty_like(part: Stream, fill: float) -> Stream:
-    """A dense stream with nothing in it yet."""
+def filled_like(part: Stream, fill: float) -> Stream:
+    """Return a dense stream that holds the fill value everywhere."""
     values = buffer_pool.full(part.size, fill, part.dtype)
     return Stream.unchecked(part.size, None, values, part.block, fill, scratch=True)
 
 
 def cost(rank: int, workload: Workload) -> list[Round]:
-    """The same messages as with a sparse result, but dense ranges are written."""
-    *rounds, _ = ssar.cost(rank, workload)  # all but joining sparse ranges
+    """Return the rounds of ssar_split_allgather, with dense ranges written at the end."""
+    *rounds, _ = ssar.cost(rank, workload)
     return [*rounds, Round(written=workload.blocks * (1 + 1 / workload.ranks))]
+
+
+register(
+    Algorithm(
+        "dsar_split_allgather", 5, dsar_split_allgather, cost, supports_quantization=True
+    )
+)

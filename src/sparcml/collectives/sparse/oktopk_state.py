@@ -1,7 +1,7 @@
-"""What oktopk keeps from call to call: where regions begin, and the threshold.
+"""State of oktopk between calls: the offsets of the ranges, and the threshold.
 
-It belongs to one communicator, and a duplicate starts without it. All ranks make the same
-calls and decide by what all of them know, so they keep the same.
+The state belongs to one communicator; a duplicate starts without it. All ranks make the
+same calls and decide by values that all of them know, so that they hold the same state.
 """
 
 from __future__ import annotations
@@ -9,58 +9,68 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..base import Shape
+from ..checks import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...stream import Stream
-    from ..base import Call
+    from ..call import Call
 
-EDGES_EVERY, THRESHOLD_EVERY = 64, 32  # calls
-SCALE = 1.008  # by which a threshold is raised or lowered
-MOST = 256  # kinds of vectors that are remembered, P + 1 numbers each
+OFFSETS_EVERY, THRESHOLD_EVERY = 64, 32  # calls
+SCALE = 1.008  # factor that raises or lowers a threshold
+MAX_SHAPES = 256  # shapes that are remembered, P + 1 numbers each
 
 
 @dataclass
 class OkTopkState:
-    """What is known about vectors of one size, block and dtype."""
+    """State for vectors of one size, block and dtype.
+
+    Attributes:
+        calls: Number of calls so far.
+        offsets: Offsets of the ranges.
+        threshold: Smallest magnitude that is selected.
+        k: Number of entries that the threshold was computed for.
+        selected: Number of entries that it selected then: k, but for ties and zeros.
+        recompute_at: Call that recomputes it at the latest.
+    """
 
     calls: int = 0
-    edges: Sequence[int] = ()
+    offsets: Sequence[int] = ()
     threshold: float = 0.0
-    k: int = 0  # that the threshold was computed for
-    aim: int = 0  # how many sums it kept then: k, but for ties and zeros
-    due: int = 0  # the call that computes it anew, at the latest
+    k: int = 0
+    selected: int = 0
+    recompute_at: int = 0
 
-    def wants_edges(self) -> bool:
-        """Whether this call sets the regions anew."""
-        return self.calls % EDGES_EVERY == 0
+    def needs_offsets(self) -> bool:
+        """Whether this call recomputes the ranges."""
+        return self.calls % OFFSETS_EVERY == 0
 
-    def wants_threshold(self, k: int) -> bool:
-        """Whether this call, with this k, computes the threshold anew."""
-        near = 2 * self.k <= 3 * k and 4 * k <= 5 * self.k
-        return self.calls >= self.due or not near
+    def needs_threshold(self, k: int) -> bool:
+        """Whether this call recomputes the threshold, given its k."""
+        similar = 2 * self.k <= 3 * k and 4 * k <= 5 * self.k
+        return self.calls >= self.recompute_at or not similar
 
-    def computed(self, k: int, kept: int) -> None:
-        """The threshold is new, and kept so many sums."""
-        self.k, self.aim, self.due = k, kept, self.calls + THRESHOLD_EVERY
+    def record_computed(self, k: int, selected: int) -> None:
+        """Record how many entries a new threshold has selected."""
+        self.k, self.selected = k, selected
+        self.recompute_at = self.calls + THRESHOLD_EVERY
 
-    def reused(self, kept: int) -> None:
-        """The old threshold kept so many: follow the data, or give up if far off."""
-        if not self.aim <= 2 * kept <= 4 * self.aim:
-            self.due = 0
-        elif 3 * kept < 2 * self.aim:
+    def record_reused(self, selected: int) -> None:
+        """Adjust a reused threshold to the data, or discard it if it is far off."""
+        if not self.selected <= 2 * selected <= 4 * self.selected:
+            self.recompute_at = 0
+        elif 3 * selected < 2 * self.selected:
             self.threshold /= SCALE
-        elif 4 * kept > 5 * self.aim:
+        elif 4 * selected > 5 * self.selected:
             self.threshold *= SCALE
 
 
 def load(call: Call, x: Stream) -> OkTopkState:
-    """What earlier calls found out about such vectors; the longest unused is forgotten."""
-    known: dict[Shape, OkTopkState] = call.persistent.setdefault("oktopk", {})
-    found = known.pop(Shape.of(x), None) or OkTopkState()
-    known[Shape.of(x)] = found
-    if len(known) > MOST:
-        del known[next(iter(known))]
-    return found
+    """Return the state for vectors like x; the least recently used one is dropped."""
+    states: dict[Shape, OkTopkState] = call.persistent.setdefault("oktopk", {})
+    state = states.pop(Shape.of(x), None) or OkTopkState()
+    states[Shape.of(x)] = state
+    if len(states) > MAX_SHAPES:
+        del states[next(iter(states))]
+    return state

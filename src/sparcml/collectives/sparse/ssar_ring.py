@@ -1,12 +1,12 @@
-"""Sparse allreduce around a ring: each rank only talks to its two neighbours.
+"""Sparse allreduce around a ring: each rank only communicates with its two neighbours.
 
-Steps: 2 (P - 1).
-Bytes sent per rank: between 2 (P - 1) / P and P - 1 times those of one rank's stream, if
-indices are spread evenly; never more than the dense ring.
+Rounds: 2 (P - 1).
+Bytes sent per rank: between 2 (P - 1) / P and P - 1 times one rank's stream if indices are
+spread evenly; never more than the dense ring.
 Fan-in: 1.
 
-As the dense ring, but the ranges are streams: they fill up on their way around, and turn
-dense once that is no larger.
+The algorithm is that of the dense ring, but ranges are sparse streams: their density grows
+on the way, and they become dense when that is no larger.
 
 Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019; the ring
 of its code.
@@ -18,41 +18,57 @@ from typing import TYPE_CHECKING
 
 from ...costs.workload import Round, Workload
 from ...stream import join, range_offsets, split
-from ..dense import ring
+from .. import pipeline
+from ..base import Algorithm, register
+from ..dense.ring import message_rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...stream import Stream
     from ...transport import Message
-    from ..base import Call
+    from ..call import Call
 
 
 def ssar_ring(call: Call, x: Stream) -> Stream:
-    """Sum over all ranks, on all ranks."""
-    edges = range_offsets(x.blocks, call.size)
-    (reduced,) = ring.reduce_around(call, [[part] for part in split(x, edges)])
-    own = (call.rank + 1) % call.size
-    message, _ = call.encode(reduced, call.size - 1)
-    call.send_message(own, message, call.size - 1)
-    # All ranks, the owner too, decode the same bytes: parts in the same form.
-    parts = {own: decode(call, message, edges, own)}
-    for j, _, arrived in ring.pass_around(call, [1] * call.size):
-        parts[j] = decode(call, arrived, edges, j)
-    return join([parts[j] for j in range(call.size)], edges)
+    """Return the result on all ranks."""
+    P, me = call.size, call.rank
+    left, right = (me - 1) % P, (me + 1) % P
+    offsets = range_offsets(x.blocks, P)
+    ranges = split(x, offsets)
 
+    # Reduce-scatter.
+    reduced = ranges[me]
+    call.send(right, reduced, 0)
+    for round in range(P - 1):
+        target = right if round < P - 2 else None
+        part = [ranges[(left - round) % P]]
+        (reduced,) = pipeline.add_and_forward(call, left, part, round, target)
 
-def decode(call: Call, message: Message, edges: Sequence[int], j: int) -> Stream:
-    """Range j from the second half, as it was sent."""
-    left, blocks = (call.rank - 1) % call.size, edges[j + 1] - edges[j]
-    return call.decode(message, left, call.size - 1, blocks, as_held=False)
+    # Allgather. All ranks decode the same bytes, the owner too: ranges in the same form.
+    first = P - 1
+
+    def decode(message: Message, j: int) -> Stream:
+        span = offsets[j + 1] - offsets[j]
+        return call.decode(message, left, first, span, as_held=False)
+
+    message, _ = call.encode(reduced, first)
+    call.send_message(right, message, first)
+    gathered = {right: decode(message, right)}
+    for round in range(P - 1):
+        target = right if round < P - 2 else None
+        j = (me - round) % P
+        for message in pipeline.forward(call, left, 1, first + round, target):
+            gathered[j] = decode(message, j)
+    return join([gathered[j] for j in range(P)], offsets)
 
 
 def cost(rank: int, workload: Workload) -> list[Round]:
-    """What this rank sends and adds, round by round."""
+    """Return the rounds of a rank."""
     P = workload.ranks
     own = workload.nnz[rank] / P
     return [
-        Round(turn.sends, merged=own + turn.counts()[0].expected if i < P - 1 else 0)
-        for i, turn in enumerate(ring.messages(rank, workload))
+        Round(round.sends, merged=own + round.counts()[0].expected if i < P - 1 else 0)
+        for i, round in enumerate(message_rounds(rank, workload))
     ]
+
+
+register(Algorithm("ssar_ring", 15, ssar_ring, cost))

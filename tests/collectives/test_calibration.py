@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives import ALLREDUCES, Network, Workload
-from sparcml.communicator.auto import choose, estimate
-from sparcml.communicator.declared import CostEstimate
-from sparcml.costs.calibration import Calibration, parts_of
+from sparcml.collectives import ALLREDUCES
+from sparcml.communicator.selection import choose
+from sparcml.costs import Calibration, Network, Workload
+from sparcml.costs.calibration import cost_parts
+from sparcml.costs.estimate import CostEstimate, estimate
 
 NETWORK = Network()
 WORKLOAD = Workload(1 << 20, 4, (10_000,) * 8)
@@ -17,13 +18,13 @@ FLAT = [name for name, algorithm in ALLREDUCES.items() if not algorithm.multi_no
 
 
 def seconds(name, network):
-    return estimate(name, ALLREDUCES[name], WORKLOAD, network).seconds
+    return estimate(ALLREDUCES[name], WORKLOAD, network).seconds
 
 
 @pytest.mark.parametrize("name", FLAT)
 def test_parts_are_all_there_is(name):
     declared = CostEstimate(ALLREDUCES[name], WORKLOAD)
-    parts = parts_of(NETWORK, declared.nbytes, declared.seconds)
+    parts = cost_parts(NETWORK, declared.nbytes, declared.seconds)
     # Of trees, other ranks may wait longest than send most: parts are each one's most.
     assert sum(parts) >= declared.seconds(NETWORK) * (1 - 1e-9)
     if name != "double_binary_tree":
@@ -38,7 +39,7 @@ def test_weights_apply_to_their_algorithm_only():
 
 def test_each_weight_has_its_part():
     declared = CostEstimate(ALLREDUCES["ring"], WORKLOAD)
-    parts = parts_of(NETWORK, declared.nbytes, declared.seconds)
+    parts = cost_parts(NETWORK, declared.nbytes, declared.seconds)
     for i, part in enumerate(parts):
         weights = [0.0, 0.0, 0.0]
         weights[i] = 3.0
@@ -74,7 +75,7 @@ def test_dense_sums_count_once_they_are_measured():
 
 def test_one_rank_is_told_that_nothing_travels():
     told = sparcml.launch(lambda comm: str(comm.explain(np.ones(10))), 1)
-    assert told == ["one rank: nothing travels"]
+    assert told == ["one rank: nothing is sent"]
 
 
 @pytest.mark.parametrize("cost", [float("nan"), -1.0, float("inf")])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.collectives.base import Call
-from sparcml.collectives.split_gather import WINDOW, cost, spread
+from sparcml.collectives import Call
+from sparcml.collectives.split import WINDOW, gather_cost, gather_messages
 from sparcml.costs.workload import EntryCount
 from sparcml.transport import CountingTransport, Stats
 
@@ -18,7 +18,7 @@ def test_every_message_arrives_once(ranks):
         mine = np.full(10 + comm.rank, comm.rank, np.uint8)
         order: list[int] = []
         ahead: list[int] = []
-        for rank, message in spread(call, mine, 1):
+        for rank, message in gather_messages(call, mine, 1):
             assert message.tolist() == [rank] * (10 + rank)
             ahead.append(stats.messages - len(order[1:]))
             order.append(rank)
@@ -31,5 +31,5 @@ def test_every_message_arrives_once(ranks):
         peers = [(me + step) % ranks for step in range(1, ranks)]
         assert sent == [(peer, 10 + me) for peer in peers]
         assert max(ahead) == min(WINDOW, ranks - 1)
-        turns = cost(me, ranks, EntryCount(1, 1, 1, 1))
+        turns = gather_cost(me, ranks, EntryCount(1, 1, 1, 1))
         assert [peer for turn in turns for peer, _ in turn.sends] == peers

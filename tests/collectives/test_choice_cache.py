@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml import MismatchError, Stream
-from sparcml.communicator.choice_cache import EVERY, MOST, ChoiceCache
+from sparcml.communicator.choice_cache import MAX_CALLS, MAX_CASES, ChoiceCache
 
 
 def vector(rank, size, nnz):
@@ -25,11 +25,11 @@ def test_later_calls_send_no_agreement():
         x = vector(comm.rank, 100_000, 500)
         choice = comm.explain(x).choice
         plain = messages_of(comm, x, algorithm=choice)
-        return plain, [messages_of(comm, x) for _ in range(EVERY + 2)]
+        return plain, [messages_of(comm, x) for _ in range(MAX_CALLS + 2)]
 
     for plain, counts in sparcml.launch(body, 4):
         first = plain + 2  # log2(4) messages of the agreement
-        assert counts == [first] + [plain] * (EVERY - 1) + [first, plain]
+        assert counts == [first] + [plain] * (MAX_CALLS - 1) + [first, plain]
 
 
 def test_another_density_is_agreed_on_anew():
@@ -58,7 +58,7 @@ def test_results_are_those_of_a_fresh_communicator(ranks):
     sparcml.launch(body, ranks)
 
 
-def test_a_duplicate_has_habits_of_its_own():
+def test_a_duplicate_has_caches_of_its_own():
     def body(comm):
         x = vector(comm.rank, 10_000, 50)
         before = messages_of(comm, x)
@@ -79,16 +79,50 @@ def test_a_rank_with_another_vector_is_named_in_later_calls():
 
 
 def test_only_so_many_kinds_are_remembered():
-    habit = ChoiceCache()
-    for kind in range(MOST + 10):
-        habit.store(kind, "ssar_ring")
-    assert [habit.choice(kind) for kind in (9, 10)] == [None, "ssar_ring"]
+    cache = ChoiceCache()
+    for kind in range(MAX_CASES + 10):
+        cache.store(kind, "ssar_ring")
+    assert [cache.choice(kind) for kind in (9, 10)] == [None, "ssar_ring"]
 
 
-def test_engines_that_check_nothing_are_asked_every_time():
-    habit = ChoiceCache()
-    habit.store("kind", "native")
-    assert habit.choice("kind") is None
+def test_the_native_allreduce_is_agreed_on_in_every_call():
+    cache = ChoiceCache()
+    cache.store("case", None)
+    assert cache.choice("case") is None
+    many = [vector(rank, 1 << 20, 200_000) for rank in range(4)]
+    for counts in sparcml.launch(
+        lambda comm: [messages_of(comm, many[comm.rank]) for _ in range(3)], 4
+    ):
+        assert counts == [2, 2, 2]  # of the agreement
+
+
+def test_a_pinned_choice_holds_until_the_choices_are_reset():
+    def body(comm):
+        x = vector(comm.rank, 100_000, 500)
+        comm.stats.reset()
+        counts, names = [], []
+        for step in range(4):
+            if step == 2:
+                comm.reset_choices()
+            names.append(comm.pin_algorithm(x))
+            counts.append(comm.stats.messages)
+        return names, counts, comm.explain(x).choice
+
+    for names, counts, choice in sparcml.launch(body, 4):
+        assert names == [choice] * 4
+        assert counts == [2, 2, 4, 4]
+
+
+def test_reset_choices_makes_calls_independent_of_earlier_ones():
+    def body(comm):
+        x = vector(comm.rank, 10_000, 50)
+        first = messages_of(comm, x)
+        later = messages_of(comm, x)
+        comm.reset_choices()
+        return first, later, messages_of(comm, x)
+
+    for first, later, again in sparcml.launch(body, 2):
+        assert first == again > later
 
 
 def test_kinds_that_change_in_turns_agree_for_a_while():

@@ -16,7 +16,7 @@ LENGTH = 1024  # bytes
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Pieces of few bytes, so that cases of the laws have several."""
-    monkeypatch.setattr(pipeline, "PIECE_BYTES", LENGTH)
+    monkeypatch.setattr(pipeline, "SEGMENT_BYTES", LENGTH)
 
 
 @pytest.mark.slow
@@ -54,14 +54,14 @@ def test_the_input_stays_and_a_result_outlives_the_next_call(algorithm, ranks):
 
 def test_pieces_cover_a_range_and_are_short():
     for blocks in (0, 1, 255, 256, 257, 9999):
-        edges = pipeline.edges_of(blocks, 4)
+        edges = pipeline.segment_offsets(blocks, 4)
         assert edges[0] == 0
         assert edges[-1] == blocks
         assert max(np.diff(edges)) * 4 <= LENGTH
 
 
 def test_a_piece_larger_than_the_limit_is_one_entry():
-    assert pipeline.edges_of(3, 5000) == [0, 1, 2, 3]
+    assert pipeline.segment_offsets(3, 5000) == [0, 1, 2, 3]
 
 
 def test_a_part_of_a_load():

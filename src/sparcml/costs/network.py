@@ -1,0 +1,221 @@
+"""Network model: the seconds that messages, bytes and entries cost.
+
+The model is LogGP's, with the costs of our own encoding and reduction added.
+
+Reference: Alexandrov, Ionescu, Schauser, Scheiman: LogGP: Incorporating Long Messages into
+the LogP Model, SPAA 1995.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .workload import EntryCount, Round, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Algorithm(Hashable, Protocol):
+    """Collective with a declared cost; `sparcml.collectives` implements it."""
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm."""
+
+    @property
+    def lossy(self) -> bool:
+        """Whether the algorithm drops entries."""
+
+    def rounds(self, rank: int, workload: Workload) -> list[Round]:
+        """Return the rounds of one rank."""
+
+
+class Calibration(NamedTuple):
+    """Measured correction of one algorithm's declared cost; see `calibration`.
+
+    Attributes:
+        algorithm: Name of the algorithm.
+        start: Seconds per call that do not depend on the input.
+        waiting: Weight of the seconds spent on latency and overhead.
+        bytes: Weight of the seconds spent on bytes.
+        work: Weight of the seconds spent on encoding and reduction.
+    """
+
+    algorithm: str
+    start: float
+    waiting: float
+    bytes: float
+    work: float
+
+
+@dataclass(frozen=True)
+class Network:
+    """Costs in seconds. The defaults are those of machines on 1 Gbit/s Ethernet.
+
+    Attributes:
+        latency: Time from sending a message to receiving it.
+        overhead: Time of each further message that is in flight at the same time.
+        seconds_per_byte: Time of a byte on the link.
+        seconds_per_encoded: Time to encode and decode a sparse entry.
+        seconds_per_merged: Time to reduce a sparse entry.
+        seconds_per_written: Time to write a dense value.
+        burst: Bytes that an idle link accepts at once.
+        calibration: Measured corrections, one per algorithm.
+        source: Where the costs come from, for reports.
+    """
+
+    latency: float = 150e-6
+    overhead: float = 50e-6
+    seconds_per_byte: float = 8.5e-9
+    seconds_per_encoded: float = 2e-9
+    seconds_per_merged: float = 3.5e-9
+    seconds_per_written: float = 0.5e-9
+    burst: float = 0.0
+    calibration: tuple[Calibration, ...] = ()
+    source: str = field(default="assumed", compare=False)
+
+    def seconds(self, rounds: Sequence[Round], entry_bytes: float) -> float:
+        """Return the seconds that one rank needs for its rounds.
+
+        Rounds follow each other. Within a round all messages are in flight together: they
+        share the link, and the processor handles one after the other. Links are full
+        duplex, so that only the direction with more bytes counts.
+        """
+        total = 0.0
+        for round in rounds:
+            sent = round.expected_nbytes(entry_bytes)
+            received = sum(count.expected_nbytes(entry_bytes) for count in round.receives)
+            received *= round.repeat
+            messages = max(round.messages(), round.repeat * len(round.receives))
+            if messages:
+                total += self.latency + self.overhead * (messages - 1)
+            total += self.seconds_per_byte * max(sent, received)
+            total += self.compute_seconds(round)
+        return total
+
+    def without(self, costs: Iterable[str]) -> Network:
+        """Return the same network with some of its costs set to zero."""
+        zeros: dict[str, Any] = dict.fromkeys(costs, 0.0)
+        return replace(self, **zeros)
+
+    def compute_seconds(self, round: Round) -> float:
+        """Return the seconds of encoding and reduction in one round."""
+        encoding = round.encoded * max(
+            self._encoding_seconds(round.counts()), self._encoding_seconds(round.receives)
+        )
+        work = (
+            self.seconds_per_merged * round.merged
+            + self.seconds_per_written * round.written
+        )
+        return round.repeat * (encoding + work)
+
+    def _encoding_seconds(self, counts: Iterable[EntryCount]) -> float:
+        # A full range has no indices: its values are copied to the wire and from it.
+        return sum(
+            (2 * self.seconds_per_written if c.is_dense else self.seconds_per_encoded)
+            * c.expected
+            for c in counts
+        )
+
+
+# Costs that `sparcml probe` measures.
+COSTS = tuple(f.name for f in fields(Network) if f.type == "float" and f.name != "burst")
+LINK_COSTS = ("latency", "overhead", "seconds_per_byte")
+COMPUTE_COSTS = ("seconds_per_encoded", "seconds_per_merged", "seconds_per_written")
+
+# Ranks that share the memory and cores of one machine: bytes are cheap, and a rank that
+# waits for a message also waits for a core. Fitted to 4 and 8 ranks on 2 cores
+# (docs/benchmarks.md); only the ratios between the algorithms matter.
+ONE_MACHINE = Network(
+    latency=300e-6, overhead=300e-6, seconds_per_byte=0.3e-9, seconds_per_encoded=4.5e-9
+)
+
+
+@dataclass(frozen=True)
+class CostTerms:
+    """Cost of one rank, separated into terms that are linear in the costs of a network.
+
+    The rounds of an algorithm are evaluated once, and the seconds on any number of networks
+    follow from the terms: for a sweep, or for a page with sliders.
+
+    Attributes:
+        rounds: Number of latencies that follow each other.
+        messages: Number of messages that are in flight together with an earlier one.
+        nbytes: Number of bytes that follow each other on a link.
+        work: Seconds of encoding and reduction.
+    """
+
+    rounds: float = 0.0
+    messages: float = 0.0
+    nbytes: float = 0.0
+    work: float = 0.0
+
+    def __add__(self, other: CostTerms) -> CostTerms:
+        return CostTerms(
+            self.rounds + other.rounds,
+            self.messages + other.messages,
+            self.nbytes + other.nbytes,
+            self.work + other.work,
+        )
+
+    def seconds(self, network: Network) -> float:
+        """Return the seconds on a network."""
+        return (
+            network.latency * self.rounds
+            + network.overhead * self.messages
+            + network.seconds_per_byte * self.nbytes
+            + self.work
+        )
+
+
+# A network whose costs are unit vectors: one evaluation of the rounds gives three terms.
+# Long vectors are sent in thousands of segments, so that evaluations are expensive.
+_UNIT_COSTS: dict[str, Any] = dict(zip(LINK_COSTS, np.eye(3), strict=True))
+_UNIT_NETWORK: Any = Network(**_UNIT_COSTS | dict.fromkeys(COMPUTE_COSTS, 0.0))
+
+
+def cost_terms(
+    algorithm: Algorithm,
+    ranks: int,
+    values: int,
+    nnz: int,
+    entry_bytes: float,
+    network: Network,
+) -> CostTerms:
+    """Return the terms of an allreduce of vectors with the same nnz on all ranks.
+
+    Args:
+        algorithm: The allreduce algorithm.
+        ranks: World size.
+        values: Size of the vectors.
+        nnz: Nonzeros per rank.
+        entry_bytes: Bytes of one value on the wire.
+        network: Only its costs of encoding and reduction are used.
+    """
+    if ranks == 1 or not values:
+        return CostTerms()
+    processor = network.without(LINK_COSTS)
+    return _cost_terms(algorithm, ranks, values, nnz, entry_bytes, processor)
+
+
+@lru_cache(maxsize=4096)
+def _cost_terms(
+    algorithm: Algorithm,
+    ranks: int,
+    values: int,
+    nnz: int,
+    entry_bytes: float,
+    processor: Network,
+) -> CostTerms:
+    # With equal nnz the ranks differ by rounding alone, and rank 0 has the longest range.
+    workload = Workload(values, entry_bytes, (nnz,) * ranks)
+    rounds = algorithm.rounds(0, workload)
+    unit = np.zeros(3) + _UNIT_NETWORK.seconds(rounds, entry_bytes)  # a scalar if no rounds
+    latencies, messages, nbytes = map(float, unit)
+    return CostTerms(latencies, messages, nbytes, processor.seconds(rounds, entry_bytes))
