@@ -9,6 +9,7 @@ is a complete checkpoint at any time, even if a rank is killed or the disk is fu
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...aggregate.state import reshard_rank
 from ...communicator.collective_errors import together
 from ...errors import DataError
 from .npz import read_npz, write_npz
@@ -164,6 +166,7 @@ def _rank_file(folder: Path, rank: int) -> Path:
 # Arrays of a rank's own; all others are the same on all ranks. Names are those of
 # `SGDState.arrays` and `SCDState.arrays`, after the number of the target: 0/pending.
 SGD_ARRAYS = ("pending", "method/")
+METHOD = re.compile(r"\d+/method/")
 SCD_ARRAYS = ("coordinates", "trust_radius")
 
 
@@ -175,27 +178,25 @@ def array_name(name: str) -> str:
 def reshard_sgd(parts: Sequence[Arrays], rank: int, ranks: int) -> dict[str, NDArray[Any]]:
     """Return a rank's arrays of SGD after a change of the world size.
 
-    Rank r inherits from the old ranks r, r + ranks, and so on; a new rank has no residual.
-    Residuals and pending losses keep their sums over all ranks, since gradients are summed
-    and not averaged. Of all other arrays, such as momentum, a rank gets the mean.
+    Rank r inherits from the old ranks r, r + ranks, and so on. Pending losses and residuals
+    keep their sums over all ranks, since gradients are summed and not averaged.
     """
-    inherited = [parts[k] for k in range(rank, len(parts), ranks)]
-    like = inherited[0] if inherited else parts[rank % len(parts)]
-    return {
-        name: _combine(array_name(name), [p[name] for p in inherited], like[name])
-        for name in like
-    }
-
-
-def _combine(name: str, arrays: list[NDArray[Any]], like: NDArray[Any]) -> NDArray[Any]:
-    if name in ("pending", "measures"):  # 0.1 has the best validation loss before it
-        return np.array([*like[:-1], sum(each[-1] for each in arrays)])
-    entry = name.split("/")[1]
-    if entry == "residual":
-        return sum(arrays[1:], start=arrays[0].copy()) if arrays else np.zeros_like(like)
-    if entry == "step" or not arrays:
-        return like.copy()
-    return np.mean(arrays, axis=0, dtype=np.float64).astype(like.dtype)
+    inherited = range(rank, len(parts), ranks)
+    read = {k: parts[k] for k in inherited or [rank % len(parts)]}
+    like = next(iter(read.values()))
+    own: dict[str, NDArray[Any]] = {}
+    for name in like:
+        if array_name(name) in ("pending", "measures"):  # in 0.1, after the best loss
+            pending = sum(read[k][name][-1] for k in inherited)
+            own[name] = np.array([*like[name][:-1], pending])
+    for prefix in sorted({m[0] for name in like if (m := METHOD.match(name))}):
+        states = [
+            {n.removeprefix(prefix): a for n, a in part.items() if n.startswith(prefix)}
+            for part in (read.get(k, {}) for k in range(len(parts)))
+        ]
+        state = reshard_rank(states, rank, ranks, reduction="sum")
+        own |= {f"{prefix}{name}": array for name, array in state.items()}
+    return own
 
 
 def reshard_scd(parts: Sequence[Arrays], rank: int, ranks: int) -> dict[str, NDArray[Any]]:
