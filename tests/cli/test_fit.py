@@ -1,4 +1,4 @@
-"""`sparcml fit`: the same model however it is made, and one line for every mistake."""
+"""Tests of `sparcml fit`: models, options and error messages."""
 
 import json
 import resource
@@ -34,7 +34,7 @@ def text(tmp_path) -> Path:
 @pytest.mark.parametrize(
     "options", [(), ("--communication", "dense"), ("--batch-size", "7")]
 )
-def test_the_model_is_what_the_solver_finds(text, options, monkeypatch, capfd):
+def test_model_equals_the_solver(text, options, monkeypatch, capfd):
     monkeypatch.chdir(text.parent)
     wanted = (
         "train.svm",
@@ -108,7 +108,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_bad_data_are_one_line(tmp_path, mistake, monkeypatch, capfd):
+def test_data_error_is_one_line(tmp_path, mistake, monkeypatch, capfd):
     content, options, message = MISTAKES[mistake]
     (tmp_path / "train.svm").write_text(content)
     monkeypatch.chdir(tmp_path)
@@ -152,7 +152,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("mistake", REFUSED)
-def test_what_cannot_be_is_refused_at_once(text, mistake, monkeypatch, capfd):
+def test_invalid_options(text, mistake, monkeypatch, capfd):
     if "--plot" in REFUSED[mistake][0]:
         pytest.importorskip("matplotlib")
     options, message = REFUSED[mistake]
@@ -187,7 +187,7 @@ def test_a_full_disk(text, monkeypatch, capfd):
     assert {p.name for p in Path().iterdir()} == {"m", "train.svm"}
 
 
-def test_zero_based_text_is_known_again(tmp_path):
+def test_zero_based_text(tmp_path):
     rows = Rows.of(np.array([[2.0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]]), [1, -1, 1])
     write_svmlight(tmp_path / "train.svm", rows, zero_based=True)
     _, (found,) = trained(config(tmp_path / "train.svm", features=None), 1)
@@ -195,7 +195,7 @@ def test_zero_based_text_is_known_again(tmp_path):
     assert found.model.features == 3
 
 
-def test_a_picture_and_a_bar(text, monkeypatch, capfd):
+def test_plot_and_progress_bar(text, monkeypatch, capfd):
     image = pytest.importorskip("matplotlib.image")
     monkeypatch.chdir(text.parent)
     arguments = ("train.svm", "--out", "m", "--plot", "p.png", "--progress")
@@ -211,7 +211,7 @@ def test_a_picture_and_a_bar(text, monkeypatch, capfd):
 @needs_mpi4py
 @pytest.mark.mpi
 def test_on_processes(text, monkeypatch):
-    """Started by itself, and by another; and wrong text is one line from all of them."""
+    """The command starts ranks itself or runs under mpiexec; a data error is one line."""
     folder = text.parent
     wanted = ["train.svm", "--epochs", "2", "--learning-rate", "0.5", "--features", "300"]
     runs = {
@@ -236,7 +236,7 @@ def test_on_processes(text, monkeypatch):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_model_says_how_it_was_made(text):
+def test_model_metadata(text):
     trained(config(text), 2)
     metadata = Model.load(text.with_name("model")).metadata
     assert json.dumps(metadata)

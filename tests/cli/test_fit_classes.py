@@ -1,4 +1,4 @@
-"""`sparcml fit` with many classes and with weights: as the solvers do it, on any ranks."""
+"""Tests of `sparcml fit` with several classes and with weights."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def against_others(text, label):
     return replace(rows, labels=np.where(rows.labels == label, 1.0, -1.0))
 
 
-def test_each_class_is_told_from_all_others(text):
+def test_classes_are_one_vs_rest(text):
     trained(config(text), 1)
     model = Model.load(text.with_name("model"))
     assert model.classes == CLASSES
@@ -46,7 +46,7 @@ def test_each_class_is_told_from_all_others(text):
 
 @pytest.mark.parametrize("how", [{}, {"solver": "scd", "learning_rate": None, "l2": 0.01}])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_many_classes_go_on_with_the_same_bits(text, tmp_path, how, ranks):
+def test_resume_with_several_classes(text, tmp_path, how, ranks):
     wanted = config(text, validation_fraction=0.2, **how)
     whole, results = trained(wanted, ranks)
     place = tmp_path / "kept"
@@ -57,7 +57,7 @@ def test_many_classes_go_on_with_the_same_bits(text, tmp_path, how, ranks):
     assert len(found[0].history.epochs) == 3
 
 
-def test_many_classes_by_coordinates(text):
+def test_several_classes_with_scd(text):
     trained(config(text, solver="scd", learning_rate=None, l2=0.05, epochs=None), 2)
     model = Model.load(text.with_name("model"))
     with sparcml.world() as comm:
@@ -68,7 +68,7 @@ def test_many_classes_by_coordinates(text):
             np.testing.assert_allclose(model.weights[k], want, atol=1e-3)
 
 
-def test_they_are_predicted_by_their_labels(text, monkeypatch, capfd):
+def test_predicted_labels(text, monkeypatch, capfd):
     monkeypatch.chdir(text.parent)
     arguments = (
         "fit",
@@ -95,7 +95,7 @@ def test_they_are_predicted_by_their_labels(text, monkeypatch, capfd):
 
 
 def test_weights_of_rows_and_classes(text):
-    """A row of weight 0 is none; all others count as the solver counts them."""
+    """A row of weight 0 is dropped; others have the weights that the solver takes."""
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 4, 120).astype(float)
     path = text.with_name("weights")
@@ -117,7 +117,7 @@ def test_weights_of_rows_and_classes(text):
     np.testing.assert_allclose(alone.model.weights[2], state.weights, atol=1e-6)
 
 
-def test_balanced_classes_weigh_the_same(text):
+def test_balanced_classes(text):
     _, (found, _) = trained(
         config(text, class_weight="balanced", validation_fraction=0.1), 2
     )
@@ -144,7 +144,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_weights_that_do_not_fit_are_one_line(text, mistake, monkeypatch, capfd):
+def test_weights_error_is_one_line(text, mistake, monkeypatch, capfd):
     content, options, message = MISTAKES[mistake]
     monkeypatch.chdir(text.parent)
     text.with_name("weights").write_text(content)
@@ -154,7 +154,7 @@ def test_weights_that_do_not_fit_are_one_line(text, mistake, monkeypatch, capfd)
     assert message in err
 
 
-def test_class_weights_by_name():
+def test_parse_class_weight():
     assert parse_class_weight("1:5,-1:0.5") == {1.0: 5.0, -1.0: 0.5}
     assert parse_class_weight("balanced") == "balanced"
     for text in ("even", "1", "1:x", "1:2,3"):
@@ -164,7 +164,7 @@ def test_class_weights_by_name():
         parse_class_weight("1:-1")
 
 
-def test_three_ranks_hear_of_a_short_file(text):
+def test_short_weights_file_raises_on_all_ranks(text):
     path = text.with_name("weights")
     path.write_text("1\n")
     with pytest.raises(DataError, match="1 weights for 120 rows"):

@@ -1,4 +1,4 @@
-"""`sparcml predict`: what the model says, a line a row, and what cannot be."""
+"""Tests of `sparcml predict`: output and error messages."""
 
 import resource
 
@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["output", "file"])
-def test_a_line_a_row(folder, where, monkeypatch, capfd):
+def test_one_line_per_row(folder, where, monkeypatch, capfd):
     margins = (X @ WEIGHTS - 0.5).tolist()  # 1.5, -0.25, -2, -0.5
     expected = {
         "labels": [7.0, 3.0, 3.0, 3.0],
@@ -48,7 +48,7 @@ def test_a_line_a_row(folder, where, monkeypatch, capfd):
         assert not (out and to)
 
 
-def test_labels_it_does_not_know(folder, monkeypatch, capfd):
+def test_unknown_labels(folder, monkeypatch, capfd):
     write_svmlight("data.svm", Rows.of(X, [7, 3, 0, 0]))
     assert "2 of 4 rows" in called(monkeypatch, capfd, "predict", "m", "data.svm")[2]
     write_svmlight("data.svm", Rows.of(X, [0, 0, 0, 0]))
@@ -58,7 +58,7 @@ def test_labels_it_does_not_know(folder, monkeypatch, capfd):
 
 
 def test_many_classes(folder, monkeypatch, capfd):
-    """Labels as in the text; margins and chances of all, in the order of the labels."""
+    """Margins and probabilities have one column per class, in the order of the labels."""
     weights = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 1]], np.float32)
     Model(weights, np.array([0.5, 0.0, 0.0]), "logistic", (3.0, 5.5, 7.0)).save("m")
     expected = {
@@ -88,8 +88,8 @@ def test_numbers(folder, monkeypatch, capfd):
     assert err == f"4 rows, mean squared loss {mean:.6f}\n"
 
 
-def test_indices_start_where_they_did(folder, monkeypatch, capfd):
-    """Without a 0 among them, nothing in the text tells."""
+def test_first_index_is_that_of_training(folder, monkeypatch, capfd):
+    """The text alone does not show it, without an index 0."""
     (folder / "data.svm").write_text("3 2:4\n")
     model(0.0, "squared", zero_based=True).save("m")
     assert called(monkeypatch, capfd, "predict", "m", "data.svm")[1] == "1\n"
@@ -127,7 +127,7 @@ def test_mistakes_are_one_line(folder, mistake, monkeypatch, capfd):
         assert "(the model m has 2 features)" in err
 
 
-def test_a_full_disk_leaves_what_was_there(folder, monkeypatch, capfd):
+def test_full_disk_leaves_the_old_file(folder, monkeypatch, capfd):
     (folder / "found").write_text("before")
     write_svmlight("data.svm", Rows.of(np.ones((4000, 3))))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,4 @@
-"""Small problems for the solvers, and plain SGD in NumPy."""
+"""Small problems for the solvers, and a reference SGD in NumPy."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from sparcml.linear.data.shuffle import permuted_positions
 
 
 def problem(count=120, features=300, each=9, *, signs=True, seed=0, dtype=np.float64):
-    """Rows with a few features each, some popular, and labels that can mostly be told."""
+    """Return rows with a few features each, some frequent, and mostly separable labels."""
     rng = np.random.default_rng(seed)
     X = np.zeros((count, features), dtype)
     for row in X:
@@ -22,8 +22,8 @@ def dense(rows):
     return rows.to_scipy().toarray().astype(np.float64)
 
 
-def plain_sgd(solver, rows):
-    """What `SGD` promises: every weight, in every step."""
+def reference_sgd(solver, rows):
+    """Return the weights and intercept of SGD that updates all weights in every step."""
     X, y, total = dense(rows), rows.labels, rows.total
     penalty, loss = solver.penalty, LOSSES[solver.loss]
     w, m, b, drift = np.zeros(rows.features), np.zeros(rows.features), 0.0, 0.0

@@ -1,4 +1,4 @@
-"""A program for MPI ranks: reads a file, twice through a cache, then a malformed one."""
+"""A program for MPI ranks: reads a file, twice through the cache, then a malformed one."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Packed rows come back; those in the package are what they are said to be."""
+"""Tests of the packed row format and the bundled mails."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_round_trip(rows):
             unpack(code[:size])
 
 
-def test_labels_that_are_no_bytes():
+def test_labels_must_fit_in_a_byte():
     with pytest.raises(ValueError, match="integers from -128 to 127"):
         pack(ones(np.ones((1, 1)), [0.5]))
 
@@ -62,7 +62,7 @@ def test_spam():
     assert np.allclose(squares, 1, atol=1e-4)
 
 
-def test_ranks_share_the_mails():
+def test_ranks_partition_the_mails():
     parts = sparcml.launch(spam, 3)
     whole = spam()
     for kind in (0, 1):

@@ -1,4 +1,4 @@
-"""Estimators end where scikit-learn's do, keep its conventions, and say what is wrong."""
+"""Tests of the estimators against scikit-learn's: optimum, conventions, errors."""
 
 import pickle
 import subprocess
@@ -32,7 +32,7 @@ from sparcml.linear import (
 
 
 def synthetic(count=300, features=1000):
-    """Sparse rows, and numbers that are mostly linear in them."""
+    """Return sparse rows and targets that are nearly linear in them."""
     rng = np.random.default_rng(0)
     X = sparse.random_array((count, features), density=0.02, rng=rng, format="csr")
     return X, X @ rng.normal(size=features) + 0.3 + 0.05 * rng.normal(size=count)
@@ -82,14 +82,14 @@ PAIRS = {
 
 
 def objective(model, X, y, loss, penalty):
-    """The mean loss and the penalty at a fitted model of one target."""
+    """Return the mean loss plus the penalty of a fitted model of one target."""
     w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
     return LOSSES[loss].value(X @ w + b, y).mean() + penalty(w, len(y))
 
 
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("data", range(3))
-def test_the_optimum_is_that_of_scikit_learn(pair, data):
+def test_optimum_equals_scikit_learn(pair, data):
     ours, theirs, penalty = PAIRS[pair]
     loss = pair if pair in LOSSES else "squared"
     X, y = list((CLASSES if pair in LOSSES else NUMBERS).values())[data]
@@ -99,7 +99,7 @@ def test_the_optimum_is_that_of_scikit_learn(pair, data):
     assert found == pytest.approx(want, rel=1e-3)
 
 
-def test_data_far_from_zero_need_no_scaling():
+def test_uncentered_data_need_no_scaling():
     X, y = load_breast_cancer(return_X_y=True)
     found = LogisticRegression(tol=1e-7, max_iter=5000).fit(X, y)
     want = linear_model.LogisticRegression(solver="newton-cholesky").fit(X, y)
@@ -108,7 +108,7 @@ def test_data_far_from_zero_need_no_scaling():
     assert both[0] == pytest.approx(both[1], rel=1e-3)
 
 
-def test_constant_columns_have_no_weight():
+def test_constant_columns_have_zero_weight():
     X = np.column_stack([np.full(50, 0.1), np.linspace(-1, 1, 50)])
     found = LogisticRegression(C=np.inf, max_iter=20).fit(X, np.arange(50) % 7 > 3)
     assert found.coef_[0, 0] == 0
@@ -132,14 +132,14 @@ def test_constant_columns_have_no_weight():
     ],
     ids=["logistic", "hinge", "early", "dense", "topk"],
 )
-def test_steps_find_good_models(model, score):
+def test_sgd_reaches_a_good_score(model, score):
     X, y = CLASSES["breast cancer"]
     model = clone(model).set_params(random_state=0, max_iter=100, tol=1e-2)
     assert model.fit(X, y).score(X, y) > score
     assert 1 < model.n_iter_ < 100
 
 
-def test_many_classes_are_told_each_from_all_others():
+def test_several_classes_are_one_vs_rest():
     X, y = load_digits(return_X_y=True)
     X, names = X[:500] / 16, np.array([f"digit {label}" for label in y[:500]])
     model = LogisticRegression(tol=1e-8).fit(X, names)
@@ -153,14 +153,14 @@ def test_many_classes_are_told_each_from_all_others():
     assert model.score(X, names) > 0.97
 
 
-def test_chances_stay_numbers_far_out():
+def test_probabilities_do_not_overflow():
     model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
     far = np.array([[-1e5], [1e5]])
     assert np.isfinite(model.predict_log_proba(far)).all()
     np.testing.assert_array_equal(model.predict_proba(far), np.eye(2))
 
 
-def test_passes_one_by_one_are_a_fit():
+def test_partial_fits_equal_a_fit():
     X, y = CLASSES["sparse"]
     settings: dict[str, Any] = {
         "solver": "sgd",
@@ -181,8 +181,8 @@ def test_passes_one_by_one_are_a_fit():
     assert resumed.n_iter_ == parts.n_iter_ == 5
 
 
-def test_early_stopping_keeps_the_best_model():
-    """Rates grow until each pass is worse than the one before."""
+def test_early_stopping_returns_the_best_model():
+    """Learning rates grow until each epoch is worse than the one before."""
     X, y = CLASSES["breast cancer"]
     settings: dict[str, Any] = {
         "early_stopping": True,
@@ -199,7 +199,7 @@ def test_early_stopping_keeps_the_best_model():
     np.testing.assert_array_equal(found.intercept_, short.intercept_)
 
 
-def test_sparse_weights_predict_the_same():
+def test_sparsify_does_not_change_predictions():
     X, y = NUMBERS["sparse"]
     model = Lasso(alpha=0.01).fit(X, y)
     want, dense = model.predict(X), model.coef_
@@ -209,7 +209,7 @@ def test_sparse_weights_predict_the_same():
     np.testing.assert_array_equal(model.densify().coef_, dense)
 
 
-def test_several_targets_are_fitted_one_by_one():
+def test_several_targets_are_fitted_separately():
     X, y = NUMBERS["sparse"]
     both = Ridge(random_state=0).fit(X, np.column_stack([y, -2 * y]))
     one = Ridge(random_state=0).fit(X, y)
@@ -218,13 +218,13 @@ def test_several_targets_are_fitted_one_by_one():
     np.testing.assert_allclose(both.predict(X)[:, 0], one.predict(X))
 
 
-def test_it_is_tuned_as_others_are():
+def test_grid_search():
     X, y = CLASSES["breast cancer"]
     search = GridSearchCV(LogisticRegression(max_iter=2000), {"C": [1e-4, 0.1]}, cv=3)
     assert search.fit(X, y).best_params_ == {"C": 0.1}
 
 
-def test_float32_stays_in_steps():
+def test_sgd_preserves_float32():
     X, y = CLASSES["sparse"]
     model = LogisticRegression(solver="sgd", tol=1e-2).fit(X.astype(np.float32), y)
     assert model.coef_.dtype == np.float32
@@ -265,12 +265,12 @@ BEYOND.indices[3] = 7
         (LinearSVC(class_weight="even"), ROWS, LABELS, "must be a dict, 'balanced'"),
     ],
 )
-def test_what_cannot_be_is_named(model, X, y, says):
+def test_invalid_arguments(model, X, y, says):
     with pytest.raises(ValueError, match=says):
         model.fit(X, y)
 
 
-def test_what_was_learned_cannot_change_its_shape():
+def test_partial_fit_refuses_other_shapes():
     model = LogisticRegression()
     with pytest.raises(
         ValueError, match="two or more items in the first partial_fit, got None"

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of estimators, all of them."""
+"""All of scikit-learn's estimator checks."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from sparcml.linear import Lasso, LinearSVC, LogisticRegression, Ridge
 
 
 @parametrize_with_checks([LogisticRegression(), LinearSVC(), Lasso(), Ridge()])
-def test_by_coordinates(estimator, check):
+def test_scd(estimator, check):
     check(estimator)
 
 
@@ -32,7 +32,7 @@ BY_ROWS = {
     expected_failed_checks=lambda estimator: BY_ROWS,
 )
 @pytest.mark.filterwarnings("ignore:.*not converged after")
-def test_by_rows(estimator, check):
+def test_sgd(estimator, check):
     check(estimator)
 
 

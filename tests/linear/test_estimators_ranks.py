@@ -1,4 +1,4 @@
-"""Estimators on many ranks: each brings its own rows, and all get the same model."""
+"""Tests of the estimators on many ranks, each with its own rows."""
 
 import pickle
 
@@ -22,7 +22,7 @@ WEIGHTS = 0.5 + NUMBERS % 3
 
 
 def share(comm):
-    """Uneven parts, in order."""
+    """Return the bounds of a rank's part; parts have different sizes."""
     return (len(X) * np.array([comm.rank, comm.rank + 1]) ** 2 // comm.size**2).tolist()
 
 
@@ -46,7 +46,7 @@ STEPPED = {
 
 @pytest.mark.parametrize("ranks", [2, 5])
 @pytest.mark.parametrize("case", STEPPED)
-def test_steps_are_those_of_one_process(case, ranks):
+def test_sgd_equals_one_process(case, ranks):
     model, y = STEPPED[case]
     model = clone(model).set_params(batch_size=50, tol=0.3, n_iter_no_change=2)
     alone = clone(model).set_params(random_state=0).fit(X, y, sample_weight=WEIGHTS)
@@ -68,7 +68,7 @@ DESCENDED = {
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("case", DESCENDED)
 @pytest.mark.parametrize("offset", [0.0, 3.0], ids=["sparse", "centred"])
-def test_coordinates_end_at_the_same_optimum(case, ranks, offset):
+def test_scd_ends_at_the_same_optimum(case, ranks, offset):
     model, y = DESCENDED[case]
     model = clone(model).set_params(tol=1e-13, max_iter=20_000)
     rows = X + offset
@@ -86,13 +86,13 @@ def test_coordinates_end_at_the_same_optimum(case, ranks, offset):
     [np.sort(NAMES), np.sort(MARGINS > 0), NUMBERS // 40, NUMBERS // 40 + 2**60],
     ids=["text", "bool", "int", "wide"],
 )
-def test_classes_are_those_of_all_ranks(labels):
+def test_classes_are_gathered_from_all_ranks(labels):
     for model in fitted(LogisticRegression(), labels, 3):
         np.testing.assert_array_equal(model.classes_, np.unique(labels))
         assert model.classes_.dtype.kind == labels.dtype.kind
 
 
-def test_passes_over_new_rows_are_those_of_one_process():
+def test_partial_fit_equals_one_process():
     alone = LogisticRegression(random_state=0)
     for _ in range(2):
         alone.partial_fit(X, NAMES, classes=np.unique(NAMES))
@@ -108,7 +108,7 @@ def test_passes_over_new_rows_are_those_of_one_process():
         np.testing.assert_allclose(found, alone.coef_, rtol=1e-9, atol=1e-12)
 
 
-def test_copies_share_ranks_and_kept_models_have_none():
+def test_clones_share_the_communicator_and_pickles_have_none():
     with sparcml.world() as comm:
         model = Ridge(comm=comm).fit(X, MARGINS)
         assert clone(model).comm is model.comm is comm
@@ -118,7 +118,7 @@ def test_copies_share_ranks_and_kept_models_have_none():
 
 
 def spoiled(comm, fault):
-    """The rows of a rank; the last one's have a fault."""
+    """Return a rank's rows and labels, with a mistake on the last rank."""
     last = comm.rank == comm.size - 1
     rows, labels = X[comm.rank :: comm.size].copy(), NAMES[comm.rank :: comm.size]
     if fault == "NaN" and last:
@@ -144,7 +144,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_all_ranks_hear_of_a_fault(fault):
+def test_mistake_is_raised_on_all_ranks(fault):
     def fit(comm):
         rows, labels = spoiled(comm, fault)
         with pytest.raises(ValueError, match=FAULTS[fault]) as caught:

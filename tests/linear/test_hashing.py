@@ -1,4 +1,4 @@
-"""Hashed text equals a plain definition in Python."""
+"""Tests of feature hashing against a definition in Python."""
 
 import zlib
 

@@ -1,4 +1,4 @@
-"""Processes share a file, and all of them hear of a bad line in it."""
+"""Tests of reading a file with several processes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The solvers end where scikit-learn's do: SCD to 1e-6 of the objective, SGD to 1e-3."""
+"""Tests of the optimum against scikit-learn: SCD to 1e-6 of the objective, SGD to 1e-3."""
 
 from functools import cache
 
@@ -29,7 +29,7 @@ over_all = pytest.mark.parametrize(
 
 @cache
 def rows_of(name):
-    """Columns of mean 0 and variance 1 where they are dense; labels are -1 and 1."""
+    """Standardise dense columns; labels are -1 and 1."""
     if name == "sparse":
         return problem(count=400, features=1000, each=12)
     found = datasets.load_breast_cancer() if name == "breast cancer" else digits()
@@ -39,7 +39,7 @@ def rows_of(name):
 
 
 def digits():
-    """Threes against eights."""
+    """Return threes and eights."""
     found = datasets.load_digits()
     chosen = np.isin(found.target, (3, 8))
     found.data, found.target = found.data[chosen], found.target[chosen] == 8
@@ -48,7 +48,7 @@ def digits():
 
 @cache
 def theirs(name, case):
-    """Their weights' objective."""
+    """Return the objective of scikit-learn's weights."""
     loss, penalty, intercept = CASES[case]
     rows = rows_of(name)
     strength = 1.0 / (len(rows) * penalty.l2) if penalty.l2 else 0.0
@@ -77,7 +77,7 @@ def test_scd_ends_at_the_same_optimum(name, case):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("case", ["logistic", "lasso"])
-def test_sgd_comes_close(name, case):
+def test_sgd_is_close(name, case):
     loss, penalty, intercept = CASES[case]
     rows = rows_of(name)
     # What the largest row and the loss's curvature allow one row; a batch allows more.

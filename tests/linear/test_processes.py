@@ -1,4 +1,4 @@
-"""The solvers on real processes: the same bits as on threads, on every rank."""
+"""Tests of the solvers on processes: the same bits as on threads, on every rank."""
 
 import pytest
 

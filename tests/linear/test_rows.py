@@ -1,4 +1,4 @@
-"""Rows are what they were made of, and say what is wrong with it."""
+"""Tests of `Rows`: conversion, slices and checks."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_csr_is_not_copied():
     assert np.shares_memory(rows.labels, Y)
 
 
-def test_disorder_and_repeats_are_mended_in_a_copy():
+def test_unsorted_and_duplicate_entries_are_fixed_in_a_copy():
     parts = ([5.0, 1.0, 2.0, 7.0], [3, 1, 1, 0], [0, 3, 4])
     matrix = sparse.csr_matrix(parts, (2, 4))
     matrix.has_sorted_indices = True  # not so
@@ -43,7 +43,7 @@ def test_disorder_and_repeats_are_mended_in_a_copy():
     assert matrix.indices.tolist() == parts[1]
 
 
-def test_a_row_may_start_where_the_last_one_ended():
+def test_row_may_start_at_the_last_column_of_the_previous_one():
     matrix = sparse.csr_matrix(([1.0, 1, 1], [2, 2, 1], [0, 1, 1, 2, 3]), (4, 3))
     rows = Rows.of(matrix)
     assert np.shares_memory(rows.indices, matrix.indices)
@@ -66,7 +66,7 @@ def test_take_and_part():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_not_finite(bad):
+def test_nonfinite_values(bad):
     spoiled = DENSE.copy()
     spoiled[2, 3] = bad
     with pytest.raises(
@@ -93,7 +93,7 @@ def test_bad_arguments():
         Rows(rows.indptr, rows.indices, rows.values, Y, 4, total=2)
 
 
-def test_no_rows_and_wide_ones():
+def test_empty_and_wide_rows():
     none = Rows.of(np.empty((0, 7)), [])
     assert (len(none), none.features, none.nnz) == (0, 7, 0)
     wide = sparse.csr_matrix(([1.0], np.array([2**32 - 2]), [0, 1]), (1, 2**32 - 1))

@@ -1,4 +1,4 @@
-"""Coordinate descent never climbs, and ends at the optimum on any number of ranks."""
+"""Tests of SCD: the objective never grows and ends at the optimum on any number of ranks."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ CASES = {
 
 
 def subgradient(rows, loss, penalty, weights, intercept):
-    """How far the objective is from flat, by each coordinate and by the intercept."""
+    """Return the largest magnitude of the subgradient, with that of the intercept."""
     X = dense(rows)
     ones = np.ones(len(rows)) if rows.weights is None else rows.weights
     slopes = (
@@ -39,7 +39,7 @@ def subgradient(rows, loss, penalty, weights, intercept):
 @pytest.mark.parametrize(
     ("case", "ranks"), [*((c, r) for c in CASES for r in (1, 2)), ("sparse logistic", 5)]
 )
-def test_it_ends_where_the_objective_is_flat(case, ranks):
+def test_subgradient_is_zero_at_the_end(case, ranks):
     loss, penalty = CASES[case]
     rows = problem(features=40, each=5, signs=loss != "squared")
     rows = replace(rows, weights=np.linspace(0.5, 1.5, len(rows)))
@@ -61,7 +61,7 @@ def test_it_ends_where_the_objective_is_flat(case, ranks):
         np.testing.assert_array_equal(other.bias, state.bias)
 
 
-def test_margins_stay_those_of_the_weights():
+def test_margins_equal_those_of_the_weights():
     rows = problem()
     state = SCD(penalty=Penalty(l2=0.01), epochs=5, intercept=False).run(
         sparcml.world(), rows
@@ -72,7 +72,7 @@ def test_margins_stay_those_of_the_weights():
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_a_kept_state_goes_on_bit_for_bit(ranks):
+def test_saved_state_resumes_bit_for_bit(ranks):
     rows = problem()
     scd = SCD(penalty=Penalty(l1=0.01), epochs=6, block_size=20, tol=0.0)
 
@@ -88,7 +88,7 @@ def test_a_kept_state_goes_on_bit_for_bit(ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_nothing_is_done_where_it_stands_still(ranks):
+def test_converged_state_stays_converged(ranks):
     rows = problem()
     scd = SCD(penalty=Penalty(l2=0.1), tol=1e-3)
 
@@ -104,7 +104,7 @@ def test_nothing_is_done_where_it_stands_still(ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_columns_are_the_matrix(ranks, monkeypatch):
+def test_partition_columns(ranks, monkeypatch):
     rows = replace(problem(count=50, features=17), weights=np.arange(50.0))
     monkeypatch.setattr("sparcml.linear.data.partition.CHUNK_ENTRIES", 20)  # many pieces
 

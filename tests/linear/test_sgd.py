@@ -1,4 +1,4 @@
-"""SGD makes the same steps on any number of ranks, and those of plain SGD on one."""
+"""Tests of SGD: the steps of a reference, on any number of ranks."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ import sparcml
 from sparcml.errors import DataError, MismatchError, TransportError
 from sparcml.linear import SGD, Constant, InverseDecay, Penalty, Rows, SGDState
 
-from .problems import plain_sgd, problem
+from .problems import problem, reference_sgd
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -50,8 +50,8 @@ def on_ranks(sgd, rows, ranks, **more):
     return states[0]
 
 
-def goes_on_bit_for_bit(sgd, rows, ranks):
-    """From what is kept in the middle of a pass, with as many ranks."""
+def resumes_bit_for_bit(sgd, rows, ranks):
+    """Check that a state saved within an epoch resumes on the same number of ranks."""
 
     def interrupted(comm):
         mine, kept = rows.part(comm.rank, comm.size), []
@@ -70,9 +70,9 @@ def goes_on_bit_for_bit(sgd, rows, ranks):
 
 @over_kinds
 @pytest.mark.parametrize("batch", [1, 16])
-def test_one_rank_is_plain_sgd(kind, batch):
+def test_one_rank_equals_reference_sgd(kind, batch):
     rows, sgd = problem(), solver(kind, batch_size=batch)
-    weights, intercept = plain_sgd(sgd, rows)
+    weights, intercept = reference_sgd(sgd, rows)
     state = sgd.run(sparcml.world(), rows)
     close(state.weights, weights)
     assert state.intercept == pytest.approx(intercept, rel=1e-9)
@@ -81,11 +81,11 @@ def test_one_rank_is_plain_sgd(kind, batch):
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "squared"])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_each_loss_is_plain_sgd(loss, intercept):
+def test_each_loss_equals_reference_sgd(loss, intercept):
     rows = problem(signs=loss != "squared")
     rows = replace(rows, weights=np.linspace(0.0, 2.0, len(rows)))
     sgd = solver(loss=loss, learning_rate=InverseDecay(0.05), intercept=intercept)
-    weights, bias = plain_sgd(sgd, rows)
+    weights, bias = reference_sgd(sgd, rows)
     for state in (sgd.run(sparcml.world(), rows), on_ranks(sgd, rows, 2)):
         close(state.weights, weights)
         assert state.intercept == pytest.approx(bias, rel=1e-9)
@@ -104,7 +104,7 @@ def test_same_iterates_on_any_number_of_ranks(kind, ranks):
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_momentum_does_not_weaken_the_penalty(momentum):
-    """Whole batches of the squared loss lead to the solution of the linear equations."""
+    """Full batches of the squared loss converge to the solution of the linear equations."""
     rows = problem(features=20, signs=False)
     sgd = solver(
         loss="squared",
@@ -136,21 +136,21 @@ def test_more_ranks_than_rows():
     close(on_ranks(solver(), rows, 5).weights, alone.weights)
 
 
-def test_strong_l2_does_not_run_out_of_numbers():
-    """The scale falls below any float many times over."""
+def test_strong_l2_does_not_underflow():
+    """The product of all factors is far below the smallest float."""
     rows = problem()
     sgd = solver(penalty=Penalty(l1=1e-3, l2=1.9), batch_size=1, epochs=3)
-    weights, _ = plain_sgd(sgd, rows)
+    weights, _ = reference_sgd(sgd, rows)
     close(sgd.run(sparcml.world(), rows).weights, weights)
 
 
 @over_kinds
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_a_kept_state_goes_on_bit_for_bit(kind, ranks):
-    goes_on_bit_for_bit(solver(kind), problem(), ranks)
+def test_saved_state_resumes_bit_for_bit(kind, ranks):
+    resumes_bit_for_bit(solver(kind), problem(), ranks)
 
 
-def test_methods_keep_what_they_owe_in_the_state():
+def test_residual_is_in_the_state():
     rows = problem(features=64)
     lossy = solver(method=sparcml.Compressed(sparcml.TopK(0.2)), epochs=8)
     exact = on_ranks(solver(method=sparcml.Dense(), epochs=8), rows, 2)
@@ -161,7 +161,7 @@ def test_methods_keep_what_they_owe_in_the_state():
     assert state.losses[-1] < 1.2 * plain.losses[-1]
 
 
-def test_watching():
+def test_progress():
     rows, seen = problem(), []
     on_rank = lambda c: solver(epochs=1).run(  # noqa: E731
         c,
@@ -179,7 +179,7 @@ def test_watching():
     assert seen[-1].bytes > seen[0].bytes > 0
 
 
-def test_dense_sums_count_as_those_of_a_ring():
+def test_dense_allreduce_counts_as_a_ring():
     rows, seen = problem(), []
     on_rank = lambda c: solver(epochs=1, communication="dense").run(  # noqa: E731
         c,
@@ -190,7 +190,7 @@ def test_dense_sums_count_as_those_of_a_ring():
     assert seen[-1].bytes >= seen[-1].dense_bytes > 0
 
 
-def test_held_out_rows_end_it_early():
+def test_early_stopping():
     rows = problem(count=60, features=2000, each=4)
     sgd = solver(learning_rate=InverseDecay(5.0), epochs=50, patience=2, batch_size=1)
     state = sgd.run(
@@ -203,7 +203,7 @@ def test_held_out_rows_end_it_early():
     )
 
 
-def test_a_loss_that_runs_away_is_an_error_with_advice():
+def test_diverging_loss_raises_with_a_remedy():
     rows = problem(signs=False)
     sgd = solver(loss="squared", learning_rate=Constant(50.0), epochs=60)
     with (
@@ -244,7 +244,7 @@ def test_bad_rows():
         SGD().run(sparcml.world(), good, SGD(adaptive=1.0).init(good))
 
 
-def test_no_rows_at_all():
+def test_empty_rows():
     empty = Rows.of(np.zeros((0, 4)), [])
     state = SGD().run(sparcml.world(), empty)
     assert not state.weights.any()
@@ -253,7 +253,7 @@ def test_no_rows_at_all():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("other", ["plain", "l2", "momentum", "adaptive elastic"])
-def test_a_state_of_other_settings_is_refused(kind, other):
+def test_incompatible_state_is_refused(kind, other):
     rows, comm = problem(), sparcml.world()
     state = solver(kind).run(comm, rows)
     plain = {"plain", "l2", "slow intercept"}  # of these the state is the same
@@ -264,7 +264,7 @@ def test_a_state_of_other_settings_is_refused(kind, other):
             solver(other, epochs=3).run(comm, rows, state)
 
 
-def test_other_batches_within_a_pass_are_refused():
+def test_batch_size_must_not_change_within_an_epoch():
     rows, comm, kept = problem(), sparcml.world(), []
     keep = lambda _, state: kept.append(  # noqa: E731
         {name: array.copy() for name, array in state.arrays().items()}
@@ -276,6 +276,6 @@ def test_other_batches_within_a_pass_are_refused():
         solver(batch_size=20).run(comm, rows, SGDState.of(kept[0]))
 
 
-def test_held_out_rows_of_another_width_are_refused():
+def test_validation_set_of_another_width_is_refused():
     with pytest.raises(ValueError, match=r"validation set must have 300 .* got 301"):
         solver().run(sparcml.world(), problem(), validation=problem(features=301))

@@ -1,4 +1,4 @@
-"""Text becomes the rows that a plain reading of it gives, however it is divided."""
+"""Tests of reading LIBSVM text, with any number of ranks."""
 
 import bz2
 import gzip
@@ -39,7 +39,7 @@ def written(path, text):
 
 
 def listed(rows):
-    """As WANT, to compare."""
+    """Return rows in the form of WANT."""
     ends = rows.indptr
     return [
         (float(y), dict(zip(rows.indices[a:b].tolist(), rows.values[a:b], strict=True)))
@@ -125,7 +125,7 @@ def test_where_indices_start(tmp_path):
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from("reEfg"))
-def test_numbers_are_those_of_python(tmp_path_factory, number, how):
+def test_numbers_equal_python(tmp_path_factory, number, how):
     text = repr(number) if how == "r" else f"{number:+.17{how}}"
     path = written(tmp_path_factory.mktemp("n") / "a", f"{text} 1:{text}\n")
     rows = read_svmlight(path, dtype=np.float64)
@@ -134,7 +134,7 @@ def test_numbers_are_those_of_python(tmp_path_factory, number, how):
     assert np.signbit(rows.values[0]) == np.signbit(float(text))
 
 
-def test_short_and_odd_numbers_are_exact(tmp_path):
+def test_unusual_numbers_are_exact(tmp_path):
     rng = np.random.default_rng(0)
     texts = [
         f"{'-' * rng.integers(2)}{rng.integers(10 ** rng.integers(1, 18))}"
@@ -177,7 +177,7 @@ BAD = {
 
 @pytest.mark.parametrize("line", BAD)
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_a_malformed_line_is_named_on_all_ranks(tmp_path, line, ranks):
+def test_malformed_line_is_named_on_all_ranks(tmp_path, line, ranks):
     column, what = BAD[line]
     path = written(tmp_path / "bad", "1 1:1\n\n" * 20 + line + "\n" + "1 1:1\n" * 5)
     said = sparcml.launch(lambda comm: refusal(path, comm), ranks)
@@ -234,7 +234,7 @@ def test_nothing_to_read(tmp_path, ranks):
     assert "no files were given" in said[3]
 
 
-def test_a_file_that_one_rank_lacks(tmp_path):
+def test_file_missing_on_one_rank(tmp_path):
     here, other = written(tmp_path / "a", TEXT), written(tmp_path / "b", TEXT + TEXT)
 
     def body(comm, places):
@@ -265,7 +265,7 @@ def test_bad_arguments(tmp_path):
 
 
 def plain(text):
-    """A lenient reading of text, as WANT."""
+    """Parse text leniently, in the form of WANT."""
     lines = [line.partition("#")[0].split() for line in text.split("\n")]
     return [
         (float(line[0]), {int(i): float(v) for i, v in (t.split(":") for t in line[1:])})
@@ -321,6 +321,6 @@ def test_text_must_be_padded():
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no such file here")
-def test_a_disk_that_fails_is_named():
+def test_read_error_names_the_file():
     with pytest.raises(OSError, match="/proc/self/mem"):
         read_svmlight("/proc/self/mem")

@@ -1,4 +1,4 @@
-"""The order of rows is a permutation, anew in each epoch, and the same for all ranks."""
+"""Tests of the shuffle, which is the same for any number of ranks."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,12 @@ from sparcml.linear.data.shuffle import batches, permuted_positions
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 5, 16, 17, 1000, 70_001])
-def test_every_row_has_a_place_of_its_own(total):
+def test_positions_are_a_permutation(total):
     where = permuted_positions(np.arange(total), total, 7, 3)
     np.testing.assert_array_equal(np.sort(where), np.arange(total))
 
 
-def test_orders_differ_and_neighbours_part():
+def test_orders_are_uncorrelated():
     rows = np.arange(10_000)
     orders = [
         permuted_positions(rows, 10_000, seed, epoch) for seed in (0, 1) for epoch in (0, 1)
@@ -28,7 +28,7 @@ def test_orders_differ_and_neighbours_part():
 @pytest.mark.parametrize("seed", [None, 5])
 @pytest.mark.parametrize("total", [0, 1, 40, 97])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])
-def test_ranks_have_the_same_batches_together(seed, total, ranks):
+def test_batches_do_not_depend_on_the_number_of_ranks(seed, total, ranks):
     whole, edges = batches(0, total, total, 10, seed, 2)
     shares = [(r * total // ranks, (r + 1) * total // ranks) for r in range(ranks)]
     found = [batches(a, b - a, total, 10, seed, 2) for a, b in shares]

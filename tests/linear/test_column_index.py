@@ -1,4 +1,4 @@
-"""Columns that no row has change nothing: not the steps, nor what can be kept of them."""
+"""Tests of the column index: inactive columns change neither steps nor saved states."""
 
 import pickle
 from dataclasses import replace
@@ -13,13 +13,13 @@ from sparcml.linear.solvers.early_stopping import BestModel
 from sparcml.linear.solvers.sgd_run import MIN_FEATURES
 
 from .problems import problem
-from .test_sgd import KINDS, close, goes_on_bit_for_bit
+from .test_sgd import KINDS, close, resumes_bit_for_bit
 
 FEATURES, STRIDE = MIN_FEATURES + 77, 800
 
 
 def spread(rows):
-    """The same rows with their columns far apart."""
+    """Return the rows with their columns far apart."""
     return replace(rows, indices=rows.indices * np.uint32(STRIDE) + 5, features=FEATURES)
 
 
@@ -49,7 +49,7 @@ def expected(weights):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_the_same_steps_as_without_unused_columns(kind, ranks):
+def test_steps_equal_those_without_inactive_columns(kind, ranks):
     few, many = problem(), spread(problem())
     state = on_ranks(solver(kind), many, ranks)
     assert state.column_index.active.columns.size <= few.features
@@ -59,11 +59,11 @@ def test_the_same_steps_as_without_unused_columns(kind, ranks):
 
 @pytest.mark.parametrize("kind", ["plain", "momentum", "adaptive elastic"])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_a_kept_state_goes_on_bit_for_bit(kind, ranks):
-    goes_on_bit_for_bit(solver(kind), spread(problem()), ranks)
+def test_saved_state_resumes_bit_for_bit(kind, ranks):
+    resumes_bit_for_bit(solver(kind), spread(problem()), ranks)
 
 
-def test_one_pass_a_call_is_the_same_as_all_in_one():
+def test_one_epoch_per_call_equals_one_call():
     rows, sgd = spread(problem()), solver("l2", epochs=3)
 
     def by_passes(comm):
@@ -76,7 +76,7 @@ def test_one_pass_a_call_is_the_same_as_all_in_one():
     close(sparcml.launch(by_passes, 2)[0].weights, whole.weights)
 
 
-def test_weights_of_columns_that_other_rows_had_stay_and_shrink():
+def test_weights_of_earlier_rows_shrink():
     first, then = problem(), problem(seed=1)
     moved = replace(then, indices=then.indices * np.uint32(STRIDE) + 9, features=FEATURES)
     sgd, comm = solver("l2"), sparcml.world()
@@ -90,7 +90,7 @@ def test_weights_of_columns_that_other_rows_had_stay_and_shrink():
     assert np.count_nonzero(state.weights) > np.count_nonzero(before)
 
 
-def test_held_out_rows_may_have_columns_that_no_other_has():
+def test_validation_set_may_have_other_columns():
     rows = problem(count=200)
     train, test = spread(rows.take(0, 150)), spread(rows.take(150, 200))
     train = replace(train, total=150)
@@ -110,7 +110,7 @@ def test_held_out_rows_may_have_columns_that_no_other_has():
     assert state.validation_losses[-1] == pytest.approx(want, rel=1e-9)
 
 
-def test_where_all_columns_are_in_use_nothing_is_renumbered():
+def test_all_active_columns_are_not_renumbered():
     count, each = 8, MIN_FEATURES // 8
     indices = np.arange(MIN_FEATURES, dtype=np.uint32)
     labels = np.where(np.arange(count) % 2, 1.0, -1.0)
@@ -122,7 +122,7 @@ def test_where_all_columns_are_in_use_nothing_is_renumbered():
     assert state.column_index.rows is rows
 
 
-def test_dense_communication_is_of_all_columns():
+def test_dense_communication_has_all_columns():
     rows, told = spread(problem()), []
     for communication in ("sparse", "dense"):
         sgd = solver(communication=communication, penalty=Penalty())
@@ -131,7 +131,7 @@ def test_dense_communication_is_of_all_columns():
     assert max(told) == pytest.approx(2 * steps * sums)
 
 
-def test_other_values_of_the_same_columns_are_seen():
+def test_changed_values_are_used():
     rows, comm = spread(problem()), sparcml.world()
     state = solver().run(comm, rows)
     other = replace(rows, values=5 * rows.values)
@@ -140,7 +140,7 @@ def test_other_values_of_the_same_columns_are_seen():
     close(solver(epochs=4).run(comm, other, state).weights, want)
 
 
-def test_one_search_serves_all_targets_of_the_same_rows():
+def test_targets_share_a_column_index():
     rows, comm = spread(problem()), sparcml.world()
     other = replace(
         rows, labels=-rows.labels * np.where(np.arange(len(rows)) % 3, 1.0, -1.0)
@@ -154,7 +154,7 @@ def test_one_search_serves_all_targets_of_the_same_rows():
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_rows_without_entries_leave_a_model_of_zeros(ranks):
+def test_empty_rows_leave_zero_weights(ranks):
     empty = Rows(
         np.zeros(21, np.int64),
         np.empty(0, np.uint32),
@@ -166,7 +166,7 @@ def test_rows_without_entries_leave_a_model_of_zeros(ranks):
     np.testing.assert_array_equal(state.weights, np.zeros(MIN_FEATURES))
 
 
-def test_the_best_model_has_all_columns():
+def test_best_model_has_all_columns():
     rows = spread(problem())
     best = BestModel()
     state: Any = None
@@ -176,7 +176,7 @@ def test_the_best_model_has_all_columns():
     np.testing.assert_array_equal(best.weights, state.weights)
 
 
-def test_a_pickled_state_has_all_columns_and_no_rows():
+def test_pickled_state_has_all_columns_and_no_rows():
     rows = spread(problem())
     state = solver("adaptive").run(sparcml.world(), rows)
     back = pickle.loads(pickle.dumps(state))
@@ -185,7 +185,7 @@ def test_a_pickled_state_has_all_columns_and_no_rows():
     assert back.features == FEATURES
 
 
-def test_an_estimator_stops_early_with_many_columns():
+def test_early_stopping_of_an_estimator():
     rows = spread(problem())
     X = rows.to_scipy()
     model = LogisticRegression(

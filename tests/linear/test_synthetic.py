@@ -1,4 +1,4 @@
-"""Generated rows have the statistics they promise, whoever asks for which of them."""
+"""Tests of the statistics of synthetic rows."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def same(a, b):
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in arrays)
 
 
-def test_a_row_is_the_same_however_many_there_are():
+def test_row_does_not_depend_on_the_number_of_rows():
     whole = SMALL.rows(300, seed=4)
     assert same(SMALL.rows(130, seed=4), whole.take(0, 130))
     assert same(next(SMALL.stream(300, 4, start=70)), whole.take(70, 128))
@@ -80,7 +80,7 @@ def test_labels_follow_a_linear_model():
     assert 0.92 < right.mean() < 1 - FLIPS / 2
 
 
-def test_streams_are_written_as_text(tmp_path):
+def test_stream_is_written_as_text(tmp_path):
     path = tmp_path / "a.svm"
     write_svmlight(path, SMALL.stream(200, seed=3))
     assert same(read_svmlight(path, features=5000), SMALL.rows(200, seed=3))

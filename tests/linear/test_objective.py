@@ -1,4 +1,4 @@
-"""Losses, penalties and schedules are the functions they say they are."""
+"""Tests of losses, penalties and learning rate schedules."""
 
 import numpy as np
 import pytest

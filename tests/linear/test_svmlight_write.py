@@ -1,4 +1,4 @@
-"""What is written reads back to the same bits."""
+"""Tests of writing LIBSVM text: it reads back to the same bits."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_text(tmp_path):
     assert path.read_text() == ""
 
 
-def test_a_failure_leaves_the_old_file(tmp_path):
+def test_error_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.svm"
     rows = Rows.of([[1.0]], [1])
     write_svmlight(path, rows)

@@ -1,4 +1,4 @@
-"""Models and checkpoints on the disk: nothing foreign is taken, and nothing whole is lost."""
+"""Tests of model and checkpoint files, of the validation split and of labels."""
 
 import io
 import json
@@ -21,7 +21,7 @@ from .problems import dense, problem
 
 @contextmanager
 def at_most(size):
-    """A disk on which files can have so many bytes."""
+    """Limit the size of files, as a full disk does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -40,7 +40,7 @@ def some(features=1000, used=5, dtype=np.float32, classes=(3.0, 7.0)):
 @pytest.mark.parametrize("used", [5, 900])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("classes", [(3.0, 7.0), (-1.0, 0.5, 9.0)])
-def test_a_model_comes_back_to_the_bit(tmp_path, used, dtype, classes):
+def test_model_round_trip(tmp_path, used, dtype, classes):
     model = some(used=used, dtype=dtype, classes=classes)
     model.save(tmp_path / "m")
     found = Model.load(tmp_path / "m")
@@ -53,7 +53,7 @@ def test_a_model_comes_back_to_the_bit(tmp_path, used, dtype, classes):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
 
 
-def test_what_it_predicts():
+def test_predictions():
     rows = Rows.of(np.array([[3.0, 0.0], [0.0, -1.0], [0.0, 0.0]]))
     model = Model(np.array([[1.0, 2.0]]), np.array([0.5]), "logistic", (0.0, 4.0))
     margins = model.margins(rows)
@@ -69,7 +69,7 @@ def test_what_it_predicts():
         Model(np.zeros((1, 2)), np.zeros(1), "hinge").probabilities(margins)
 
 
-def test_weights_intercepts_and_classes_fit():
+def test_shapes_must_fit():
     for weights, intercepts, classes in (
         (np.zeros(3), np.zeros(1), None),
         (np.zeros((1, 3)), np.zeros(2), None),
@@ -151,7 +151,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-def test_what_is_no_model_is_refused(tmp_path, kind):
+def test_malformed_models_are_refused(tmp_path, kind):
     write, message = FOREIGN[kind]
     write(tmp_path / "m")
     with pytest.raises(DataError, match=message) as caught:
@@ -159,7 +159,7 @@ def test_what_is_no_model_is_refused(tmp_path, kind):
     assert str(tmp_path / "m") in str(caught.value)
 
 
-def test_a_full_disk_leaves_the_model_that_was_there(tmp_path):
+def test_full_disk_leaves_the_old_model(tmp_path):
     path = tmp_path / "m"
     some().save(path)
     before = path.read_bytes()
@@ -177,7 +177,7 @@ def respread(parts, rank, ranks):
     return {"mine": sum(parts[k]["mine"] for k in range(rank, len(parts), ranks))}
 
 
-def test_a_checkpoint_of_all_ranks(tmp_path):
+def test_checkpoint_round_trip(tmp_path):
     place = Checkpoint(tmp_path / "new")
 
     def keep(comm):
@@ -195,7 +195,7 @@ def test_a_checkpoint_of_all_ranks(tmp_path):
     assert again == [[0 + 2, 20], [1, 10]]
 
 
-def test_a_rank_that_cannot_write_leaves_the_checkpoint_before(tmp_path):
+def test_failed_write_leaves_the_previous_checkpoint(tmp_path):
     place = Checkpoint(tmp_path)
 
     def keep(comm, passes, size):
@@ -217,7 +217,7 @@ def test_no_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
-def test_the_same_rows_are_held_out_by_any_number_of_ranks(ranks):
+def test_validation_split_does_not_depend_on_the_number_of_ranks(ranks):
     rows = problem(40, 30)
 
     def work(comm):
@@ -240,12 +240,12 @@ def test_the_same_rows_are_held_out_by_any_number_of_ranks(ranks):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.99])
-def test_nothing_or_all_is_not_held_out(share):
+def test_validation_split_must_not_be_empty(share):
     with sparcml.world() as comm, pytest.raises(DataError, match="need rows"):
         train_validation_split(comm, problem(20, 5), share, seed=0)
 
 
-def test_labels_of_any_names():
+def test_encode_labels():
     def work(comm, labels):
         mine = np.array(labels[comm.rank], float)
         return encode_labels(comm, Rows.of(np.zeros((mine.size, 1)), mine))
@@ -262,7 +262,7 @@ def test_labels_of_any_names():
         sparcml.launch(lambda comm: work(comm, [[1, 2, 1.5], [4, 5, 3]]), 2)
 
 
-def test_a_class_against_all_others():
+def test_one_vs_rest():
     codes = np.array([0, 1, 2, 1])
     assert one_vs_rest(codes, 3, 1).tolist() == [-1, 1, -1, 1]
     assert one_vs_rest(codes[:2], 2, 0).tolist() == [-1, 1]

@@ -1,4 +1,4 @@
-"""Saved rows come back as they were, to any number of ranks, or are refused."""
+"""Tests of binary row files and the row cache."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def test_other_ranks(tmp_path, writers, readers):
 
 @pytest.mark.parametrize("zero_based", [None, False, True])
 @pytest.mark.parametrize("weights", [False, True])
-def test_where_indices_started_is_kept(tmp_path, zero_based, weights):
+def test_first_index_is_saved(tmp_path, zero_based, weights):
     rows = replace(some(weights=weights), zero_based=zero_based)
     save_rows(tmp_path / "a", rows)
     back = load_rows(tmp_path / "a")
@@ -65,7 +65,7 @@ def test_where_indices_started_is_kept(tmp_path, zero_based, weights):
     assert same(back, rows)
 
 
-def test_rows_of_a_part_are_saved_alone(tmp_path):
+def test_part_is_saved_without_the_rest(tmp_path):
     part = some().take(2, 5)
     save_rows(tmp_path / "a", replace(part, first=0, total=3))
     assert load_rows(tmp_path / "a").labels.tolist() == part.labels.tolist()
@@ -78,7 +78,7 @@ def damaged(path, at, data):
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_what_is_no_such_file(tmp_path, ranks):
+def test_malformed_files_are_refused(tmp_path, ranks):
     good = tmp_path / "good"
     save_rows(good, some())
     bad = {name: tmp_path / name for name in ("text", "header", "version", "short", "ends")}
@@ -109,13 +109,13 @@ def test_what_is_no_such_file(tmp_path, ranks):
     assert all(f"{bad[name]}" in text for name, text in said.items())
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path):
-    """A limit on the size of files stands for the disk."""
+def test_full_disk_leaves_the_old_file(tmp_path):
+    """A limit on file sizes emulates a full disk."""
     path = tmp_path / "a"
     save_rows(path, some())
     code = f"""
 import resource
-from tests.linear.test_cache import some, save_rows
+from tests.linear.test_row_file import some, save_rows
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
 try:
     save_rows({str(path)!r}, some(20_000))
@@ -153,7 +153,7 @@ def test_text_is_read_once(tmp_path, where, monkeypatch):
     assert read_svmlight(text, cache=where).labels.tolist() == [5]
 
 
-def test_a_cache_that_cannot_be_written(tmp_path):
+def test_unwritable_cache_warns(tmp_path):
     text = tmp_path / "a.svm"
     text.write_text("1 1:1\n" * 1000)
     code = f"""

@@ -1,4 +1,4 @@
-"""Checkpoints of `sparcml fit`: what is kept is gone on from, by any number of ranks."""
+"""Tests of the checkpoints of `sparcml fit`, on any number of ranks."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ RESUMED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("how", RESUMED)
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_a_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
+def test_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
     wanted = config(text, **RESUMED[how])
     whole, results = trained(wanted, ranks)
     place = tmp_path / "kept"
@@ -62,7 +62,7 @@ def test_a_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
 
 @pytest.mark.parametrize("how", RESUMED)
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (1, 3), (2, 5)])
-def test_another_number_of_ranks_goes_on(text, tmp_path, how, before, after):
+def test_resume_on_another_number_of_ranks(text, tmp_path, how, before, after):
     wanted = config(text, **RESUMED[how])
     place = tmp_path / "kept"
     _, whole = trained(replace(wanted, epochs=2, checkpoint=place), before)
@@ -79,7 +79,7 @@ def test_another_number_of_ranks_goes_on(text, tmp_path, how, before, after):
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (1, 3), (2, 5), (5, 2)])
-def test_what_is_owed_and_uncounted_keeps_its_sum(before, after):
+def test_reshard_sgd_keeps_sums(before, after):
     rng = np.random.default_rng(0)
     parts = [
         {
@@ -99,7 +99,7 @@ def test_what_is_owed_and_uncounted_keeps_its_sum(before, after):
     np.testing.assert_allclose(found[0]["0/method/momentum"], mean)
 
 
-def test_columns_go_where_they_are_looked_for():
+def test_reshard_scd():
     whole = np.arange(17.0)
     parts = [
         {"0/coordinates": whole[k::3], "0/trust_radius": -whole[k::3]} for k in range(3)
@@ -111,7 +111,7 @@ def test_columns_go_where_they_are_looked_for():
 
 
 class Halted(TrainingObserver):
-    """One that ends the run at its third report."""
+    """An observer that interrupts the run at the third report."""
 
     left = 3
 
@@ -132,7 +132,7 @@ WITHIN: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("how", WITHIN)
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 3), (3, 2)])
-def test_going_on_in_the_middle_of_a_pass(text, tmp_path, how, before, after):
+def test_resume_within_an_epoch(text, tmp_path, how, before, after):
     wanted = config(text, algorithm="ssar_ring", **WITHIN[how])
     whole, (alone, *_) = trained(wanted, after)
     place = tmp_path / "kept"
@@ -153,7 +153,7 @@ def test_going_on_in_the_middle_of_a_pass(text, tmp_path, how, before, after):
         np.testing.assert_allclose(found.model.weights, alone.model.weights, atol=1e-5)
 
 
-def test_descent_that_stands_still_stays_so(text, tmp_path):
+def test_converged_scd_stays_converged(text, tmp_path):
     wanted = config(text, solver="scd", learning_rate=None, l2=0.1, epochs=None, tol=1e-3)
     whole, (found,) = trained(replace(wanted, checkpoint=tmp_path / "kept"), 1)
     assert found.stop_reason == "converged"
@@ -161,7 +161,7 @@ def test_descent_that_stands_still_stays_so(text, tmp_path):
     assert trained(on, 1)[0] == whole
 
 
-def test_passes_that_do_not_help_are_the_last(text):
+def test_early_stopping(text):
     wanted = config(
         text,
         validation_fraction=0.5,
@@ -184,7 +184,7 @@ def test_passes_that_do_not_help_are_the_last(text):
     np.testing.assert_array_equal(model.intercepts, other.model.intercepts)
 
 
-def test_a_checkpoint_wants_the_same_settings_and_data(text, tmp_path):
+def test_resume_requires_the_same_options_and_data(text, tmp_path):
     place = tmp_path / "kept"
     wanted = config(text, checkpoint=place, epochs=1)
     trained(wanted, 2)
@@ -214,7 +214,7 @@ main()
 """
 
 
-def test_killed_in_the_middle_of_a_checkpoint(text, tmp_path):
+def test_killed_while_writing_a_checkpoint(text, tmp_path):
     place = tmp_path / "kept"
     common = [
         "--out",
