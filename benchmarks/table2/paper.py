@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sparcml.costs import ring_nbytes
+
 BATCH = 1000  # rows of a rank in a step
 
 
@@ -74,4 +76,4 @@ TABLE = (
 
 def dense_bytes(features: int, ranks: int) -> float:
     """Return the bytes that a rank sends, and receives, in the best dense allreduce."""
-    return 2 * (ranks - 1) / ranks * features * 4
+    return ring_nbytes(ranks, features * 4)

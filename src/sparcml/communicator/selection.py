@@ -12,6 +12,7 @@ from ..collectives.agree import agree
 from ..costs.estimate import TimePredictor, estimate
 from ..costs.lower_bound import lower_bound_seconds
 from ..errors import MismatchError
+from ..transport.stats import html_table, text_table
 from .choice_cache import ChoiceCache
 
 if TYPE_CHECKING:
@@ -56,24 +57,13 @@ class Explanation:
     def __str__(self) -> str:
         if self.workload.ranks == 1:
             return "one rank: nothing is sent"
-        head = f"{'algorithm':24} {'messages':>8} {'bytes':>13} {'ms':>10} {'% of lower bound':>17}"
-        rows = [
-            f"{name:24} {messages:>8} {nbytes:>13} {ms:>10} {percent:>17}"
-            for name, messages, nbytes, ms, percent in self._rows()
-        ]
-        return "\n".join([self._title(), head, *rows, self._reason()])
+        return "\n".join([self._title(), text_table(self._table()), self._reason()])
 
     def _repr_html_(self) -> str:
         if self.workload.ranks == 1:
-            return f"<p>{escape(str(self))}</p>"
-        heads = ("algorithm", "messages", "bytes", "ms", "% of lower bound")
-        lines = ["<table>", f"<caption>{escape(self._title())}</caption>"]
-        lines.append("<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>")
-        lines += [
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._rows()
-        ]
-        return "\n".join([*lines, "</table>", f"<p>{escape(self._reason())}</p>"])
+            return f"<p>{self}</p>"
+        title, reason = escape(self._title()), escape(self._reason())
+        return f"<p>{title}</p>\n{html_table(self._table())}\n<p>{reason}</p>"
 
     def _title(self) -> str:
         w = self.workload
@@ -83,17 +73,19 @@ class Explanation:
             f"{max(w.nnz)} nonzeros per rank (density {density:.3%})"
         )
 
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
+    def _table(self) -> list[tuple[str, ...]]:
+        head = ("algorithm", "messages", "bytes", "ms", "% of lower bound")
+        rows = [
             (
                 e.algorithm + " (lossy)" * e.lossy,
-                str(e.messages),
-                f"{e.nbytes:.0f}",
+                f"{e.messages}",
+                f"{e.nbytes:,.0f}",
                 f"{e.seconds * 1e3:.3f}",
                 f"{self.percent(e):.0f}",
             )
             for e in self.estimates
         ]
+        return [head, *rows]
 
     def _reason(self) -> str:
         (chosen,) = [e for e in self.estimates if e.algorithm == self.choice]

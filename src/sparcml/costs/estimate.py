@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..transport import Nodes
-    from .network import Algorithm, Network
+    from .network import CostedAlgorithm, Network
     from .workload import Round
 
 MAX_RANKS = 16  # world size up to which every rank is evaluated
@@ -40,7 +40,7 @@ class Estimate:
     lossy: bool = False
 
 
-def estimate(algorithm: Algorithm, workload: Workload, network: Network) -> Estimate:
+def estimate(algorithm: CostedAlgorithm, workload: Workload, network: Network) -> Estimate:
     """Estimate the cost of an algorithm, calibrated where the network has a measurement."""
     cost = CostEstimate(algorithm, workload)
     seconds = calibrated_seconds(network, algorithm.name, cost.nbytes, cost.seconds)
@@ -50,7 +50,7 @@ def estimate(algorithm: Algorithm, workload: Workload, network: Network) -> Esti
 class CostEstimate:
     """Declared cost of one algorithm for one workload, on any network."""
 
-    def __init__(self, algorithm: Algorithm, workload: Workload) -> None:
+    def __init__(self, algorithm: CostedAlgorithm, workload: Workload) -> None:
         self._workload = workload
         self._groups = [
             (ranks, [algorithm.rounds(rank, workload) for rank in ranks])
@@ -111,7 +111,7 @@ class TimePredictor:
         self._cache: dict[tuple[str, int, float, int], float] = {}
 
     def seconds(
-        self, algorithm: Algorithm, blocks: int, entry_bytes: float, nnz: int
+        self, algorithm: CostedAlgorithm, blocks: int, entry_bytes: float, nnz: int
     ) -> float:
         """Return the predicted seconds, given the nnz of this rank."""
         nnz = min(_rounded(nnz), blocks)

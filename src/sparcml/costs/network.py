@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-class Algorithm(Hashable, Protocol):
+class CostedAlgorithm(Hashable, Protocol):
     """Collective with a declared cost; `sparcml.collectives` implements it."""
 
     @property
@@ -181,7 +181,7 @@ _UNIT_NETWORK: Any = Network(**_UNIT_COSTS | dict.fromkeys(COMPUTE_COSTS, 0.0))
 
 
 def cost_terms(
-    algorithm: Algorithm,
+    algorithm: CostedAlgorithm,
     ranks: int,
     values: int,
     nnz: int,
@@ -206,7 +206,7 @@ def cost_terms(
 
 @lru_cache(maxsize=4096)
 def _cost_terms(
-    algorithm: Algorithm,
+    algorithm: CostedAlgorithm,
     ranks: int,
     values: int,
     nnz: int,

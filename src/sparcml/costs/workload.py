@@ -191,4 +191,4 @@ def ring_nbytes(ranks: int, nbytes: float) -> float:
     This is 2 (P - 1) / P times the vector, as sent by a ring or by recursive halving and
     doubling. Dense baselines are counted with it throughout the package.
     """
-    return 2 * (ranks - 1) / ranks * nbytes
+    return 2 * (ranks - 1) * nbytes / ranks  # exact where it is an integer

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from ..aggregate import Compressed, Dense, PowerSGD
+from ..costs import ring_nbytes
 from ..network.models import DENSE_BELOW, Model
 from ..network.plan import plan
 from ..quantize import QSGD, Half
@@ -190,7 +191,7 @@ def _with_bandwidth(
     network: Network, model: Model, ranks: int, times: StepTimes
 ) -> Network:
     """Return the network model with the bandwidth that plain DDP achieved."""
-    moved = 2 * (ranks - 1) / ranks * 4 * model.parameters
+    moved = ring_nbytes(ranks, 4 * model.parameters)
     return replace(
         network, seconds_per_byte=max(times.communication, 1e-6) / moved, calibration=()
     )

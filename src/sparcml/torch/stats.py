@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..aggregate.error_feedback import squared_norm
 from ..aggregate.state import RESIDUAL, keys_of
 from ..aggregate.stats import SelectionStats
+from ..costs import ring_nbytes
 from ..transport.stats import html_table, text_table
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def collect(
         steps=reducer.applied,
         skipped=reducer.skipped,
         bytes=sent.bytes + sent.native_bytes + native_bytes,
-        dense_bytes=2 * (ranks - 1) * reducer.gradient_bytes // ranks,
+        dense_bytes=int(ring_nbytes(ranks, reducer.gradient_bytes)),
         exposed=exposed,
         active_seconds=active_seconds,
         phases=dict(sent.seconds),

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import kernels
 from ...aggregate import Dense
+from ...costs import ring_nbytes
 from ...stream import Stream
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class GradientReduction:
             result = self.comm.allreduce(gradient, algorithm=self.algorithm)
         self.seconds += self.comm.now() - start
         itemsize = gradient.dtype.itemsize
-        self.dense_bytes += 2 * (ranks - 1) / ranks * self._full_size * itemsize
+        self.dense_bytes += ring_nbytes(ranks, self._full_size * itemsize)
         return result, state
 
     def _by_method(
