@@ -51,9 +51,7 @@ OPS = ("sum", "min", "max", "prod")
 ALLREDUCES = tuple(REGISTERED)
 LOSSLESS = tuple(name for name, a in REGISTERED.items() if not a.lossy)
 LOSSY = tuple(name for name, a in REGISTERED.items() if a.lossy)
-COUNTED = tuple(
-    n for n, a in REGISTERED.items() if not a.is_native
-)  # send their own messages
+COUNTED = tuple(n for n in REGISTERED if not REGISTERED[n].is_native)
 REDUCTIONS = [(a, op) for a in COUNTED for op in OPS if op == "sum" or a not in LOSSY]
 
 SPARSIFIERS = {

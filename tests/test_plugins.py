@@ -13,7 +13,8 @@ import pytest
 import sparcml
 
 ROOT = Path(__file__).parents[1]
-IMPORTS = "from tests.plugins import byte, half_step, stride\n"
+COLLECT = str(ROOT / "docs/collect.py")
+IMPORTS = "from tests.plugins import byte, exchange_all, half_step, stride\n"
 
 
 def python(code, *arguments):
@@ -53,6 +54,29 @@ def test_fit_trains_with_it(specification, tmp_path):
     assert (tmp_path / "model").exists()
 
 
+def test_help_of_bench():
+    assert "exchange_all" in command("bench", "allreduce", "--help")
+
+
+def test_laws_of_the_collective():
+    python("""
+import sparcml
+from tests import laws, rosters
+assert "exchange_all" in rosters.LOSSLESS and "exchange_all" in rosters.COUNTED
+
+def work(comm):
+    for case in laws.CASES:
+        laws.same_sum(comm, "exchange_all", case)
+        laws.declared_cost(comm, "exchange_all", case)
+    laws.same_bits(comm, "exchange_all", "sum")
+    return comm.explain(laws.inputs_of(laws.one_percent, comm.size)[comm.rank])
+
+for ranks in (1, 2, 3, 4):
+    explanation = sparcml.launch(work, ranks)[0]
+assert "exchange_all" in str(explanation)
+""")
+
+
 def test_rosters_and_laws():
     python("""
 import sparcml
@@ -75,7 +99,7 @@ np.testing.assert_array_equal(wire.decode(message).to_dense(), stream.to_dense()
 """)
 
 
-def test_table_of_the_documents():
+def test_documents():
     text = python("import methods_page; print(methods_page.names())")
     for row in (
         "| `stride:STEP` | `Stride` | sparsifier |  |",
@@ -83,3 +107,5 @@ def test_table_of_the_documents():
         "| `half_step` | `HalfStep` | aggregation method |  |",
     ):
         assert row in text
+    page = python(f"import runpy; print(runpy.run_path({COLLECT!r})['page']())")
+    assert "## exchange_all\n\nA collective: every rank sends" in page

@@ -152,7 +152,7 @@ CLAIM = Claim(
     title="Batch and stochastic steps",
     text=(
         "stochastic steps are more frequent and noisy: better far from the optimum, while "
-        "close to it batch steps win; asynchronous execution is of the first kind"
+        "close to it batch steps win; asynchronous execution is of the first type"
     ),
     source="a lecture on parallel training",
     how="measured",
