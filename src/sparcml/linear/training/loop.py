@@ -91,29 +91,29 @@ class _SGDTrainer:
         if state.column_index is None and index is not None:
             state.compress(index)
         observer, last = run.observer, None
-        with run.epoch_communicator() as comm:
-            if observer is None:
-                self.solver.run_epoch(comm, train, state, validation=validation)
-            else:
+        run.begin_epoch()
+        if observer is None:
+            self.solver.run_epoch(run.comm, train, state, validation=validation)
+        else:
 
-                def watch(progress: SolverProgress, state: SGDState) -> None:
-                    nonlocal last
-                    last = progress
-                    observer.on_progress(progress)
-                    if progress.step < progress.steps and run.checkpoint_due():
-                        self._save_within_epoch(progress, state)
+            def watch(progress: SolverProgress, state: SGDState) -> None:
+                nonlocal last
+                last = progress
+                observer.on_progress(progress)
+                if progress.step < progress.steps and run.checkpoint_due():
+                    self._save_within_epoch(progress, state)
 
-                within = observer.wants_progress or (
-                    run.config is not None and run.config.checkpoint_every
-                )
-                self.solver.run_epoch(
-                    comm,
-                    train,
-                    state,
-                    validation=validation,
-                    watch=watch,
-                    every=None if within else train.total,
-                )
+            within = observer.wants_progress or (
+                run.config is not None and run.config.checkpoint_every
+            )
+            self.solver.run_epoch(
+                run.comm,
+                train,
+                state,
+                validation=validation,
+                watch=watch,
+                every=None if within else train.total,
+            )
         if last is not None:
             run.add_cost(EpochRecord.of(last))
         if run.best:

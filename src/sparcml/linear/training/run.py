@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,6 @@ from .history import EpochRecord, History
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -89,13 +87,14 @@ class TrainingRun:
             if self.config.checkpoint is not None:
                 self.checkpoint = Checkpoint(self.config.checkpoint)
 
-    def epoch_communicator(self) -> AbstractContextManager[Communicator]:
-        """Return the communicator for one target's epoch.
+    def begin_epoch(self) -> None:
+        """Start one target's epoch. Collective.
 
-        The algorithm that `auto` selects depends on a communicator's history. A run that may
-        resume starts each epoch without one, so that it takes the same steps.
+        The algorithm that `auto` selects depends on the communicator's earlier calls. A run
+        that may resume discards them, so that it takes the same steps.
         """
-        return nullcontext(self.comm) if self.config is None else self.comm.duplicate()
+        if self.config is not None:
+            self.comm.reset_choices()
 
     def add_cost(self, cost: EpochRecord) -> None:
         """Add to the costs of the current epoch."""
