@@ -131,8 +131,8 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 
 # Requirements of tests and linters.
 $(VENV)/.dev: $(VENV)/.demo
-	@echo "setting up $(VENV): tests, linters, constriction and torch (CPU build, some 200 MB)"
-	$(PIP) torch constriction
+	@echo "setting up $(VENV): tests, linters and torch (CPU build, some 200 MB)"
+	$(PIP) torch
 	$(PIP) --group lint --group test
 	@touch $@
 

@@ -7,7 +7,6 @@ by themselves, on Gaussian values, and NUQSGD compared with QSGD at the same wid
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,8 +42,6 @@ CODES: dict[str, QSGD] = {
     "QSGD s = 32, fixed width": QSGD(**THE_CODE),
     "QSGD s = 32, Elias": QSGD(**THE_CODE, coder="elias"),
 }
-if find_spec("constriction"):
-    CODES["QSGD s = 32, ANS"] = QSGD(**THE_CODE, coder="ans")
 PAIRS: dict[str, Callable[[int], Quantizer]] = {
     "QSGD": lambda bucket: QSGD(bits=4, norm="l2", bucket=bucket),
     "NUQSGD": lambda bucket: NUQSGD(bits=4, bucket=bucket),
@@ -176,7 +173,7 @@ def _details(rows: list[Row]) -> str:
             f"{r['moment']:.3f}",
         ]
         for r in rows
-        if r["what"] == "size"
+        if r["what"] == "size" and r["method"] in CODES
     ]
     wide = [[name, *(f"{variance(rows, name, b):.4f}" for b in BUCKETS)] for name in PAIRS]
     return (

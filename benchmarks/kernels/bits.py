@@ -1,4 +1,4 @@
-"""Cases of the codes of one bit a value, of packed multiples, and of QSGD's coders.
+"""Cases of the codes of one bit a value, of packed multiples, and of the Elias code.
 
 Outputs are allocated beforehand, so that the kernel is timed and not the page faults; only coders,
 which do not know their length before, allocate. Their references are too slow for all values, and
@@ -7,7 +7,6 @@ see the first ones.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,6 @@ from kernels.case import Case
 from sparcml import kernels
 from sparcml.kernels.reference import bitplane, coding
 from sparcml.quantize import QSGD
-from sparcml.quantize.coders import CODERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,8 +42,6 @@ def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
     _, levels = norm.quantize(values, seed=1)
     copy = copy_of(values)
     yield from _elias(levels, copy)
-    if find_spec("constriction") is not None:
-        yield from _ans(levels, copy)
 
 
 def _one_bit(values: Floats, bucket: int | None) -> Iterator[Case]:
@@ -122,18 +118,3 @@ def _elias(levels: Levels, copy: Callable[[], object]) -> Iterator[Case]:
 
         yield Case(f"elias {name}", count, encode, want, *rest, output=check)
         yield Case(f"decode elias {name}", count, decode, (levels,), *rest)
-
-
-def _ans(levels: Levels, copy: Callable[[], object]) -> Iterator[Case]:
-    _, coder = CODERS["ans"]
-    code = coder.encode(levels)
-    rest = (4 * levels.size, "GB/s", "memcpy", copy, None, code.size / levels.size)
-
-    def encode() -> Arrays:
-        return (coder.encode(levels),)
-
-    def decode() -> Arrays:
-        return (coder.decode(code, levels.size),)
-
-    yield Case("ans", levels.size, encode, (code,), *rest)
-    yield Case("decode ans", levels.size, decode, (levels,), *rest)

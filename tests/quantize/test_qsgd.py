@@ -137,7 +137,7 @@ def test_one_setting_can_be_replaced():
 def test_bits_that_contradict_the_levels():
     assert QSGD(bits=4, levels=5) == QSGD(levels=5)
     for bits, levels, due in ((2, 100, 8), (6, 5, 4)):
-        with pytest.raises(ValueError, match=f"{levels} levels take {due} bits"):
+        with pytest.raises(ValueError, match=f"bits must be {due} for {levels} levels"):
             QSGD(bits=bits, levels=levels)
 
 
@@ -147,8 +147,8 @@ def test_bits_that_contradict_the_levels():
         ({"bits": 0}, "bits must be from 2 to 8, got 0"),
         ({"bits": 1}, "bits must be from 2 to 8"),
         ({"bits": 9}, "bits must be from 2 to 8"),
-        ({"levels": 0}, "levels must be 1 to 127, got 0"),
-        ({"levels": 128}, "levels must be 1 to 127"),
+        ({"levels": 0}, "levels must be from 1 to 127, got 0"),
+        ({"levels": 128}, "levels must be from 1 to 127"),
         ({"bucket": 0}, "bucket must be from 1"),
         ({"bucket": -5}, "bucket must be from 1"),
         ({"bucket": 2**32}, "bucket must be from 1"),

@@ -1,7 +1,5 @@
 """Law 8: bytes that are no stream raise WireError, and nothing else happens."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -58,10 +56,6 @@ CODERS = {
     "terngrad": TernGrad(),
     "natural": Natural(),
 }
-
-if find_spec("constriction") is not None:
-    GOOD["ans"] = Stream.from_dense(np.arange(1, 300, dtype=np.float32))
-    CODERS["ans"] = QSGD(bits=6, bucket=100, coder="ans")
 
 
 def encoded(name):
