@@ -1,4 +1,4 @@
-"""Weights of an algorithm's parts: none changes nothing, and each changes its own part."""
+"""Calibration: each weight changes its own part of one algorithm's cost."""
 
 from dataclasses import replace
 
@@ -22,19 +22,19 @@ def seconds(name, network):
 
 
 @pytest.mark.parametrize("name", FLAT)
-def test_parts_are_all_there_is(name):
+def test_the_parts_add_up_to_the_cost(name):
     declared = CostEstimate(ALLREDUCES[name], WORKLOAD)
     parts = cost_parts(NETWORK, declared.nbytes, declared.seconds)
-    # Of trees, other ranks may wait longest than send most: parts are each one's most.
+    # In trees, the rank that waits longest and the one that sends most may differ.
     assert sum(parts) >= declared.seconds(NETWORK) * (1 - 1e-9)
     if name != "double_binary_tree":
         assert sum(parts) == pytest.approx(declared.seconds(NETWORK))
 
 
 def test_weights_apply_to_their_algorithm_only():
-    tuned = replace(NETWORK, calibration=(Calibration("ring", 0.5, 1, 1, 1),))
-    assert seconds("ring", tuned) == pytest.approx(seconds("ring", NETWORK) + 0.5)
-    assert seconds("ssar_ring", tuned) == seconds("ssar_ring", NETWORK)
+    calibrated = replace(NETWORK, calibration=(Calibration("ring", 0.5, 1, 1, 1),))
+    assert seconds("ring", calibrated) == pytest.approx(seconds("ring", NETWORK) + 0.5)
+    assert seconds("ssar_ring", calibrated) == seconds("ssar_ring", NETWORK)
 
 
 def test_each_weight_has_its_part():
@@ -43,14 +43,13 @@ def test_each_weight_has_its_part():
     for i, part in enumerate(parts):
         weights = [0.0, 0.0, 0.0]
         weights[i] = 3.0
-        found = seconds(
-            "ring", replace(NETWORK, calibration=(Calibration("ring", 0.0, *weights),))
-        )
+        calibration = Calibration("ring", 0.0, *weights)
+        weighted = seconds("ring", replace(NETWORK, calibration=(calibration,)))
         assert part > 0
-        assert found == pytest.approx(3 * part)
+        assert weighted == pytest.approx(3 * part)
 
 
-def test_a_burst_passes_at_once():
+def test_bytes_of_a_burst_take_no_time():
     nbytes = CostEstimate(ALLREDUCES["ring"], WORKLOAD).nbytes
     links_only = Calibration("ring", 0.0, 0.0, 1.0, 0.0)
     times = [
@@ -60,22 +59,22 @@ def test_a_burst_passes_at_once():
     assert times == pytest.approx([times[0], 0.75 * times[0], 0, 0])
 
 
-def test_auto_goes_by_what_was_measured():
+def test_auto_uses_calibrations():
     usual = choose(WORKLOAD, NETWORK, tuple(FLAT))
     slow = replace(NETWORK, calibration=(Calibration(usual, 10.0, 1, 1, 1),))
     assert choose(WORKLOAD, slow, tuple(FLAT)) != usual
 
 
-def test_dense_sums_count_once_they_are_measured():
-    tuned = tuple(Calibration(name, 1.0, 1, 1, 1) for name in FLAT if name != "ring")
-    quick = replace(NETWORK, calibration=(*tuned, Calibration("ring", 0.0, 0, 0, 0)))
+def test_dense_algorithms_are_considered_once_calibrated():
+    others = tuple(Calibration(name, 1.0, 1, 1, 1) for name in FLAT if name != "ring")
+    quick = replace(NETWORK, calibration=(*others, Calibration("ring", 0.0, 0, 0, 0)))
     assert choose(WORKLOAD, quick, tuple(FLAT)) == "ring"
     assert choose(WORKLOAD, NETWORK, tuple(FLAT)) != "ring"
 
 
-def test_one_rank_is_told_that_nothing_travels():
-    told = sparcml.launch(lambda comm: str(comm.explain(np.ones(10))), 1)
-    assert told == ["one rank: nothing is sent"]
+def test_explain_on_one_rank():
+    texts = sparcml.launch(lambda comm: str(comm.explain(np.ones(10))), 1)
+    assert texts == ["one rank: nothing is sent"]
 
 
 @pytest.mark.parametrize("cost", [float("nan"), -1.0, float("inf")])

@@ -1,4 +1,4 @@
-"""`auto` agrees on the first of many calls, and again when things change."""
+"""`auto` agrees in the first of many calls, and again when results change."""
 
 import numpy as np
 import pytest
@@ -24,26 +24,26 @@ def test_later_calls_send_no_agreement():
     def body(comm):
         x = vector(comm.rank, 100_000, 500)
         choice = comm.explain(x).choice
-        plain = messages_of(comm, x, algorithm=choice)
-        return plain, [messages_of(comm, x) for _ in range(MAX_CALLS + 2)]
+        unagreed = messages_of(comm, x, algorithm=choice)
+        return unagreed, [messages_of(comm, x) for _ in range(MAX_CALLS + 2)]
 
-    for plain, counts in sparcml.launch(body, 4):
-        first = plain + 2  # log2(4) messages of the agreement
-        assert counts == [first] + [plain] * (MAX_CALLS - 1) + [first, plain]
+    for unagreed, counts in sparcml.launch(body, 4):
+        first = unagreed + 2  # log2(4) messages of the agreement
+        assert counts == [first] + [unagreed] * (MAX_CALLS - 1) + [first, unagreed]
 
 
-def test_another_density_is_agreed_on_anew():
+def test_another_density_is_agreed_on_again():
     def body(comm):
         few, many = (vector(comm.rank, 1 << 20, nnz) for nnz in (20, 200_000))
         choice = comm.explain(few).choice
         assert choice != comm.explain(many).choice == "native"
-        plain = messages_of(comm, few, algorithm=choice)
-        return plain, [messages_of(comm, x) for x in (few, few, many, many, many)]
+        unagreed = messages_of(comm, few, algorithm=choice)
+        return unagreed, [messages_of(comm, x) for x in (few, few, many, many, many)]
 
-    for plain, counts in sparcml.launch(body, 4):
-        # The third finds out that results have grown. From then on the engine does it,
-        # which checks nothing: only the 2 messages of the agreement are ours.
-        assert counts == [plain + 2, plain, plain, 2, 2]
+    for unagreed, counts in sparcml.launch(body, 4):
+        # The third call detects larger results. From then on the engine's allreduce is
+        # chosen, and only the 2 messages of the agreement are counted.
+        assert counts == [unagreed + 2, unagreed, unagreed, 2, 2]
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5])
@@ -52,13 +52,13 @@ def test_results_are_those_of_a_fresh_communicator(ranks):
         sizes = [(1000, 10), (1000, 600), (5000, 10), (1000, 30), (1000, 900)]
         for size, nnz in sizes * 3:
             x = vector(comm.rank, size, nnz)
-            want = sum(vector(r, size, nnz).to_dense() for r in range(comm.size))
-            np.testing.assert_array_equal(comm.allreduce(x).to_dense(), want)
+            expected = sum(vector(r, size, nnz).to_dense() for r in range(comm.size))
+            np.testing.assert_array_equal(comm.allreduce(x).to_dense(), expected)
 
     sparcml.launch(body, ranks)
 
 
-def test_a_duplicate_has_caches_of_its_own():
+def test_a_duplicate_has_its_own_cache():
     def body(comm):
         x = vector(comm.rank, 10_000, 50)
         before = messages_of(comm, x)
@@ -69,7 +69,7 @@ def test_a_duplicate_has_caches_of_its_own():
         assert first == other > later
 
 
-def test_a_rank_with_another_vector_is_named_in_later_calls():
+def test_a_mismatch_is_reported_in_later_calls():
     def body(comm):
         comm.allreduce(vector(comm.rank, 1000, 10))
         comm.allreduce(vector(comm.rank, 1000 + comm.rank // 2, 10))
@@ -78,11 +78,11 @@ def test_a_rank_with_another_vector_is_named_in_later_calls():
         sparcml.launch(body, 3)
 
 
-def test_only_so_many_kinds_are_remembered():
+def test_the_number_of_cached_cases_is_limited():
     cache = ChoiceCache()
-    for kind in range(MAX_CASES + 10):
-        cache.store(kind, "ssar_ring")
-    assert [cache.choice(kind) for kind in (9, 10)] == [None, "ssar_ring"]
+    for case in range(MAX_CASES + 10):
+        cache.store(case, "ssar_ring")
+    assert [cache.choice(case) for case in (9, 10)] == [None, "ssar_ring"]
 
 
 def test_the_native_allreduce_is_agreed_on_in_every_call():
@@ -125,24 +125,24 @@ def test_reset_choices_makes_calls_independent_of_earlier_ones():
         assert first == again > later
 
 
-def test_kinds_that_change_in_turns_agree_for_a_while():
+def test_alternating_densities_agree_for_a_while():
     def body(comm):
         few, many = (vector(comm.rank, 1 << 20, nnz) for nnz in (20, 20_000))
         choices = [comm.explain(x).choice for x in (few, many)]
-        plain = [
+        unagreed = [
             messages_of(comm, x, algorithm=c)
             for x, c in zip((few, many), choices, strict=True)
         ]
         counts = [messages_of(comm, x) for x in (few, many) * 10]
-        return plain, counts
+        return unagreed, counts
 
     for (few, many), counts in sparcml.launch(body, 4):
-        # The second call follows the first one's choice; then every call asks.
+        # The second call uses the choice of the first; then every call agrees.
         assert counts == [few + 2, few] + [few + 2, many + 2] * 9
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5])
-def test_ranks_in_different_calls_need_not_wait_until_the_time_is_up(ranks):
+def test_a_mismatch_is_reported_before_the_timeout(ranks):
     def body(comm):
         comm.allreduce(vector(comm.rank, 1000, 10))
         comm.allreduce(vector(comm.rank, 500 if comm.rank == 0 else 1000, 10))
@@ -154,7 +154,7 @@ def test_ranks_in_different_calls_need_not_wait_until_the_time_is_up(ranks):
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "ring", "ssar_split_allgather"])
-def test_a_mean_is_no_sum(algorithm):
+def test_mean_and_sum_are_a_mismatch(algorithm):
     def body(comm):
         op = "mean" if comm.rank == 0 else "sum"
         comm.allreduce(vector(comm.rank, 1000, 10), op, algorithm)

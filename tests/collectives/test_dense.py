@@ -1,4 +1,4 @@
-"""The dense family, counted: messages, bytes and fan-in, where ranks divide the size."""
+"""Counted messages, bytes and fan-in of the dense algorithms, if P divides the size."""
 
 import math
 
@@ -26,7 +26,7 @@ RANKS = (2, 3, 4, 5, 8, 16)
 
 
 def sent(algorithm, ranks, size=N):
-    """What each rank sent: (peer, values) of each message."""
+    """Return (peer, values) of each message that each rank sent."""
 
     def body(comm):
         x = np.arange(1, size + 1, dtype=np.float32) + comm.rank
@@ -41,7 +41,7 @@ def sent(algorithm, ranks, size=N):
 
 
 def inbound(messages):
-    """How many values each rank received, and from how many others."""
+    """Return the values that each rank received, and the number of its sources."""
     values = [0.0] * len(messages)
     sources: list[set[int]] = [set() for _ in messages]
     for rank, of_rank in enumerate(messages):
@@ -56,16 +56,14 @@ def traffic(messages):
 
 
 def peers_per_round(algorithm, ranks, size=N):
-    """The largest number of messages that a rank receives in one round."""
+    """Return the largest number of messages that a rank receives in one round."""
     workload = Workload(size, 4, (size,) * ranks)
     rounds = [ALLREDUCES[algorithm].cost(rank, workload) for rank in range(ranks)]
-    most = 0
-    for turn in range(max(map(len, rounds))):
-        targets = [
-            p for of_rank in rounds for r in of_rank[turn : turn + 1] for p, _ in r.sends
-        ]
-        most = max([most, *np.bincount(targets, minlength=ranks)])
-    return most
+    largest = 0
+    for i in range(max(map(len, rounds))):
+        targets = [p for of_rank in rounds for r in of_rank[i : i + 1] for p, _ in r.sends]
+        largest = max([largest, *np.bincount(targets, minlength=ranks)])
+    return largest
 
 
 @pytest.mark.parametrize("P", RANKS)
@@ -111,8 +109,8 @@ def test_halving_doubling(P):
     halves = [N / 2**t for t in range(1, rounds + 1)]
     for rank, of_rank in enumerate(messages):
         distances = [P >> t for t in range(1, rounds + 1)]
-        there = [(rank ^ d, h) for d, h in zip(distances, halves, strict=True)]
-        assert of_rank == there + there[::-1]
+        halving = [(rank ^ d, h) for d, h in zip(distances, halves, strict=True)]
+        assert of_rank == halving + halving[::-1]
     assert traffic(messages) == [2 * (P - 1) / P * N] * P
     assert inbound(messages) == ([2 * (P - 1) / P * N] * P, [rounds] * P)
     assert peers_per_round("halving_doubling", P) == 1
@@ -120,7 +118,7 @@ def test_halving_doubling(P):
 
 @pytest.mark.parametrize("P", [3, 5, 6, 7, 12])
 @pytest.mark.parametrize("algorithm", ["recursive_double", "halving_doubling"])
-def test_folding_costs_a_whole_vector_each_way(algorithm, P):
+def test_folding_costs_one_vector_each_way(algorithm, P):
     power = 1 << (P.bit_length() - 1)
     size = power * 10
     inner = sent(algorithm, power, size)
@@ -153,8 +151,8 @@ def test_double_binary_tree(P):
 
 
 @pytest.mark.parametrize("P", RANKS)
-def test_chunks_follow_each_other(P):
-    """Rounds: the chunks, and the way up and down once, with two rounds a link."""
+def test_chunks_are_pipelined(P):
+    """One round per chunk, and two rounds per link up and down the tree."""
     size = 80 * CHUNK_BYTES // 4
     cost = ALLREDUCES["double_binary_tree"].cost(0, Workload(size, 4, (size,) * P))
     height = two_trees(P)[0].height
@@ -164,13 +162,13 @@ def test_chunks_follow_each_other(P):
 
 @pytest.mark.parametrize("P", [2, 3, 7, 8, 12])
 @pytest.mark.parametrize("size", [2, 5 * CHUNK_BYTES])
-def test_estimates_of_the_tree_count_the_same_messages(P, size):
+def test_pipelined_cost_of_the_tree_has_the_same_messages(P, size):
     tree, workload = ALLREDUCES["double_binary_tree"], Workload(size, 4, (size,) * P)
     for rank in range(P):
-        whole, few = tree.cost(rank, workload), tree.rounds(rank, workload)
+        every, few = tree.cost(rank, workload), tree.rounds(rank, workload)
         assert len(few) <= 2 * two_trees(P)[0].height + 1
-        assert sum(r.messages() for r in few) == sum(r.messages() for r in whole)
-        nbytes = [sum(r.expected_nbytes(4) for r in rounds) for rounds in (few, whole)]
+        assert sum(r.messages() for r in few) == sum(r.messages() for r in every)
+        nbytes = [sum(r.expected_nbytes(4) for r in rounds) for rounds in (few, every)]
         assert nbytes[0] == pytest.approx(nbytes[1], rel=1e-9)
 
 
@@ -183,30 +181,30 @@ def test_two_trees(ranks):
         assert all(len(children) <= 2 for children in tree.children)
         assert len(tree.children[root]) == 1
         assert all(tree.parents[c] == r for r in range(ranks) for c in tree.children[r])
-    inside = [{r for r in range(ranks) if tree.children[r]} for tree in trees]
-    assert len(inside[0] & inside[1]) == ranks % 2
+    inner = [{r for r in range(ranks) if tree.children[r]} for tree in trees]
+    assert len(inner[0] & inner[1]) == ranks % 2
 
 
 @pytest.mark.parametrize("algorithm", DENSE)
 @pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_the_input_is_left_alone_and_the_result_dense(algorithm, ranks):
+def test_the_input_is_unchanged_and_the_result_dense(algorithm, ranks):
     def body(comm):
         x = np.full(1001, 1.0 + comm.rank, np.float32)
         before = x.copy()
         first = comm.allreduce(sparcml.Stream.from_dense(x), algorithm=algorithm)
-        kept = first.to_dense()
+        copy = first.to_dense()
         comm.allreduce(sparcml.Stream.from_dense(x), algorithm=algorithm)
         assert first.is_dense
         np.testing.assert_array_equal(x, before)
-        np.testing.assert_array_equal(first.to_dense(), kept)
+        np.testing.assert_array_equal(first.to_dense(), copy)
 
     sparcml.launch(body, ranks)
 
 
 @pytest.mark.parametrize("size", [2, 1000, 100_000, 4_000_000])
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 64])
-def test_dense_vectors_are_left_to_the_engine(ranks, size):
+def test_auto_chooses_native_for_dense_vectors(ranks, size):
     workload = Workload(size, 4, (size,) * ranks)
-    chosen = explain(workload, Network(), ALLREDUCES)
-    assert chosen.choice == ("native" if size > 10_000 else "ssar_recursive_double")
-    assert f"auto chooses {chosen.choice}: " in str(chosen)
+    explanation = explain(workload, Network(), ALLREDUCES)
+    assert explanation.choice == ("native" if size > 10_000 else "ssar_recursive_double")
+    assert f"auto chooses {explanation.choice}: " in str(explanation)

@@ -1,4 +1,4 @@
-"""Entries on the wire, exactly, where the paper's bounds are met; and how sums fill up."""
+"""Counted entries at the bounds of the paper, folding, and the expected nnz of results."""
 
 import threading
 
@@ -14,7 +14,7 @@ N, K = 16 * 4096, 16 * 16
 
 
 class Recording(ThreadTransport):
-    """Counts the entries in every message that leaves."""
+    """Transport that counts the entries of sent messages."""
 
     entries = 0
 
@@ -70,16 +70,16 @@ def test_split_allgather_meets_its_bounds(ranks):
 @pytest.mark.parametrize("ranks", range(1, 18))
 def test_folding_is_a_bijection(ranks):
     fold = Fold(ranks)
-    acting = [r for r in range(ranks) if fold.virtual(r) is not None]
-    assert [fold.virtual(r) for r in acting] == list(range(fold.power))
-    assert [fold.real(v) for v in range(fold.power)] == acting
+    active = [r for r in range(ranks) if fold.virtual(r) is not None]
+    assert [fold.virtual(r) for r in active] == list(range(fold.power))
+    assert [fold.real(v) for v in range(fold.power)] == active
     pairs = {r: p for r in range(ranks) if (p := fold.partner(r)) is not None}
     assert len(pairs) == 2 * fold.extra
     assert all(pairs[p] == r for r, p in pairs.items())
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 32])
-def test_the_likely_size_of_a_sum_is_the_mean_of_real_ones(ranks):
+def test_the_expected_nnz_of_a_result_is_the_mean_of_real_ones(ranks):
     """Within 5 standard deviations of the mean over seeds."""
     n, k, seeds = 512, 8, 40
     expected = union(Workload(n, 4, (k,) * ranks), range(ranks)).expected

@@ -1,4 +1,4 @@
-"""The laws over the whole roster, on threads."""
+"""The laws for every algorithm of the roster, on threads."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_same_sum(algorithm, ranks):
 
 @pytest.mark.parametrize("ranks", rosters.RANKS)
 @pytest.mark.parametrize("algorithm", rosters.LOSSY)
-def test_same_sum_of_those_that_choose(algorithm, ranks):
+def test_same_sum_of_lossy_algorithms(algorithm, ranks):
     def body(comm):
         for case in laws.ROOM_FOR_ALL:
             laws.same_sum(comm, algorithm, case)

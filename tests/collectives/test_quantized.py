@@ -1,4 +1,4 @@
-"""Quantized hops: the same bits everywhere, and every rank knows its part of the result."""
+"""Quantized allreduces: the same bits on all ranks, and `seen` adds up to the result."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sparcml.collectives import ALLREDUCES
 
 from .. import laws, rosters
 
-CODERS = (Half(), Half("bfloat16"), QSGD(8), QSGD(8, bucket=100))
+QUANTIZERS = (Half(), Half("bfloat16"), QSGD(8), QSGD(8, bucket=100))
 QUANTIZING = tuple(
     name for name in rosters.LOSSLESS if ALLREDUCES[name].supports_quantization
 )
@@ -23,14 +23,14 @@ def vectors(ranks, density=0.05, size=20_000):
 
 
 @pytest.mark.parametrize("ranks", rosters.RANKS)
-@pytest.mark.parametrize("coder", CODERS, ids=str)
+@pytest.mark.parametrize("quantizer", QUANTIZERS, ids=str)
 @pytest.mark.parametrize("algorithm", ["auto", *QUANTIZING])
-def test_all_ranks_agree_and_parts_add_up(algorithm, coder, ranks):
+def test_all_ranks_agree_and_seen_adds_up(algorithm, quantizer, ranks):
     inputs = list(vectors(ranks))
 
     def body(comm):
         x = inputs[comm.rank]
-        return comm.allreduce(x, algorithm=algorithm, quantize=coder, return_seen=True)
+        return comm.allreduce(x, algorithm=algorithm, quantize=quantizer, return_seen=True)
 
     results = sparcml.launch(body, ranks)
     first = results[0][0]
@@ -46,15 +46,17 @@ def test_all_ranks_agree_and_parts_add_up(algorithm, coder, ranks):
 
 
 @pytest.mark.parametrize("ranks", rosters.RANKS)
-@pytest.mark.parametrize("coder", [OneBit(), OneBit(50, "mean"), Sign(), Sign(7)], ids=str)
+@pytest.mark.parametrize(
+    "quantizer", [OneBit(), OneBit(50, "mean"), Sign(), Sign(7)], ids=str
+)
 @pytest.mark.parametrize("algorithm", ["auto", *QUANTIZING])
 @pytest.mark.parametrize("density", [0.05, 1])
-def test_parts_add_up_in_one_bit(algorithm, coder, ranks, density):
+def test_seen_adds_up_with_one_bit(algorithm, quantizer, ranks, density):
     inputs = list(vectors(ranks, density, 3000))
 
     def body(comm):
         x = inputs[comm.rank]
-        return comm.allreduce(x, algorithm=algorithm, quantize=coder, return_seen=True)
+        return comm.allreduce(x, algorithm=algorithm, quantize=quantizer, return_seen=True)
 
     results = sparcml.launch(body, ranks)
     first = results[0][0]
@@ -65,7 +67,7 @@ def test_parts_add_up_in_one_bit(algorithm, coder, ranks, density):
 
 
 @pytest.mark.parametrize("algorithm", QUANTIZING)
-def test_parts_of_a_range_that_is_dense(algorithm):
+def test_seen_of_a_dense_range(algorithm):
     """The vectors are sparse, but the first rank's range of them is full."""
 
     def body(comm):
@@ -83,9 +85,9 @@ def test_bytes_on_the_wire_shrink(algorithm):
 
     def body(comm):
         sent = []
-        for coder in (None, Half(), QSGD(8)):
+        for quantizer in (None, Half(), QSGD(8)):
             comm.stats.reset()
-            comm.allreduce(inputs[comm.rank], algorithm=algorithm, quantize=coder)
+            comm.allreduce(inputs[comm.rank], algorithm=algorithm, quantize=quantizer)
             sent.append(comm.stats.bytes)
         return sent
 
@@ -94,15 +96,17 @@ def test_bytes_on_the_wire_shrink(algorithm):
         assert qsgd < 0.45 * raw
 
 
-def test_what_is_lossless_says_so():
+def test_lossless_algorithms_reject_a_quantizer():
     def body(comm):
         x = next(vectors(1))
         for name in sorted(set(rosters.LOSSLESS) - set(QUANTIZING)):
-            with pytest.raises(ValueError, match="quantize works with ssar_split"):
+            with pytest.raises(
+                ValueError, match="quantize requires algorithm auto, ssar_split"
+            ):
                 comm.allreduce(x, algorithm=name, quantize=Half())
         with pytest.raises(TypeError, match="quantize must be a quantizer"):
             comm.allreduce(x, quantize="float16")
-        with pytest.raises(ValueError, match="return_seen goes with sum and mean"):
+        with pytest.raises(ValueError, match="return_seen requires op sum or mean"):
             comm.allreduce(x, op="max", return_seen=True)
         total, seen = comm.allreduce(x, algorithm="ssar_recursive_double", return_seen=True)
         np.testing.assert_array_equal(seen.to_dense(), x.to_dense())
@@ -111,7 +115,7 @@ def test_what_is_lossless_says_so():
     sparcml.launch(body, 2)
 
 
-def test_the_mean_and_its_parts():
+def test_seen_of_a_mean_adds_up():
     inputs = list(vectors(3))
 
     def body(comm):
@@ -122,14 +126,14 @@ def test_the_mean_and_its_parts():
     np.testing.assert_allclose(parts, results[0][0].to_dense(), rtol=1e-5, atol=1e-6)
 
 
-def test_results_into_an_array_of_the_caller():
+def test_out_receives_the_result():
     torch = pytest.importorskip("torch")
 
     def body(comm):
-        mine = np.arange(6, dtype=np.float32).reshape(2, 3)
-        out = np.empty_like(mine)
-        assert comm.allreduce(mine, out=out) is out
-        assert comm.allreduce(mine, out=mine) is mine
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        out = np.empty_like(x)
+        assert comm.allreduce(x, out=out) is out
+        assert comm.allreduce(x, out=x) is x
         part = np.ones(3, np.float32)
         total, seen = comm.allreduce(part, out=part, return_seen=True)
         assert total is part
@@ -142,12 +146,12 @@ def test_results_into_an_array_of_the_caller():
             (np.empty((6, 2), np.float32)[:, 0], "contiguous and writable"),
         ):
             with pytest.raises(ValueError, match=why):
-                comm.allreduce(mine, out=bad)
+                comm.allreduce(x, out=bad)
         with pytest.raises(TypeError, match="out must be a NumPy array"):
-            comm.allreduce(mine, out=[1, 2])
-        return out, mine, tensor
+            comm.allreduce(x, out=[1, 2])
+        return out, x, tensor
 
-    for out, mine, tensor in sparcml.launch(body, 3):
+    for out, x, tensor in sparcml.launch(body, 3):
         np.testing.assert_array_equal(out, 3 * np.arange(6).reshape(2, 3))
-        np.testing.assert_array_equal(mine, out)
+        np.testing.assert_array_equal(x, out)
         assert tensor.tolist() == [3, 3, 3, 3]

@@ -1,4 +1,4 @@
-"""Everybody's message to everybody: each once, one's own first, few at a time."""
+"""Allgather of ranges: each message once, the own one first, few in flight at a time."""
 
 import numpy as np
 import pytest
@@ -15,10 +15,10 @@ def test_every_message_arrives_once(ranks):
     def body(comm):
         stats = Stats(sent=[])
         call = Call(CountingTransport(comm._transport, stats), "sharded", "sum", 1, None)
-        mine = np.full(10 + comm.rank, comm.rank, np.uint8)
+        own = np.full(10 + comm.rank, comm.rank, np.uint8)
         order: list[int] = []
         ahead: list[int] = []
-        for rank, message in gather_messages(call, mine, 1):
+        for rank, message in gather_messages(call, own, 1):
             assert message.tolist() == [rank] * (10 + rank)
             ahead.append(stats.messages - len(order[1:]))
             order.append(rank)
@@ -31,5 +31,5 @@ def test_every_message_arrives_once(ranks):
         peers = [(me + step) % ranks for step in range(1, ranks)]
         assert sent == [(peer, 10 + me) for peer in peers]
         assert max(ahead) == min(WINDOW, ranks - 1)
-        turns = gather_cost(me, ranks, EntryCount(1, 1, 1, 1))
-        assert [peer for turn in turns for peer, _ in turn.sends] == peers
+        rounds = gather_cost(me, ranks, EntryCount(1, 1, 1, 1))
+        assert [peer for r in rounds for peer, _ in r.sends] == peers

@@ -1,4 +1,4 @@
-"""Sums of coded values only: votes, and what each rank then sees."""
+"""Majority votes and shared scales: reductions of quantized values only."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ RANKS = tuple(range(1, 9))
 
 
 def gradients(ranks, size=3001):
-    """Few different magnitudes, zeros among them, so that ties happen."""
+    """Return vectors of few magnitudes and zeros, so that ties occur."""
     rng = np.random.default_rng(ranks)
     return rng.integers(-3, 4, (ranks, size)).astype(np.float32)
 
@@ -36,14 +36,14 @@ def test_a_majority_vote(algorithm, ranks):
     results = run(inputs, algorithm=algorithm, quantize=Sign(scale=1.0))
     want = signs(signs(inputs).sum(axis=0))  # a tie is positive
     if ranks == 1:
-        want = inputs[0]  # alone, nothing is coded
+        want = inputs[0]  # a single rank quantizes nothing
     for total, _ in results:
         np.testing.assert_array_equal(total, want)
     np.testing.assert_array_equal(np.sum([seen for _, seen in results], axis=0), want)
 
 
 @pytest.mark.parametrize("flippers", [1, 2, 3])
-def test_less_than_half_that_flip_their_signs_change_nothing(flippers):
+def test_a_minority_with_flipped_signs_changes_nothing(flippers):
     honest = np.random.default_rng(1).standard_normal(2000).astype(np.float32)
     inputs = [-100 * honest if rank < flippers else honest for rank in range(7)]
     for total, _ in run(inputs, quantize=Sign(scale=1.0)):
@@ -53,21 +53,23 @@ def test_less_than_half_that_flip_their_signs_change_nothing(flippers):
         np.testing.assert_array_equal(total, -signs(honest))
 
 
-def test_a_vote_costs_a_bit_up_and_a_bit_down():
+def test_a_vote_costs_one_bit_per_value_in_each_half():
     inputs = gradients(4, 1 << 16)
 
     def body(comm):
-        coder = Sign(scale=1.0)
+        quantizer = Sign(scale=1.0)
         comm.stats.reset()
-        comm.allreduce(inputs[comm.rank], algorithm="dsar_split_allgather", quantize=coder)
+        comm.allreduce(
+            inputs[comm.rank], algorithm="dsar_split_allgather", quantize=quantizer
+        )
         return comm.stats.bytes
 
-    overhead = 32 + 8 + 4  # a message's header, settings and scale
+    overhead = 32 + 8 + 4  # header, settings and scale of a message
     for sent in sparcml.launch(body, 4):
         assert sent == 3 * 2 * ((1 << 16) // 4 // 8 + overhead)
 
 
-def test_a_vote_with_nan_is_nan_where_it_was_counted():
+def test_nan_in_a_vote_is_nan_in_its_range():
     inputs = gradients(3)
     inputs[1, 5] = np.nan
     for total, _ in run(inputs, algorithm="ssar_split_allgather", quantize=Sign(scale=1.0)):
@@ -78,10 +80,10 @@ def test_a_vote_with_nan_is_nan_where_it_was_counted():
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("algorithm", QUANTIZING)
 @pytest.mark.parametrize("scale", [2.0, 0.3])
-def test_ternaries_of_one_scale_add_up_exactly(algorithm, ranks, scale):
-    coder = TernGrad(scale=scale)
+def test_ternary_values_of_one_scale_add_up_exactly(algorithm, ranks, scale):
+    quantizer = TernGrad(scale=scale)
     inputs = np.random.default_rng(7).standard_normal((ranks, 3001)).astype(np.float32)
-    results = run(inputs, algorithm=algorithm, quantize=coder)
+    results = run(inputs, algorithm=algorithm, quantize=quantizer)
     if ranks == 1:
         np.testing.assert_array_equal(results[0][0], inputs[0])
         return
@@ -90,7 +92,7 @@ def test_ternaries_of_one_scale_add_up_exactly(algorithm, ranks, scale):
     assert np.abs(times).max() <= ranks
     np.testing.assert_array_equal(total, times.astype(np.float32) * np.float32(scale))
     parts = np.array([seen for _, seen in results])
-    # Nothing was coded but the ranks' own vectors: each part is one of -1, 0 and 1 scales.
+    # Only the ranks' own vectors were quantized: each part is -1, 0 or 1 times the scale.
     rounded = np.rint(parts / np.float32(scale))
     np.testing.assert_allclose(parts, rounded * scale, atol=1e-6 * scale)
     assert np.abs(rounded).max() <= 1
@@ -99,9 +101,9 @@ def test_ternaries_of_one_scale_add_up_exactly(algorithm, ranks, scale):
         np.testing.assert_array_equal(other, total)
 
 
-def test_sums_of_ternaries_take_few_bits():
-    coder = TernGrad(scale=1.0)
-    assert coder.for_reduced(8) == Integer(1.0, 8)
+def test_reduced_ternary_values_take_few_bits():
+    quantizer = TernGrad(scale=1.0)
+    assert quantizer.for_reduced(8) == Integer(1.0, 8)
     assert TernGrad().for_reduced(8) == TernGrad()
     assert Sign(scale=1.0).for_reduced(8) == Sign(scale=1.0)
     assert Integer(1.0, 8).nbytes(8) == 5
@@ -109,7 +111,9 @@ def test_sums_of_ternaries_take_few_bits():
 
     def body(comm):
         comm.stats.reset()
-        comm.allreduce(inputs[comm.rank], algorithm="dsar_split_allgather", quantize=coder)
+        comm.allreduce(
+            inputs[comm.rank], algorithm="dsar_split_allgather", quantize=quantizer
+        )
         return comm.stats.bytes
 
     share = (1 << 16) // 4
@@ -118,7 +122,7 @@ def test_sums_of_ternaries_take_few_bits():
         assert sent <= 3 * (32 + up + 32 + down)
 
 
-def test_who_stores_nothing_does_not_vote():
+def test_ranks_without_an_entry_do_not_vote():
     def body(comm):
         x = Stream(
             1000, [3, 500, 900], np.array([-2, 5, -1 if comm.rank else 1], np.float32)
@@ -134,19 +138,19 @@ def test_who_stores_nothing_does_not_vote():
 
 @pytest.mark.parametrize("ranks", rosters.RANKS)
 @pytest.mark.parametrize("algorithm", QUANTIZING)
-def test_the_owner_answers_for_coding_the_sum(algorithm, ranks):
-    """The scaled form, with the residual of every rank: nothing is lost over steps."""
+def test_the_owner_accounts_for_quantizing_the_result(algorithm, ranks):
+    """With error feedback on every rank, nothing is lost over the steps."""
     rng = np.random.default_rng(9)
     gradient = rng.standard_normal((20, ranks, 500)).astype(np.float32)
 
     def body(comm):
         residual, applied = np.zeros(500, np.float32), np.zeros(500)
         for step in gradient:
-            owed = residual + step[comm.rank]
+            corrected = residual + step[comm.rank]
             total, seen = comm.allreduce(
-                owed, algorithm=algorithm, quantize=sparcml.OneBit(), return_seen=True
+                corrected, algorithm=algorithm, quantize=sparcml.OneBit(), return_seen=True
             )
-            residual, applied = owed - seen, applied + total
+            residual, applied = corrected - seen, applied + total
         return residual, applied
 
     results = sparcml.launch(body, ranks)
