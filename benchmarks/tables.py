@@ -309,7 +309,7 @@ def simulate(rows: list[Row]) -> str:
 
 def predict(rows: list[Row]) -> str:
     """Return one row per vector: the choice of `auto`, and the error of predictions."""
-    head = ["values", "stored", "auto takes", "auto (ms)", "best", "best (ms)"]
+    head = ["values", "density", "choice of auto", "auto (ms)", "best", "best (ms)"]
     head += ["predictions within 25 % or 3 ms", "largest error", "predicted / measured"]
     lines = []
     for size, density in dict.fromkeys((row["size"], row["density"]) for row in rows):
