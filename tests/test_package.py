@@ -34,6 +34,21 @@ def test_importing_brings_in_numpy_and_nothing_heavier():
     assert python(code).stdout == "[]\n"
 
 
+def test_every_public_name_is_listed_and_imported_on_first_use():
+    code = """
+import pydoc, sparcml
+listed = set(sparcml.__all__)
+lazy = set(sparcml._MODULE_OF)
+assert lazy < listed <= set(dir(sparcml)), lazy ^ listed
+assert not lazy & set(vars(sparcml))
+text = pydoc.plain(pydoc.render_doc(sparcml))
+assert all(name in text for name in listed)
+assert all(getattr(sparcml, name).__name__ == name for name in listed)
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_committed_stub_is_the_compiled_module():
     generator = StubGen(_core)
     generator.put(_core)

@@ -1,4 +1,4 @@
-"""Start the command line: `python -m sparcml`."""
+"""Entry point of `python -m sparcml`."""
 
 from sparcml.cli import main
 
