@@ -3,6 +3,7 @@
 Rounds: up to the engine; estimated as 2 log2(P).
 Bytes sent per rank: estimated as 2 (P - 1) / P times the dense vector, as sent by recursive
 halving and doubling. Nothing passes through our wire format.
+Fan-in: up to the engine.
 """
 
 from __future__ import annotations

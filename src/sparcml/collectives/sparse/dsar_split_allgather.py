@@ -3,6 +3,7 @@
 Rounds: 2 (P - 1 messages each).
 Bytes sent per rank: its stream outside its range, then its dense range of N / P values
 P - 1 times.
+Fan-in: P - 1.
 
 The algorithm is that of ssar_split_allgather, but the owner reduces into a dense range from
 the start, so that each part costs only its own entries.

@@ -4,6 +4,7 @@ Rounds: 2 ceil(log2(n)) within nodes of n ranks, and 2 between M nodes (M - 1 me
 Bytes sent per rank: the first rank of a node sends what ssar_split_allgather sends among M
 ranks, for the node's result; within a node every rank sends at most ceil(log2(n)) times the
 result.
+Fan-in: M - 1 between nodes, 1 within a node.
 
 The ranks of a node reduce to their first rank. The first ranks perform an allreduce with
 each other and broadcast the result within their nodes. The link of a node then carries one

@@ -2,6 +2,7 @@
 
 Rounds: log2(P), or floor(log2(P)) + 2 when P is not a power of two.
 Bytes sent per rank: between log2(P) and P - 1 times one rank's stream.
+Fan-in: 1.
 
 In round t each rank exchanges its partial result with the rank whose number differs in bit
 t, so that both hold the result of 2^(t+1) ranks. A partial result that fills up becomes dense

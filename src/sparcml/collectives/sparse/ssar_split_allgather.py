@@ -3,6 +3,7 @@
 Rounds: 2 (P - 1 messages each).
 Bytes sent per rank: its stream outside its range, then its reduced range P - 1 times;
 between 2 (P - 1) / P and P times one rank's stream if indices are spread evenly.
+Fan-in: P - 1.
 
 Each rank reduces one range, and the reduced ranges are gathered. The ranges are disjoint, so
 that joining them is a concatenation.
