@@ -15,7 +15,7 @@ def config(text, **changes):
     )
 
 
-def trained(wanted, ranks=3):
+def trained(options, ranks=3):
     """Return the bytes of the model and the result of each rank."""
-    results = sparcml.launch(lambda comm: train(comm, wanted, TrainingObserver()), ranks)
-    return wanted.out.read_bytes(), results
+    results = sparcml.launch(lambda comm: train(comm, options, TrainingObserver()), ranks)
+    return options.out.read_bytes(), results

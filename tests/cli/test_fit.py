@@ -36,7 +36,7 @@ def text(tmp_path) -> Path:
 )
 def test_model_equals_the_solver(text, options, monkeypatch, capfd):
     monkeypatch.chdir(text.parent)
-    wanted = (
+    common = (
         "train.svm",
         "--out",
         "m",
@@ -48,7 +48,7 @@ def test_model_equals_the_solver(text, options, monkeypatch, capfd):
         "0.01",
     )
     code, out, err = called(
-        monkeypatch, capfd, "fit", *wanted, "--features", "300", *options
+        monkeypatch, capfd, "fit", *common, "--features", "300", *options
     )
     assert (code, err) == (0, "")
     batch = 7 if "--batch-size" in options else 32
@@ -69,13 +69,13 @@ def test_model_equals_the_solver(text, options, monkeypatch, capfd):
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "squared"])
 def test_any_number_of_ranks_and_either_communication(text, loss):
-    wanted = config(text, loss=loss, validation_fraction=0.25, learning_rate=0.1)
-    _, (alone,) = trained(wanted, 1)
+    options = config(text, loss=loss, validation_fraction=0.25, learning_rate=0.1)
+    _, (single,) = trained(options, 1)
     for ranks, communication in ((2, "sparse"), (3, "dense")):
-        _, found = trained(replace(wanted, communication=communication), ranks)
-        for each in found:
-            np.testing.assert_allclose(each.model.weights, alone.model.weights, atol=1e-5)
-            assert each.accuracy == alone.accuracy
+        _, results = trained(replace(options, communication=communication), ranks)
+        for each in results:
+            np.testing.assert_allclose(each.model.weights, single.model.weights, atol=1e-5)
+            assert each.accuracy == single.accuracy
             assert each.history.bytes > 0
             assert each.history.dense_bytes == pytest.approx(
                 3 * 6 * 2 * (ranks - 1) / ranks * 301 * 4
@@ -145,7 +145,7 @@ REFUSED = {
     "no weights": (("--weights", "none"), "no file at 'none'"),
     "ranks": (("-n", "0"), "ranks must be at least 1, got 0"),
     "network": (("-n", "2", "--network", "fast"), "fast"),
-    "alone": (("--network", "1gbit"), "network needs several ranks"),
+    "single": (("--network", "1gbit"), "network needs several ranks"),
     "plot": (("--plot", "p.doc"), "plot must end in one of "),
     "folder": (("--plot", "none/p.png"), "no folder at 'none'"),
 }
@@ -190,9 +190,9 @@ def test_a_full_disk(text, monkeypatch, capfd):
 def test_zero_based_text(tmp_path):
     rows = Rows.of(np.array([[2.0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]]), [1, -1, 1])
     write_svmlight(tmp_path / "train.svm", rows, zero_based=True)
-    _, (found,) = trained(config(tmp_path / "train.svm", features=None), 1)
-    assert found.model.zero_based
-    assert found.model.features == 3
+    _, (results,) = trained(config(tmp_path / "train.svm", features=None), 1)
+    assert results.model.zero_based
+    assert results.model.features == 3
 
 
 def test_plot_and_progress_bar(text, monkeypatch, capfd):
@@ -213,10 +213,26 @@ def test_plot_and_progress_bar(text, monkeypatch, capfd):
 def test_on_processes(text, monkeypatch):
     """The command starts ranks itself or runs under mpiexec; a data error is one line."""
     folder = text.parent
-    wanted = ["train.svm", "--epochs", "2", "--learning-rate", "0.5", "--features", "300"]
+    arguments = [
+        "train.svm",
+        "--epochs",
+        "2",
+        "--learning-rate",
+        "0.5",
+        "--features",
+        "300",
+    ]
     runs = {
-        "itself": [*FIT, *wanted, "--out", "itself", "-n", "2"],
-        "mpiexec": [str(find_mpiexec()), "-n", "2", *FIT, *wanted, "--out", "mpiexec"],
+        "itself": [*FIT, *arguments, "--out", "itself", "-n", "2"],
+        "mpiexec": [
+            str(find_mpiexec()),
+            "-n",
+            "2",
+            *FIT,
+            *arguments,
+            "--out",
+            "mpiexec",
+        ],
     }
     for command in runs.values():
         done = subprocess.run(

@@ -1,5 +1,6 @@
 """Tests of the checkpoints of `sparcml fit`, on any number of ranks."""
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +14,7 @@ import sparcml
 from sparcml.errors import DataError
 from sparcml.linear import write_svmlight
 from sparcml.linear.training.checkpoint import reshard_scd, reshard_sgd
+from sparcml.linear.training.config import TrainingConfig
 from sparcml.linear.training.loop import train
 from sparcml.linear.training.observer import TrainingObserver
 
@@ -45,37 +47,37 @@ RESUMED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("how", RESUMED)
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
-    wanted = config(text, **RESUMED[how])
-    whole, results = trained(wanted, ranks)
-    place = tmp_path / "kept"
-    trained(replace(wanted, epochs=2, checkpoint=place), ranks)
-    assert [p.name for p in place.iterdir()] == ["epoch-00002"]
-    wanted.out.unlink()
-    on = replace(wanted, checkpoint=place, resume=True)
-    again, resumed = trained(on, ranks)
-    assert again == whole
+    options = config(text, **RESUMED[how])
+    expected, results = trained(options, ranks)
+    folder = tmp_path / "checkpoints"
+    trained(replace(options, epochs=2, checkpoint=folder), ranks)
+    assert [p.name for p in folder.iterdir()] == ["epoch-00002"]
+    options.out.unlink()
+    resuming = replace(options, checkpoint=folder, resume=True)
+    resumed_model, resumed = trained(resuming, ranks)
+    assert resumed_model == expected
     assert len(resumed[0].history.epochs) == 3
     for then, now in zip(results[0].history.epochs, resumed[0].history.epochs, strict=True):
         assert then.loss == now.loss
-    assert trained(on, ranks)[0] == whole  # nothing is left to do
+    assert trained(resuming, ranks)[0] == expected  # nothing is left to do
 
 
 @pytest.mark.parametrize("how", RESUMED)
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (1, 3), (2, 5)])
 def test_resume_on_another_number_of_ranks(text, tmp_path, how, before, after):
-    wanted = config(text, **RESUMED[how])
-    place = tmp_path / "kept"
-    _, whole = trained(replace(wanted, epochs=2, checkpoint=place), before)
-    _, resumed = trained(replace(wanted, checkpoint=place, resume=True), after)
-    first = [each.loss for each in whole[0].history.epochs]
+    options = config(text, **RESUMED[how])
+    folder = tmp_path / "checkpoints"
+    _, expected = trained(replace(options, epochs=2, checkpoint=folder), before)
+    _, resumed = trained(replace(options, checkpoint=folder, resume=True), after)
+    first = [each.loss for each in expected[0].history.epochs]
     losses = [each.loss for each in resumed[0].history.epochs]
     assert losses[:2] == first
     if how in ("topk, 4 bits", "scd"):  # steps depend on the number of ranks
         assert losses[2] < losses[1]
         return
-    _, (alone,) = trained(wanted, 1)
-    np.testing.assert_allclose(resumed[0].model.weights, alone.model.weights, atol=1e-5)
-    assert losses[2] == pytest.approx(alone.history.epochs[2].loss, rel=1e-4)
+    _, (single,) = trained(options, 1)
+    np.testing.assert_allclose(resumed[0].model.weights, single.model.weights, atol=1e-5)
+    assert losses[2] == pytest.approx(single.history.epochs[2].loss, rel=1e-4)
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (1, 3), (2, 5), (5, 2)])
@@ -90,24 +92,25 @@ def test_reshard_sgd_keeps_sums(before, after):
         }
         for _ in range(before)
     ]
-    found = [reshard_sgd(parts, rank, after) for rank in range(after)]
+    results = [reshard_sgd(parts, rank, after) for rank in range(after)]
     for name in ("0/method/residual", "0/pending"):
-        sums = [np.sum([part[name] for part in each], axis=0) for each in (parts, found)]
+        sums = [np.sum([part[name] for part in each], axis=0) for each in (parts, results)]
         np.testing.assert_allclose(sums[0][-1], sums[1][-1], rtol=1e-12)
-    assert {int(part["0/method/step"]) for part in found} == {7}
+    assert {int(part["0/method/step"]) for part in results} == {7}
     mean = np.mean([p["0/method/momentum"] for p in parts[0::after]], axis=0)
-    np.testing.assert_allclose(found[0]["0/method/momentum"], mean)
+    np.testing.assert_allclose(results[0]["0/method/momentum"], mean)
 
 
 def test_reshard_scd():
-    whole = np.arange(17.0)
+    expected = np.arange(17.0)
     parts = [
-        {"0/coordinates": whole[k::3], "0/trust_radius": -whole[k::3]} for k in range(3)
+        {"0/coordinates": expected[k::3], "0/trust_radius": -expected[k::3]}
+        for k in range(3)
     ]
     for rank in range(5):
-        found = reshard_scd(parts, rank, 5)
-        np.testing.assert_array_equal(found["0/coordinates"], whole[rank::5])
-        np.testing.assert_array_equal(found["0/trust_radius"], -whole[rank::5])
+        results = reshard_scd(parts, rank, 5)
+        np.testing.assert_array_equal(results["0/coordinates"], expected[rank::5])
+        np.testing.assert_array_equal(results["0/trust_radius"], -expected[rank::5])
 
 
 class Halted(TrainingObserver):
@@ -133,36 +136,36 @@ WITHIN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("how", WITHIN)
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (3, 3), (3, 2)])
 def test_resume_within_an_epoch(text, tmp_path, how, before, after):
-    wanted = config(text, algorithm="ssar_ring", **WITHIN[how])
-    whole, (alone, *_) = trained(wanted, after)
-    place = tmp_path / "kept"
-    kept = replace(wanted, checkpoint=place, checkpoint_every=1e-9)
+    options = config(text, algorithm="ssar_ring", **WITHIN[how])
+    expected, (single, *_) = trained(options, after)
+    folder = tmp_path / "checkpoints"
+    checkpointed = replace(options, checkpoint=folder, checkpoint_every=1e-9)
     with pytest.raises(InterruptedError):
-        sparcml.launch(lambda comm: train(comm, kept, Halted()), before)
-    assert [p.name for p in place.iterdir()] == ["epoch-00000-000000002"]
-    again, (found, *_) = trained(replace(kept, resume=True), after)
-    assert [p.name for p in place.iterdir()] == ["epoch-00003"]
+        sparcml.launch(lambda comm: train(comm, checkpointed, Halted()), before)
+    assert [p.name for p in folder.iterdir()] == ["epoch-00000-000000002"]
+    resumed_model, (results, *_) = trained(replace(checkpointed, resume=True), after)
+    assert [p.name for p in folder.iterdir()] == ["epoch-00003"]
     if before == after:
-        assert again == whole
-        dense = [each.history.epochs[0].dense_bytes for each in (found, alone)]
+        assert resumed_model == expected
+        dense = [each.history.epochs[0].dense_bytes for each in (results, single)]
         assert dense[0] == pytest.approx(dense[1])
     elif how == "topk":
-        losses = [each.loss for each in found.history.epochs]
+        losses = [each.loss for each in results.history.epochs]
         assert losses == sorted(losses, reverse=True)
     else:
-        np.testing.assert_allclose(found.model.weights, alone.model.weights, atol=1e-5)
+        np.testing.assert_allclose(results.model.weights, single.model.weights, atol=1e-5)
 
 
 def test_converged_scd_stays_converged(text, tmp_path):
-    wanted = config(text, solver="scd", learning_rate=None, l2=0.1, epochs=None, tol=1e-3)
-    whole, (found,) = trained(replace(wanted, checkpoint=tmp_path / "kept"), 1)
-    assert found.stop_reason == "converged"
-    on = replace(wanted, checkpoint=tmp_path / "kept", resume=True)
-    assert trained(on, 1)[0] == whole
+    options = config(text, solver="scd", learning_rate=None, l2=0.1, epochs=None, tol=1e-3)
+    expected, (results,) = trained(replace(options, checkpoint=tmp_path / "checkpoints"), 1)
+    assert results.stop_reason == "converged"
+    resuming = replace(options, checkpoint=tmp_path / "checkpoints", resume=True)
+    assert trained(resuming, 1)[0] == expected
 
 
 def test_early_stopping(text):
-    wanted = config(
+    options = config(
         text,
         validation_fraction=0.5,
         epochs=50,
@@ -170,34 +173,34 @@ def test_early_stopping(text):
         batch_size=1,
         patience=2,
     )
-    _, found = trained(wanted, 2)
-    history = found[0].history.epochs
+    _, results = trained(options, 2)
+    history = results[0].history.epochs
     best = int(np.argmin([each.validation_loss for each in history]))
     assert len(history) < 50
     assert len(history) >= best + 2
-    assert "for 2 epochs" in found[1].stop_reason
+    assert "for 2 epochs" in results[1].stop_reason
     assert best + 1 < len(history)
-    model = found[1].model
+    model = results[1].model
     assert model.metadata["best_epochs"] == [best + 1]
-    _, (other, _) = trained(replace(wanted, epochs=best + 1, validation_fraction=0.5), 2)
+    _, (other, _) = trained(replace(options, epochs=best + 1, validation_fraction=0.5), 2)
     np.testing.assert_array_equal(model.weights, other.model.weights)
     np.testing.assert_array_equal(model.intercepts, other.model.intercepts)
 
 
 def test_resume_requires_the_same_options_and_data(text, tmp_path):
-    place = tmp_path / "kept"
-    wanted = config(text, checkpoint=place, epochs=1)
-    trained(wanted, 2)
+    folder = tmp_path / "checkpoints"
+    options = config(text, checkpoint=folder, epochs=1)
+    trained(options, 2)
     with pytest.raises(DataError, match="a checkpoint exists already; add --resume"):
-        trained(wanted, 2)
-    on = replace(wanted, resume=True, epochs=2)
+        trained(options, 2)
+    resuming = replace(options, resume=True, epochs=2)
     with pytest.raises(
         DataError, match="batch-size must be 16, as in the checkpoint, got 8"
     ):
-        trained(replace(on, batch_size=8), 2)
+        trained(replace(resuming, batch_size=8), 2)
     write_svmlight(text, problem(count=60, dtype=np.float32))
     with pytest.raises(DataError, match="rows must be 120, as in the checkpoint, got 60"):
-        trained(on, 2)
+        trained(resuming, 2)
 
 
 KILLED = """
@@ -215,7 +218,7 @@ main()
 
 
 def test_killed_while_writing_a_checkpoint(text, tmp_path):
-    place = tmp_path / "kept"
+    folder = tmp_path / "checkpoints"
     common = [
         "--out",
         "m",
@@ -224,7 +227,7 @@ def test_killed_while_writing_a_checkpoint(text, tmp_path):
         "--epochs",
         "3",
         "--checkpoint",
-        "kept",
+        "checkpoints",
     ]
     common += ["--features", "300"]
     done = subprocess.run(
@@ -234,8 +237,34 @@ def test_killed_while_writing_a_checkpoint(text, tmp_path):
     )
     assert done.returncode == -9
     assert not (tmp_path / "m").exists()
-    assert {p.name for p in place.iterdir()} == {"epoch-00001", ".unfinished-epoch-00002"}
-    wanted = config(text, batch_size=32, seed=0)
-    again, _ = trained(replace(wanted, checkpoint=place, resume=True), 1)
-    assert again == trained(wanted, 1)[0]
-    assert [p.name for p in place.iterdir()] == ["epoch-00003"]
+    assert {p.name for p in folder.iterdir()} == {"epoch-00001", ".unfinished-epoch-00002"}
+    options = config(text, batch_size=32, seed=0)
+    resumed_model, _ = trained(replace(options, checkpoint=folder, resume=True), 1)
+    assert resumed_model == trained(options, 1)[0]
+    assert [p.name for p in folder.iterdir()] == ["epoch-00003"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("checkpoint-topk", {"compress": "topk:0.05,qsgd:4"}),
+        ("checkpoint-scd", {"solver": "scd", "l2": 0.01}),
+    ],
+)
+def test_version_0_1_resumes_on_another_number_of_ranks(tmp_path, name, options):
+    files = Path(__file__).parents[1] / "golden" / "files"
+    shutil.copytree(files / name, tmp_path / name)
+    resuming = TrainingConfig(
+        files=[files / "rows.svm"],
+        out=tmp_path / "model",
+        seed=1,
+        epochs=3,
+        checkpoint=tmp_path / name,
+        resume=True,
+        **options,
+    )
+    _, (result, *_) = trained(resuming, 3)
+    losses = [record.loss for record in result.history.epochs]
+    assert len(losses) == 3
+    assert losses[2] < losses[1]
+    assert [p.name for p in (tmp_path / name).iterdir()] == ["epoch-00003"]

@@ -47,14 +47,16 @@ def test_classes_are_one_vs_rest(text):
 @pytest.mark.parametrize("how", [{}, {"solver": "scd", "learning_rate": None, "l2": 0.01}])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_resume_with_several_classes(text, tmp_path, how, ranks):
-    wanted = config(text, validation_fraction=0.2, **how)
-    whole, results = trained(wanted, ranks)
-    place = tmp_path / "kept"
-    trained(replace(wanted, epochs=2, checkpoint=place), ranks)
-    again, found = trained(replace(wanted, checkpoint=place, resume=True), ranks)
-    assert again == whole
-    assert found[0].accuracy == results[0].accuracy > 0.4
-    assert len(found[0].history.epochs) == 3
+    options = config(text, validation_fraction=0.2, **how)
+    expected, results = trained(options, ranks)
+    folder = tmp_path / "checkpoints"
+    trained(replace(options, epochs=2, checkpoint=folder), ranks)
+    resumed_model, resumed = trained(
+        replace(options, checkpoint=folder, resume=True), ranks
+    )
+    assert resumed_model == expected
+    assert resumed[0].accuracy == results[0].accuracy > 0.4
+    assert len(resumed[0].history.epochs) == 3
 
 
 def test_several_classes_with_scd(text):
@@ -100,25 +102,27 @@ def test_weights_of_rows_and_classes(text):
     weights = rng.integers(0, 4, 120).astype(float)
     path = text.with_name("weights")
     path.write_text("".join(f"{w:g}\n" for w in weights))
-    wanted = config(text, weights=path, class_weight="7:3,0:0.5")
-    _, (alone,) = trained(wanted, 1)
-    _, found = trained(wanted, 3)
-    np.testing.assert_allclose(found[0].model.weights, alone.model.weights, atol=1e-5)
+    options = config(text, weights=path, class_weight="7:3,0:0.5")
+    _, (single,) = trained(options, 1)
+    _, results = trained(options, 3)
+    np.testing.assert_allclose(results[0].model.weights, single.model.weights, atol=1e-5)
     rows = against_others(text, 7.0)
     labels = read_svmlight(text).labels
     factors = np.select([labels == 7, labels == 0], [3.0, 0.5], 1.0) * weights
-    kept = factors > 0
-    X = rows.to_scipy()[kept]
-    mine = Rows.of(X, rows.labels[kept], weights=factors[kept] / factors[kept].mean())
+    nonzero = factors > 0
+    X = rows.to_scipy()[nonzero]
+    rows_used = Rows.of(
+        X, rows.labels[nonzero], weights=factors[nonzero] / factors[nonzero].mean()
+    )
     with sparcml.world() as comm:
         state = SGD(learning_rate=Constant(0.5), batch_size=16, epochs=3, seed=3).run(
-            comm, mine
+            comm, rows_used
         )
-    np.testing.assert_allclose(alone.model.weights[2], state.weights, atol=1e-6)
+    np.testing.assert_allclose(single.model.weights[2], state.weights, atol=1e-6)
 
 
 def test_balanced_classes(text):
-    _, (found, _) = trained(
+    _, (results, _) = trained(
         config(text, class_weight="balanced", validation_fraction=0.1), 2
     )
     _, (other,) = trained(config(text, class_weight="balanced"), 1)
@@ -126,7 +130,7 @@ def test_balanced_classes(text):
     assert rows.weights is not None
     masses = [rows.weights[rows.labels == k].sum() for k in range(3)]
     np.testing.assert_allclose(masses, 40.0)
-    assert found.data.train.total == 108
+    assert results.data.train.total == 108
 
 
 MISTAKES = {

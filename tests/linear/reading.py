@@ -6,14 +6,14 @@ import sparcml
 from sparcml.linear import DataError, read_svmlight
 
 good, bad = sys.argv[1:]
-said = ""
+lines = ""
 with sparcml.world() as comm:
     for cache in (None, "beside", "beside"):
         part = read_svmlight(good, comm, cache=cache)
         total = comm.allreduce(part.labels.sum(keepdims=True))[0]
-        said += f"{cache} {part.first} {part.total} {part.features} {total}\n"
+        lines += f"{cache} {part.first} {part.total} {part.features} {total}\n"
     try:
         read_svmlight(bad, comm)
     except DataError as error:
-        said += f"refused {error}\n"
-sys.stdout.write(said)  # in one piece, or ranks' lines mix
+        lines += f"refused {error}\n"
+sys.stdout.write(lines)  # in one piece, or ranks' lines mix

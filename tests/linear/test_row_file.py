@@ -14,7 +14,7 @@ from sparcml.linear import DataError, Rows, load_rows, read_svmlight, save_rows
 ARRAYS = ("indptr", "indices", "values", "labels", "weights")
 
 
-def some(count=11, dtype=np.float32, weights=True):
+def example_rows(count=11, dtype=np.float32, weights=True):
     rng = np.random.default_rng(1)
     dense = rng.standard_normal((count, 7)).astype(dtype) * (rng.random((count, 7)) < 0.4)
     given = rng.random(count) if weights else None
@@ -36,7 +36,7 @@ def same(a, b):
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("count", [0, 11])
 def test_round_trip(tmp_path, dtype, weights, count):
-    rows = some(count, dtype, weights)
+    rows = example_rows(count, dtype, weights)
     save_rows(tmp_path / "a", rows)
     back = load_rows(tmp_path / "a")
     assert same(back, rows)
@@ -46,7 +46,7 @@ def test_round_trip(tmp_path, dtype, weights, count):
 
 @pytest.mark.parametrize(("writers", "readers"), [(1, 3), (3, 1), (3, 4), (4, 16)])
 def test_other_ranks(tmp_path, writers, readers):
-    rows = some()
+    rows = example_rows()
     path = tmp_path / "a"
     sparcml.launch(lambda c: save_rows(path, rows.part(c.rank, c.size), c), writers)
     parts = sparcml.launch(lambda comm: load_rows(path, comm), readers)
@@ -58,7 +58,7 @@ def test_other_ranks(tmp_path, writers, readers):
 @pytest.mark.parametrize("zero_based", [None, False, True])
 @pytest.mark.parametrize("weights", [False, True])
 def test_first_index_is_saved(tmp_path, zero_based, weights):
-    rows = replace(some(weights=weights), zero_based=zero_based)
+    rows = replace(example_rows(weights=weights), zero_based=zero_based)
     save_rows(tmp_path / "a", rows)
     back = load_rows(tmp_path / "a")
     assert back.zero_based is zero_based
@@ -66,7 +66,7 @@ def test_first_index_is_saved(tmp_path, zero_based, weights):
 
 
 def test_part_is_saved_without_the_rest(tmp_path):
-    part = some().take(2, 5)
+    part = example_rows().take(2, 5)
     save_rows(tmp_path / "a", replace(part, first=0, total=3))
     assert load_rows(tmp_path / "a").labels.tolist() == part.labels.tolist()
 
@@ -80,7 +80,7 @@ def damaged(path, at, data):
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_malformed_files_are_refused(tmp_path, ranks):
     good = tmp_path / "good"
-    save_rows(good, some())
+    save_rows(good, example_rows())
     bad = {name: tmp_path / name for name in ("text", "header", "version", "short", "ends")}
     for path in bad.values():
         path.write_bytes(good.read_bytes())
@@ -91,40 +91,40 @@ def test_malformed_files_are_refused(tmp_path, ranks):
     damaged(bad["ends"], 128 + 8, b"\xff\xff")
 
     def refusals(comm):
-        said = {}
+        messages = {}
         for name, path in bad.items():
             with pytest.raises(DataError) as caught:
                 load_rows(path, comm)
-            said[name] = str(caught.value)
+            messages[name] = str(caught.value)
         with pytest.raises(DataError, match="made from other data"):
             load_rows(good, comm, bytes(31) + b"x")
-        return said
+        return messages
 
-    said = sparcml.launch(refusals, ranks)[0]
-    assert "not a file of save_rows" in said["text"]
-    assert "header is damaged" in said["header"]
-    assert "must have version 2, got 7" in said["version"]
-    assert "the file must have" in said["short"]
-    assert "row offsets must ascend" in said["ends"]
-    assert all(f"{bad[name]}" in text for name, text in said.items())
+    messages = sparcml.launch(refusals, ranks)[0]
+    assert "not a file of save_rows" in messages["text"]
+    assert "header is damaged" in messages["header"]
+    assert "must have version 2, got 7" in messages["version"]
+    assert "the file must have" in messages["short"]
+    assert "row offsets must ascend" in messages["ends"]
+    assert all(f"{bad[name]}" in text for name, text in messages.items())
 
 
 def test_full_disk_leaves_the_old_file(tmp_path):
     """A limit on file sizes emulates a full disk."""
     path = tmp_path / "a"
-    save_rows(path, some())
+    save_rows(path, example_rows())
     code = f"""
 import resource
-from tests.linear.test_row_file import some, save_rows
+from tests.linear.test_row_file import example_rows, save_rows
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
 try:
-    save_rows({str(path)!r}, some(20_000))
+    save_rows({str(path)!r}, example_rows(20_000))
 except OSError as error:
     print(type(error).__name__, error.errno)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "OSError 27\n", done.stderr
-    assert same(load_rows(path), some())
+    assert same(load_rows(path), example_rows())
     assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
 
 
@@ -165,9 +165,9 @@ with warnings.catch_warnings(record=True) as caught:
 print(caught[0].message)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    count, said = done.stdout.splitlines()
+    count, messages = done.stdout.splitlines()
     assert count == "1000"
-    assert "could not be written: [Errno 27] File too large" in said
+    assert "could not be written: [Errno 27] File too large" in messages
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.svm"]
 
 

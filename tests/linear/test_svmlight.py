@@ -74,20 +74,20 @@ def test_each_rank_reads_its_part(tmp_path, ranks, block, monkeypatch):
     assert {(part.total, part.features) for part in parts} == {(16, 12)}
 
 
-@pytest.mark.parametrize("coding", ["gzip", "bz2", "xz", "zstd"])
+@pytest.mark.parametrize("compression", ["gzip", "bz2", "xz", "zstd"])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_compressed(tmp_path, coding, ranks):
-    if coding == "zstd":
+def test_compressed(tmp_path, compression, ranks):
+    if compression == "zstd":
         compress = pytest.importorskip("zstandard").compress
     else:
-        compress = {"gzip": gzip, "bz2": bz2, "xz": lzma}[coding].compress
+        compress = {"gzip": gzip, "bz2": bz2, "xz": lzma}[compression].compress
     members = compress(TEXT.encode()) + compress(TEXT.encode())  # files may have several
     path = written(tmp_path / "a", members)
     plain = read_svmlight(written(tmp_path / "b", TEXT * 2))
     parts = sparcml.launch(lambda comm: read_svmlight(path, comm), ranks)
     assert [row for part in parts for row in listed(part)] == listed(plain)
     damaged = written(tmp_path / "c", members[:-20])
-    with pytest.raises(DataError, match=f"c: the {coding} file is damaged"):
+    with pytest.raises(DataError, match=f"c: the {compression} file is damaged"):
         sparcml.launch(lambda comm: read_svmlight(damaged, comm), ranks)
 
 
@@ -100,7 +100,7 @@ def test_directories_and_several_files(tmp_path, ranks):
     written(shards / "part-2.gz", gzip.compress(b"3 2:1\n"))
     written(shards / "_SUCCESS", "nothing to read")
     written(shards / ".part-0.crc", "nor here")
-    last = written(tmp_path / "last", "4 2:2")  # no newline: the next file begins anew
+    last = written(tmp_path / "last", "4 2:2")  # no newline: the next file begins again
     parts = sparcml.launch(lambda c: read_svmlight([shards, str(last), last], c), ranks)
     labels = [float(y) for part in parts for y in part.labels]
     assert labels == [1.0, -1.0, 2.5, 1.0, -0.5, 3.0, 4.0, 4.0]
@@ -180,10 +180,10 @@ BAD = {
 def test_malformed_line_is_named_on_all_ranks(tmp_path, line, ranks):
     column, what = BAD[line]
     path = written(tmp_path / "bad", "1 1:1\n\n" * 20 + line + "\n" + "1 1:1\n" * 5)
-    said = sparcml.launch(lambda comm: refusal(path, comm), ranks)
-    assert f"bad, line 41, column {column}: {what}" in said[0]
-    assert set(said) == {said[0]}
-    assert said[0].startswith("rank 2: " if ranks == 3 else str(path))
+    messages = sparcml.launch(lambda comm: refusal(path, comm), ranks)
+    assert f"bad, line 41, column {column}: {what}" in messages[0]
+    assert set(messages) == {messages[0]}
+    assert messages[0].startswith("rank 2: " if ranks == 3 else str(path))
 
 
 def refusal(path, comm=None, **settings):
@@ -205,12 +205,12 @@ def test_indices_out_of_bounds(tmp_path, ranks):
             refusal(zero, comm, features=5, zero_based=True),
         )
 
-    said = sparcml.launch(refusals, ranks)
-    assert set(said) == {said[0]}
-    assert "one, line 2, column 7: index 5 is above the largest, 4" in said[0][0]
-    assert "zero, line 2, column 3: index 0, but they start at 1" in said[0][1]
-    assert "zero, line 1, column 7: index 5 is above the largest, 4" in said[0][2]
-    assert "zero, line 1, column 7: index 5 is above the largest, 4" in said[0][3]
+    messages = sparcml.launch(refusals, ranks)
+    assert set(messages) == {messages[0]}
+    assert "one, line 2, column 7: index 5 is above the largest, 4" in messages[0][0]
+    assert "zero, line 2, column 3: index 0, but they start at 1" in messages[0][1]
+    assert "zero, line 1, column 7: index 5 is above the largest, 4" in messages[0][2]
+    assert "zero, line 1, column 7: index 5 is above the largest, 4" in messages[0][3]
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -227,29 +227,29 @@ def test_nothing_to_read(tmp_path, ranks):
             refusal([], comm),
         ]
 
-    said = sparcml.launch(refusals, ranks)[0]
-    assert "empty: no rows" in said[0]
-    assert "blank, " in said[1]
-    assert "folder: no files in this folder" in said[2]
-    assert "no files were given" in said[3]
+    messages = sparcml.launch(refusals, ranks)[0]
+    assert "empty: no rows" in messages[0]
+    assert "blank, " in messages[1]
+    assert "folder: no files in this folder" in messages[2]
+    assert "no files were given" in messages[3]
 
 
 def test_file_missing_on_one_rank(tmp_path):
     here, other = written(tmp_path / "a", TEXT), written(tmp_path / "b", TEXT + TEXT)
 
-    def body(comm, places):
+    def body(comm, paths):
         try:
-            read_svmlight(places[comm.rank], comm)
+            read_svmlight(paths[comm.rank], comm)
         except (OSError, DataError) as error:
             return f"{type(error).__name__}: {error}"
 
     gone = [here, tmp_path / "gone", here]
-    said = sparcml.launch(lambda comm: body(comm, gone), 3)
-    assert said[0] == said[2]
-    assert said[0].startswith("DataError: rank 1: FileNotFoundError")
-    assert said[1].startswith("FileNotFoundError")
-    said = sparcml.launch(lambda comm: body(comm, [here, here, other]), 3)
-    assert all("rank 2 sees other files than rank 0" in str(text) for text in said)
+    messages = sparcml.launch(lambda comm: body(comm, gone), 3)
+    assert messages[0] == messages[2]
+    assert messages[0].startswith("DataError: rank 1: FileNotFoundError")
+    assert messages[1].startswith("FileNotFoundError")
+    messages = sparcml.launch(lambda comm: body(comm, [here, here, other]), 3)
+    assert all("rank 2 sees other files than rank 0" in str(text) for text in messages)
 
 
 def test_bad_arguments(tmp_path):
@@ -306,10 +306,10 @@ def test_any_text_is_refused_or_read_as_python_would(tmp_path_factory, tokens):
 def test_any_bytes_are_refused_or_read(tmp_path_factory, data):
     path = written(tmp_path_factory.mktemp("b") / "a", b"1 1:1\n" + data)
     try:
-        said = f"{path}, row 0 is {read_svmlight(path).labels[0]}"
+        messages = f"{path}, row 0 is {read_svmlight(path).labels[0]}"
     except DataError as error:
-        said = str(error)
-    assert said.startswith((f"{path}, line ", f"{path}, row 0 is 1.0"))
+        messages = str(error)
+    assert messages.startswith((f"{path}, line ", f"{path}, row 0 is 1.0"))
 
 
 def test_text_must_be_padded():

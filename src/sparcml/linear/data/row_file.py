@@ -22,6 +22,7 @@ import numpy as np
 
 from ...communicator.collective_errors import gather, together
 from ...errors import DataError
+from ...files import unfinished_path
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def save_rows(
     """
     target, rank = Path(path), comm.rank if comm else 0
     table = gather(comm, rows.nnz, secrets.randbits(32))
-    unfinished = target.with_name(f".{target.name}.{int(table[0, 1]):08x}")
+    unfinished = unfinished_path(target, f"{int(table[0, 1]):08x}")
     before = int(table[:rank, 0].sum())
     layout = Layout(
         rows.values.itemsize,

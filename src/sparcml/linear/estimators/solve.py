@@ -66,11 +66,11 @@ def solve(
     solutions = []
     for run in runs(model, comm, X, targets, weights, seed):
         run_epochs(run)
-        found, intercept = run.solution(0)
+        coefficients, intercept = run.solution(0)
         if means is not None:
-            intercept -= float(means @ found)
+            intercept -= float(means @ coefficients)
         state = run.states[0]
-        solutions.append(Solution(found, intercept, state.epoch, run.stops(state)))
+        solutions.append(Solution(coefficients, intercept, state.epoch, run.stops(state)))
     return solutions
 
 
