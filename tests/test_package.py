@@ -102,6 +102,14 @@ def test_python_in_the_documents_runs(page, capsys):
     assert capsys.readouterr().out == "".join(blocks(page, "text"))
 
 
+def test_files_of_the_tour_exist():
+    tour = (ROOT / "docs/tour.md").read_text()
+    files = re.findall(r"`([\w/]+\.py)`", tour)
+    assert len(files) > 50
+    missing = [f for f in files if not (ROOT / "src/sparcml" / f).exists()]
+    assert not missing
+
+
 @pytest.mark.mpi
 def test_the_program_of_the_readme_runs(tmp_path):
     (program,) = blocks("README.md", "py")
