@@ -1,4 +1,5 @@
-// Array arguments, once for all bindings. Bind them with "name"_a.noconvert(): no silent copy.
+// Array arguments of all bindings. Bind them with "name"_a.noconvert(), which prevents silent
+// copies.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -20,18 +21,17 @@ template <class T>
 using Out = nb::ndarray<T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = In<std::uint8_t>;
 
-// Arguments are checked before the GIL is released; the loops themselves cannot fail.
+// Arguments are checked before the GIL is released; the loops cannot fail.
 inline void require(bool holds, const char* message) {
   if (!holds) throw nb::value_error(message);
 }
 
-// size == count * block, for a positive block, without overflow.
+// Returns whether size == count * block, for a positive block, without overflow.
 inline bool has_blocks(std::size_t size, std::size_t count, std::size_t block) {
   return size % block == 0 && size / block == count;
 }
 
-// Kernels stay within their arrays only if indices ascend; looking costs little beside the
-// work.
+// Kernels stay within their arrays only if indices ascend; the check is cheap in comparison.
 inline void require_ascending(const In<std::uint32_t>& indices, const char* message,
                               std::uint32_t blocks = UINT32_MAX) {
   bool fine = false;

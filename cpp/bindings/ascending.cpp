@@ -10,5 +10,5 @@ void register_ascending(nb::module_& m) {
         return sparcml::ascending_prefix(indices.data(), indices.size(), blocks);
       },
       "indices"_a.noconvert(), "blocks"_a,
-      "The first position that does not ascend or is not below blocks; the size if none");
+      "Return the length of the longest prefix that ascends strictly and is below blocks.");
 }

@@ -25,7 +25,7 @@ static void decode(Bytes data, std::size_t nnz, std::uint32_t blocks, Out<std::u
 
 void register_bitmap(nb::module_& m) {
   m.def("bitmap_encode", encode, "indices"_a.noconvert(), "blocks"_a, "out"_a.noconvert(),
-        "one bit per block, set for those in indices");
+        "Write one bit per block, set for those in indices.");
   m.def("bitmap_decode", decode, "data"_a.noconvert(), "nnz"_a, "blocks"_a, "out"_a.noconvert(),
-        "the nnz positions of the ones in data");
+        "Write the nnz positions of the ones in data.");
 }

@@ -4,43 +4,47 @@
 
 #include "bindings/arrays.h"
 
-static void require_within(const In<std::uint32_t>& numbers, std::size_t words) {
-  std::uint32_t most = 0;
-  for (std::size_t i = 0; i < numbers.size(); ++i) most = std::max(most, numbers.data()[i]);
-  require(numbers.size() == 0 || most / 64 < words,
-          "the plane must have a bit for every number");
+static void require_within(const In<std::uint32_t>& columns, std::size_t words) {
+  std::uint32_t largest = 0;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    largest = std::max(largest, columns.data()[i]);
+  require(columns.size() == 0 || largest / 64 < words,
+          "bitmap must have a bit for every column");
 }
 
 void register_column_index(nb::module_& m) {
   m.def(
       "mark_columns",
-      [](In<std::uint32_t> numbers, Out<std::uint64_t> plane) {
-        require_within(numbers, plane.size());
+      [](In<std::uint32_t> columns, Out<std::uint64_t> bitmap) {
+        require_within(columns, bitmap.size());
         nb::gil_scoped_release nogil;
-        sparcml::mark_columns(numbers.data(), numbers.size(), plane.data());
+        sparcml::mark_columns(columns.data(), columns.size(), bitmap.data());
       },
-      "numbers"_a.noconvert(), "plane"_a.noconvert(), "Sets the bits of the numbers");
+      "columns"_a.noconvert(), "bitmap"_a.noconvert(), "Set the bits of the columns.");
   m.def(
       "count_columns",
-      [](In<std::uint64_t> plane, Out<std::uint32_t> before) {
-        require(before.size() == plane.size(), "count_columns: one count a word of the plane");
+      [](In<std::uint64_t> bitmap, Out<std::uint32_t> before) {
+        require(before.size() == bitmap.size(),
+                "count_columns: before must have one count per word of the bitmap");
         nb::gil_scoped_release nogil;
-        return sparcml::count_columns(plane.data(), plane.size(), before.data());
+        return sparcml::count_columns(bitmap.data(), bitmap.size(), before.data());
       },
-      "plane"_a.noconvert(), "before"_a.noconvert(),
-      "Counts the bits before each word, and all");
+      "bitmap"_a.noconvert(), "before"_a.noconvert(),
+      "Write the number of bits set before each word. Return the number of all.");
   m.def(
       "column_positions",
-      [](In<std::uint32_t> numbers, In<std::uint64_t> plane, In<std::uint32_t> before,
+      [](In<std::uint32_t> columns, In<std::uint64_t> bitmap, In<std::uint32_t> before,
          Out<std::uint32_t> out) {
-        require(before.size() == plane.size(),
-                "column_positions: one count a word of the plane");
-        require(out.size() == numbers.size(), "column_positions: one place a number");
-        require_within(numbers, plane.size());
+        require(before.size() == bitmap.size(),
+                "column_positions: before must have one count per word of the bitmap");
+        require(out.size() == columns.size(),
+                "column_positions: out must have one position per column");
+        require_within(columns, bitmap.size());
         nb::gil_scoped_release nogil;
-        sparcml::column_positions(numbers.data(), numbers.size(), plane.data(), before.data(),
+        sparcml::column_positions(columns.data(), columns.size(), bitmap.data(), before.data(),
                                   out.data());
       },
-      "numbers"_a.noconvert(), "plane"_a.noconvert(), "before"_a.noconvert(),
-      "out"_a.noconvert(), "Places of numbers among those in use; 2^32 - 1 for others");
+      "columns"_a.noconvert(), "bitmap"_a.noconvert(), "before"_a.noconvert(),
+      "out"_a.noconvert(),
+      "Write the positions of columns among the active ones; 2^32 - 1 for others.");
 }

@@ -6,9 +6,9 @@
 template <class T>
 static sparcml::Dense<T> checked(In<T> dense, double fill, std::size_t block, bool bitwise) {
   require(block > 0 && dense.size() % block == 0,
-          "compact, count: block must be positive and divide the size of dense");
+          "compact, count_nonfill: block must be positive and divide the size of dense");
   require(dense.size() / block <= UINT32_MAX,
-          "compact, count: dense must have fewer than 2**32 blocks");
+          "compact, count_nonfill: dense must have fewer than 2**32 blocks");
   return {dense.data(), dense.size(), block, static_cast<T>(fill), bitwise};
 }
 
@@ -20,13 +20,13 @@ static void bind(nb::module_& m) {
          Out<std::uint32_t> oi, Out<T> ov) {
         const sparcml::Dense<T> d = checked<T>(dense, fill, block, bitwise);
         require(oi.size() >= limit && ov.size() / block >= limit,
-                "compact: the output must have room for limit blocks");
+                "compact: oi and ov must hold limit blocks");
         nb::gil_scoped_release nogil;
         return sparcml::compact<T>(d, limit, oi.data(), ov.data());
       },
       "dense"_a.noconvert(), "fill"_a, "block"_a, "bitwise"_a, "limit"_a, "oi"_a.noconvert(),
       "ov"_a.noconvert(),
-      "Writes the blocks that differ from fill; returns their number, at most limit + 1");
+      "Write the blocks that differ from fill. Return their number, at most limit + 1.");
   m.def(
       "count_nonfill",
       [](In<T> dense, double fill, std::size_t block, bool bitwise) {
@@ -35,25 +35,24 @@ static void bind(nb::module_& m) {
         return sparcml::count_nonfill<T>(d);
       },
       "dense"_a.noconvert(), "fill"_a, "block"_a, "bitwise"_a,
-      "The number of blocks that differ from fill");
+      "Return the number of blocks that differ from fill.");
 }
 
 template <class T>
 static void bind_bitmap_compact(nb::module_& m) {
   m.def(
       "bitmap_compact",
-      [](In<T> dense, double fill, std::size_t limit, Out<std::uint8_t> plane, Out<T> ov) {
+      [](In<T> dense, double fill, std::size_t limit, Out<std::uint8_t> bitmap, Out<T> ov) {
         const sparcml::Dense<T> d = checked<T>(dense, fill, 1, true);
-        require(plane.size() == sparcml::bitmap_nbytes(static_cast<std::uint32_t>(d.size)),
-                "bitmap_compact: plane must have 8 bytes per 64 values");
-        require(ov.size() >= limit,
-                "bitmap_compact: the output must have room for limit values");
+        require(bitmap.size() == sparcml::bitmap_nbytes(static_cast<std::uint32_t>(d.size)),
+                "bitmap_compact: bitmap must have 8 bytes per 64 values");
+        require(ov.size() >= limit, "bitmap_compact: ov must hold limit values");
         nb::gil_scoped_release nogil;
-        return sparcml::bitmap_compact<T>(d, limit, plane.data(), ov.data());
+        return sparcml::bitmap_compact<T>(d, limit, bitmap.data(), ov.data());
       },
-      "dense"_a.noconvert(), "fill"_a, "limit"_a, "plane"_a.noconvert(), "ov"_a.noconvert(),
-      "Writes a bit plane and the values that differ from fill, bit for bit; returns their "
-      "number, at most limit + 1");
+      "dense"_a.noconvert(), "fill"_a, "limit"_a, "bitmap"_a.noconvert(), "ov"_a.noconvert(),
+      "Write a bitmap and the values whose bits differ from fill. Return their number, at most "
+      "limit + 1.");
 }
 
 void register_compact(nb::module_& m) {

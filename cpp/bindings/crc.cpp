@@ -21,7 +21,7 @@ static void crc32_spans(Bytes data, In<std::int64_t> starts, In<std::int64_t> st
       sparcml::crc32_spans(data.data(), starts.data(), stops.data(), count, modulus,
                            out.data());
   }
-  require(inside, "crc32_spans: a span is not within the data");
+  require(inside, "crc32_spans: spans must be within the data");
 }
 
 void register_crc(nb::module_& m) {
@@ -31,8 +31,8 @@ void register_crc(nb::module_& m) {
         nb::gil_scoped_release nogil;
         return sparcml::crc32c(data.data(), data.size(), crc);
       },
-      "data"_a.noconvert(), "crc"_a = 0, "CRC-32C of data, going on from crc");
+      "data"_a.noconvert(), "crc"_a = 0, "Return the CRC-32C of data, continued from crc.");
   m.def("crc32_spans", crc32_spans, "data"_a.noconvert(), "starts"_a.noconvert(),
         "stops"_a.noconvert(), "modulus"_a, "out"_a.noconvert(),
-        "zlib's CRC-32 of each data[start:stop], modulo modulus");
+        "Write zlib's CRC-32 of each data[start:stop], modulo modulus.");
 }

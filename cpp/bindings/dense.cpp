@@ -14,7 +14,7 @@ static void bind(nb::module_& m) {
         sparcml::combine_dense(o, a.data(), b.data(), out.data(), out.size());
       },
       "op"_a, "a"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert(),
-      "out[i] = a[i] op b[i]");
+      "Write out[i] = a[i] op b[i].");
 }
 
 void register_dense(nb::module_& m) {

@@ -7,7 +7,8 @@ static void bind(nb::module_& m) {
   m.def(
       "bitmap_expand",
       [](Bytes bits, In<T> values, double fill, Out<T> out) {
-        require(out.size() <= UINT32_MAX, "expand: out must have fewer than 2**32 values");
+        require(out.size() <= UINT32_MAX,
+                "bitmap_expand: out must have fewer than 2**32 values");
         const sparcml::Plane<T> plane{bits.data(), bits.size(), values.data(), values.size()};
         const char* error;
         {
@@ -18,7 +19,7 @@ static void bind(nb::module_& m) {
         require(!error, error);
       },
       "bits"_a.noconvert(), "values"_a.noconvert(), "fill"_a, "out"_a.noconvert(),
-      "The values where bits has ones, fill elsewhere");
+      "Write the values where the bitmap has ones, and fill elsewhere.");
 }
 
 void register_expand(nb::module_& m) {

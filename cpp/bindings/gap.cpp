@@ -48,9 +48,9 @@ static void decode(Bytes data, std::size_t nnz, std::uint32_t blocks, Out<std::u
 void register_gap(nb::module_& m) {
   m.def("gap_plan", plan, "indices"_a.noconvert(), "(r, bytes) of the section of indices");
   m.def("gap_nbytes", section_bytes, "indices"_a.noconvert(), "r"_a,
-        "bytes of the section of indices with this r");
+        "Return the bytes of the section of indices with this r.");
   m.def("gap_encode", encode, "indices"_a.noconvert(), "r"_a, "out"_a.noconvert(),
-        "Golomb-Rice code of the differences of strictly ascending indices");
+        "Write the Golomb-Rice code of the differences between ascending indices.");
   m.def("gap_decode", decode, "data"_a.noconvert(), "nnz"_a, "blocks"_a, "out"_a.noconvert(),
-        "the nnz indices below blocks that data is the section of");
+        "Write the nnz indices below blocks of a section.");
 }

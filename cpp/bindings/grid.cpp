@@ -29,5 +29,5 @@ void register_grid(nb::module_& m) {
         sparcml::from_grid(code.data(), values.size(), grid, values.data());
       },
       "code"_a.noconvert(), "bucket"_a, "levels"_a, "bits"_a, "values"_a.noconvert(),
-      "The values that such a code stands for");
+      "Write the values of a code.");
 }

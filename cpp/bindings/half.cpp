@@ -12,7 +12,7 @@ void register_half(nb::module_& m) {
         convert(values.data(), values.size(), out.data());
       },
       "values"_a.noconvert(), "out"_a.noconvert(), "bfloat"_a,
-      "float32 to the bits of float16 or bfloat16");
+      "Convert float32 to the bits of float16 or bfloat16.");
   m.def(
       "from_half",
       [](In<std::uint16_t> bits, Out<float> out, bool bfloat) {
@@ -22,5 +22,5 @@ void register_half(nb::module_& m) {
         convert(bits.data(), bits.size(), out.data());
       },
       "bits"_a.noconvert(), "out"_a.noconvert(), "bfloat"_a,
-      "the bits of float16 or bfloat16 to float32");
+      "Convert the bits of float16 or bfloat16 to float32.");
 }

@@ -8,7 +8,7 @@
 void register_isa(nb::module_& m) {
   m.def(
       "isa", [] { return std::string(sparcml::name(sparcml::active_isa())); },
-      "The instruction set the kernels run on");
+      "Return the active instruction set.");
   m.def(
       "isas",
       [] {
@@ -16,6 +16,6 @@ void register_isa(nb::module_& m) {
         for (sparcml::Isa isa : sparcml::available_isas()) names.push_back(sparcml::name(isa));
         return names;
       },
-      "The instruction sets this processor can run, best first");
+      "Return the instruction sets that this processor supports, best first.");
   m.def("use_isa", &sparcml::use_isa, "name"_a, "Run the kernels on this instruction set");
 }

@@ -13,20 +13,24 @@ static Model<T> as_model(Out<T> weights, Out<T> velocity, Out<std::uint32_t> las
                          Out<double> table, In<double> powers, Out<double> numbers,
                          double l1 = 0, double l2 = 0, std::size_t steps = 0) {
   const bool adaptive = numbers.size() == 8;
-  require(numbers.size() == 4 || adaptive, "model: numbers must be four, or eight if adaptive");
+  require(numbers.size() == 4 || adaptive,
+          "model: numbers must have four values, or eight if adaptive");
   const double damping = adaptive ? numbers.data()[5] : 0.0;
   if (adaptive) l1 = numbers.data()[6], l2 = numbers.data()[7];  // what is due depends on them
-  require(!adaptive || weights.size() % 2 == 0, "model: adaptive weights come with squares");
+  require(!adaptive || weights.size() % 2 == 0,
+          "model: adaptive weights must each be followed by a sum of squares");
   const std::size_t n = weights.size() / (adaptive ? 2 : 1);
-  require(velocity.size() == 0 || velocity.size() == n, "model: velocity must be as weights");
-  require(last.size() == 0 || last.size() == n, "model: last must be as weights");
+  require(velocity.size() == 0 || velocity.size() == n,
+          "model: velocity must be empty or have one value per weight");
+  require(last.size() == 0 || last.size() == n,
+          "model: last must be empty or have one value per weight");
   require(velocity.size() == 0 || (last.size() == n && powers.size() > 1),
           "model: momentum needs last and powers");
   const double clock = numbers.data()[1];
   require(last.size() == 0 || (clock >= 0 && clock + steps + 1 <= table.size()),
-          "model: the table has no room for these steps");
+          "model: table must have one more value than steps");
   require(n == 0 || last.size() == n || (l1 == 0 && !(adaptive && l2 != 0)),
-          "model: l1 (adaptive: l2, too) needs last and a table");
+          "model: l1 (if adaptive also l2) needs last and a table");
   require(!adaptive || velocity.size() == 0, "model: adaptive steps have no momentum");
   return {weights.data(),
           velocity.size() ? velocity.data() : nullptr,
@@ -64,7 +68,7 @@ static void bind(nb::module_& m) {
         for (std::size_t i = 0; i < chosen.size(); ++i) room += rows.size(chosen.data()[i]);
         if (room > model.features) room = model.features;
         require(oi.size() >= room && ov.size() >= room,
-                "linear_gradient: the output must have room for the entries of the rows");
+                "linear_gradient: oi and ov must hold the entries of the rows");
         const auto kind = as_loss(loss);
         nb::gil_scoped_release nogil;
         const auto total = sparcml::linear::gradient<T>(
@@ -81,18 +85,19 @@ static void bind(nb::module_& m) {
         const auto model =
             as_model<T>(weights, velocity, last, table, powers, numbers, l1, l2, 1);
         const bool dense = indices.size() == 0 && gradient.size() != 0;
-        require(
-            dense ? gradient.size() == model.features || gradient.size() == model.features + 1
-                  : gradient.size() == indices.size(),
-            "linear_apply_gradient: the gradient must have one value an index, or be dense");
+        require(dense
+                    ? gradient.size() == model.features || gradient.size() == model.features + 1
+                    : gradient.size() == indices.size(),
+                "linear_apply_gradient: values must have one value per index, or be dense");
         if (!dense && indices.size())
           require_ascending(
               indices, "linear_apply_gradient: indices must ascend, up to the intercept",
               static_cast<std::uint32_t>(model.features < UINT32_MAX ? model.features + 1
                                                                      : UINT32_MAX));
         nb::gil_scoped_release nogil;
-        sparcml::linear::apply<T>(model, rate, intercept, dense ? nullptr : indices.data(),
-                                  gradient.data(), gradient.size());
+        sparcml::linear::apply_gradient<T>(model, rate, intercept,
+                                           dense ? nullptr : indices.data(), gradient.data(),
+                                           gradient.size());
       },
       MODEL_ARGS, "l1"_a, "l2"_a, "rate"_a, "intercept"_a, "indices"_a.noconvert(),
       "gradient"_a.noconvert(), "One step along a gradient");
@@ -109,34 +114,34 @@ static void bind(nb::module_& m) {
             as_model<T>(weights, velocity, last, table, powers, numbers, l1, l2, steps);
         require_rows(order, labels.size());
         require(starts.size() == steps + 1,
-                "linear_sgd_steps: starts must be one more than rates");
+                "linear_sgd_steps: starts must have one more value than rates");
         for (std::size_t i = 0; i < steps; ++i)
           require(starts.data()[i] >= 0 && starts.data()[i] <= starts.data()[i + 1] &&
                       starts.data()[i + 1] <= static_cast<std::int64_t>(order.size()),
                   "linear_sgd_steps: starts must ascend within order");
         const auto kind = as_loss(loss);
         nb::gil_scoped_release nogil;
-        return sparcml::linear::run<T>(rows, order.data(), starts.data(), rates.data(), steps,
-                                       kind, intercept, model, losses);
+        return sparcml::linear::sgd_steps<T>(rows, order.data(), starts.data(), rates.data(),
+                                             steps, kind, intercept, model, losses);
       },
       ROWS_ARGS, "order"_a.noconvert(), "starts"_a.noconvert(), "rates"_a.noconvert(), "loss"_a,
       "intercept"_a, MODEL_ARGS, "l1"_a, "l2"_a, "losses"_a,
-      "Steps over batches of rows; adds the losses before each");
+      "Make one step per batch of rows. Return losses plus those of the rows.");
   m.def(
       "linear_flush",
       [](Out<T> weights, Out<T> velocity, Out<std::uint32_t> last, Out<double> table,
          In<double> powers, Out<double> numbers) {
         const auto model = as_model<T>(weights, velocity, last, table, powers, numbers);
         nb::gil_scoped_release nogil;
-        sparcml::linear::settle<T>(model);
+        sparcml::linear::flush<T>(model);
       },
-      MODEL_ARGS, "Writes what is due to all weights");
+      MODEL_ARGS, "Apply everything pending to all weights.");
   m.def(
       "linear_margins",
       [](In<std::int64_t> indptr, In<std::uint32_t> indices, In<T> values, In<double> labels,
          In<double> sample_weights, In<T> weights, Out<double> out) {
         const auto rows = as_rows<T>(indptr, indices, values, labels, sample_weights);
-        require(out.size() == labels.size(), "linear_margins: out must have one value a row");
+        require(out.size() == labels.size(), "linear_margins: out must have one value per row");
         nb::gil_scoped_release nogil;
         sparcml::linear::margins<T>(rows, 0, labels.size(), weights.data(), out.data());
       },
@@ -157,8 +162,9 @@ void register_linear(nb::module_& m) {
         require(fine && indptr.data()[count] <= static_cast<std::int64_t>(indices.size()),
                 "rows: indptr must ascend within indices");
         nb::gil_scoped_release nogil;
-        return sparcml::linear::misplaced(indptr.data(), indices.data(), count, features);
+        return sparcml::linear::first_invalid_row(indptr.data(), indices.data(), count,
+                                                  features);
       },
       "indptr"_a.noconvert(), "indices"_a.noconvert(), "features"_a,
-      "The first row with columns out of order or beyond the features; how many if none");
+      "Return the first row whose columns do not ascend or reach features, else their number.");
 }

@@ -11,16 +11,17 @@ inline sparcml::linear::Loss as_loss(int loss) {
   return static_cast<sparcml::linear::Loss>(loss);
 }
 
-// Columns are looked at once, by `misplaced`: for each step that would be as dear as the step.
+// Columns are checked once, by `first_invalid_row`: a check per step would cost as much as the
+// step.
 template <class T>
 sparcml::linear::Rows<T> as_rows(const In<std::int64_t>& indptr,
                                  const In<std::uint32_t>& indices, const In<T>& values,
                                  const In<double>& labels, const In<double>& weights) {
   const std::size_t count = labels.size();
-  require(indptr.size() == count + 1, "rows: indptr must have one number more than labels");
+  require(indptr.size() == count + 1, "rows: indptr must have one more value than labels");
   require(weights.size() == 0 || weights.size() == count,
-          "rows: weights must be empty, or one a row");
-  require(indices.size() == values.size(), "rows: indices and values must be equally many");
+          "rows: weights must be empty or have one value per row");
+  require(indices.size() == values.size(), "rows: indices and values must have the same size");
   require(indptr.data()[0] >= 0 &&
               indptr.data()[count] <= static_cast<std::int64_t>(indices.size()),
           "rows: indptr must stay within indices");

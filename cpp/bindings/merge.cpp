@@ -11,9 +11,9 @@ static void bind(nb::module_& m) {
         require(block > 0, "merge: block must be positive");
         require(
             has_blocks(av.size(), ai.size(), block) && has_blocks(bv.size(), bi.size(), block),
-            "merge: values must have block entries for each index");
+            "merge: values must have block values per index");
         require(oi.size() >= ai.size() + bi.size() && ov.size() >= av.size() + bv.size(),
-                "merge: the output must have room for all entries of a and b");
+                "merge: oi and ov must hold all entries of a and b");
         require_ascending(ai, "merge: indices must ascend");
         require_ascending(bi, "merge: indices must ascend");
         const sparcml::Op o = as_op(op);
@@ -24,7 +24,7 @@ static void bind(nb::module_& m) {
       },
       "op"_a, "ai"_a.noconvert(), "av"_a.noconvert(), "bi"_a.noconvert(), "bv"_a.noconvert(),
       "block"_a, "oi"_a.noconvert(), "ov"_a.noconvert(),
-      "Merges two sorted streams; returns the number of entries written");
+      "Merge two sorted streams. Return the number of entries written.");
 }
 
 void register_merge(nb::module_& m) {

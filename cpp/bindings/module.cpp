@@ -22,7 +22,6 @@ void register_scatter(nb::module_& m);
 void register_selection(nb::module_& m);
 void register_integer(nb::module_& m);
 void register_column_index(nb::module_& m);
-void register_transition(nb::module_& m);
 void register_moments(nb::module_& m);
 void register_natural(nb::module_& m);
 void register_svmlight(nb::module_& m);
@@ -54,5 +53,4 @@ NB_MODULE(_core, m) {
   register_natural(m);
   register_svmlight(m);
   register_table(m);
-  register_transition(m);
 }

@@ -15,5 +15,5 @@ void register_moments(nb::module_& m) {
         return std::make_tuple(all.largest, all.sum, all.squares, all.count);
       },
       "values"_a.noconvert(),
-      "The largest magnitude, sum, sum of squares and number of what is not NaN");
+      "Return the max magnitude, sum, sum of squares and count of values except NaN.");
 }

@@ -3,7 +3,7 @@
 #include "bindings/arrays.h"
 
 static void require_room(std::size_t n, std::size_t nbytes) {
-  require(nbytes == n + n / 8 + (n % 8 != 0), "the code must have 9 bits a value");
+  require(nbytes == n + n / 8 + (n % 8 != 0), "code must have 9 bits per value");
 }
 
 void register_natural(nb::module_& m) {
@@ -15,7 +15,7 @@ void register_natural(nb::module_& m) {
         sparcml::to_natural(values.data(), values.size(), seed, code.data());
       },
       "values"_a.noconvert(), "seed"_a, "code"_a.noconvert(),
-      "Each value at random to a power of two next to it");
+      "Round each value stochastically to a neighbouring power of two.");
   m.def(
       "from_natural",
       [](Bytes code, Out<float> values) {
@@ -23,5 +23,5 @@ void register_natural(nb::module_& m) {
         nb::gil_scoped_release nogil;
         sparcml::from_natural(code.data(), values.size(), values.data());
       },
-      "code"_a.noconvert(), "values"_a.noconvert(), "The values that such a code stands for");
+      "code"_a.noconvert(), "values"_a.noconvert(), "Write the values of a code.");
 }

@@ -8,7 +8,8 @@ static void check(std::size_t n, std::size_t bucket, std::size_t numbers, std::s
   require(bucket > 0, "bucket must be at least 1");
   const std::size_t buckets = n / bucket + (n % bucket != 0);
   require(numbers == each * buckets && bytes == n / 8 + (n % 8 != 0),
-          "one bit: two levels or one scale a bucket, and a bit a value");
+          "onebit: levels must have two values or scales one per bucket, and bits one bit per "
+          "value");
 }
 
 void register_onebit(nb::module_& m) {
@@ -31,7 +32,7 @@ void register_onebit(nb::module_& m) {
         sparcml::to_sign(values.data(), values.size(), bucket, scales.data(), bits.data());
       },
       "values"_a.noconvert(), "bucket"_a, "scales"_a.noconvert(), "bits"_a.noconvert(),
-      "The mean magnitude of each bucket, and which values are not below zero");
+      "Write the mean magnitude per bucket, and one bit per value, set if it is >= 0.");
   m.def(
       "from_bitplane",
       [](In<float> levels, Bytes bits, std::size_t bucket, Out<float> values) {
@@ -41,5 +42,5 @@ void register_onebit(nb::module_& m) {
                                values.data());
       },
       "levels"_a.noconvert(), "bits"_a.noconvert(), "bucket"_a, "values"_a.noconvert(),
-      "The level that each bit chooses");
+      "Write the level that each bit selects.");
 }

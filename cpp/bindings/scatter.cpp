@@ -6,12 +6,11 @@ template <class T>
 static sparcml::Stream<T> checked(Out<T> dense, In<std::uint32_t> indices, In<T> values,
                                   std::size_t block) {
   require(block > 0 && dense.size() % block == 0,
-          "scatter, place: block must be positive and divide the size of dense");
+          "scatter: block must be positive and divide the size of dense");
   require(has_blocks(values.size(), indices.size(), block),
-          "scatter, place: values must have block entries for each index");
+          "scatter: values must have block values per index");
   const std::size_t blocks = dense.size() / block, most = UINT32_MAX;
-  require_ascending(indices,
-                    "scatter, place: indices must ascend and be below the number of blocks",
+  require_ascending(indices, "scatter: indices must ascend and be below the number of blocks",
                     static_cast<std::uint32_t>(blocks < most ? blocks : most));
   return {indices.data(), values.data(), indices.size()};
 }
@@ -27,7 +26,7 @@ static void bind(nb::module_& m) {
         sparcml::scatter<T>(o, dense.data(), stream, block);
       },
       "op"_a, "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
-      "dense[i] = dense[i] op value");
+      "Set dense[i] = dense[i] op value.");
   m.def(
       "scatter_assign",
       [](Out<T> dense, In<std::uint32_t> indices, In<T> values, std::size_t block) {
@@ -36,7 +35,7 @@ static void bind(nb::module_& m) {
         sparcml::scatter_assign<T>(dense.data(), stream, block);
       },
       "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
-      "dense[i] = value");
+      "Set dense[i] = value.");
 }
 
 void register_scatter(nb::module_& m) {

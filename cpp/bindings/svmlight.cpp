@@ -16,7 +16,7 @@
 template <class T>
 using Given = nb::ndarray<T, nb::numpy, nb::ndim<1>>;
 
-// The array goes over to Python, which frees it.
+// Transfers the array to Python, which frees it.
 template <class T>
 static Given<T> given(sparcml::Growing<T>& from) {
   const std::size_t size = from.size();
@@ -28,7 +28,7 @@ static Given<T> given(sparcml::Growing<T>& from) {
 template <class Value>
 static void register_parser(nb::module_& m, const char* name) {
   using Parser = sparcml::SvmlightParser<Value>;
-  nb::class_<Parser>(m, name, "Rows out of text in the SVMlight format")
+  nb::class_<Parser>(m, name, "Parser of rows in the SVMlight format.")
       .def(nb::init<std::uint32_t, std::uint32_t>(), "lowest"_a, "highest"_a)
       .def(
           "feed",
@@ -39,7 +39,7 @@ static void register_parser(nb::module_& m, const char* name) {
             return parser.feed(reinterpret_cast<const char*>(text.data()), size, stop);
           },
           "text"_a.noconvert(), "size"_a, "stop"_a,
-          "read the whole lines that start before stop; the bytes they had")
+          "Read the complete lines that start before stop. Return their bytes.")
       .def_prop_ro(
           "failure",
           [](const Parser& parser)
@@ -49,18 +49,19 @@ static void register_parser(nb::module_& m, const char* name) {
             return std::make_tuple(f->line, f->column,
                                    nb::bytes(f->what.data(), f->what.size()));
           },
-          "(line, column, what is wrong), or None")
-      .def_prop_ro("lines", &Parser::lines, "read so far")
+          "The first error as (line, column, message), or None.")
+      .def_prop_ro("lines", &Parser::lines, "Number of lines read.")
       .def_prop_ro("rows", [](const Parser& parser) { return parser.labels.size(); })
-      .def_prop_ro("smallest", &Parser::smallest, "index so far; the highest, if there is none")
-      .def_prop_ro("largest", &Parser::largest, "index so far")
+      .def_prop_ro("smallest", &Parser::smallest,
+                   "Smallest index so far; highest if there is none.")
+      .def_prop_ro("largest", &Parser::largest, "Largest index so far.")
       .def(
           "take",
           [](Parser& parser) {
             return std::make_tuple(given(parser.indptr), given(parser.indices),
                                    given(parser.values), given(parser.labels));
           },
-          "(indptr, indices, values, labels); nothing more can be fed");
+          "Return (indptr, indices, values, labels). The parser cannot be used afterwards.");
 }
 
 template <class Value>
@@ -70,7 +71,7 @@ static std::pair<std::size_t, std::size_t> format(In<std::int64_t> indptr,
                                                   std::uint32_t base, Out<std::uint8_t> out) {
   const std::size_t rows = labels.size();
   require(indptr.size() == rows + 1 && indices.size() == values.size() && row <= rows,
-          "svmlight_format: the arrays do not belong together");
+          "svmlight_format: the sizes of indptr, indices, values and labels must match");
   const std::int64_t* const ends = indptr.data();
   bool fine = ends[0] >= 0 && ends[rows] <= static_cast<std::int64_t>(indices.size());
   std::size_t written = 0;
@@ -82,7 +83,7 @@ static std::pair<std::size_t, std::size_t> format(In<std::int64_t> indptr,
           {ends, indices.data(), values.data(), labels.data(), rows}, row, base,
           reinterpret_cast<char*>(out.data()), out.size());
   }
-  require(fine, "svmlight_format: indptr must not fall, nor leave the entries");
+  require(fine, "svmlight_format: indptr must not descend, and must stay within indices");
   return {written, row};
 }
 
@@ -90,13 +91,13 @@ template <class Value>
 static void register_format(nb::module_& m) {
   m.def("svmlight_format", format<Value>, "indptr"_a.noconvert(), "indices"_a.noconvert(),
         "values"_a.noconvert(), "labels"_a.noconvert(), "row"_a, "base"_a, "out"_a.noconvert(),
-        "rows from row on as text, those that surely fit; (bytes, the next row)");
+        "Write the rows from row that are certain to fit. Return (bytes, next row).");
 }
 
 void register_svmlight(nb::module_& m) {
   m.attr("SVMLIGHT_PADDING") = sparcml::SvmlightParser<float>::padding;
   m.def("svmlight_row_bytes", &sparcml::svmlight_row_bytes, "entries"_a,
-        "the most bytes that a row can take");
+        "Return the maximum bytes of a row.");
   register_format<float>(m);
   register_format<double>(m);
   register_parser<float>(m, "SvmlightParser32");

@@ -24,7 +24,8 @@ void register_table(nb::module_& m) {
       },
       "values"_a.noconvert(), "bucket"_a, "levels"_a.noconvert(), "bits"_a, "norm"_a, "scale"_a,
       "seed"_a, "code"_a.noconvert(),
-      "Values at random on any levels, each bucket by its norm");
+      "Round values stochastically to a table of levels, relative to the norm of their "
+      "bucket.");
   m.def(
       "from_table",
       [](Bytes code, std::size_t bucket, In<float> levels, unsigned bits, Out<float> values) {
@@ -34,5 +35,5 @@ void register_table(nb::module_& m) {
         sparcml::from_table(code.data(), values.size(), table, values.data());
       },
       "code"_a.noconvert(), "bucket"_a, "levels"_a.noconvert(), "bits"_a,
-      "values"_a.noconvert(), "The values that such a code stands for");
+      "values"_a.noconvert(), "Write the values of a code.");
 }

@@ -3,8 +3,9 @@
 //
 // Each value has a word of 32 bits and uses the highest bits it needs.
 //
-//   key      = scramble(scramble(seed) + (word >> 32)), of 64 bits: k0 is the low half, k1 the
-//   high half word(w)  = a hash of the low 32 bits of w, with k0 added before and k1 within
+//   key      = scramble(scramble(seed) + (word >> 32)), with low half k0 and high half k1
+//   word(w)  = a hash of the low 32 bits of w, with k0 added before and k1 within
+//
 // Three multiplications are needed: after two, words at a distance of 2 are correlated, which a
 // sample of 10^8 shows.
 //

@@ -24,17 +24,17 @@ def test_places_are_those_of_a_search(isa, size, share):
 
 def test_numbers_beyond_the_size_are_refused():
     used = ColumnBitmap(64)
-    with pytest.raises(ValueError, match="a bit for every number"):
+    with pytest.raises(ValueError, match="a bit for every column"):
         used.add(np.array([64], np.uint32))
-    with pytest.raises(ValueError, match="a bit for every number"):
+    with pytest.raises(ValueError, match="a bit for every column"):
         used.positions(np.array([3, 64], np.uint32))
 
 
 def test_arrays_must_fit():
     plane, numbers = np.zeros(2, np.uint64), np.zeros(3, np.uint32)
-    with pytest.raises(ValueError, match="one count a word"):
+    with pytest.raises(ValueError, match="one count per word"):
         _core.count_columns(plane, np.zeros(1, np.uint32))
-    with pytest.raises(ValueError, match="one place a number"):
+    with pytest.raises(ValueError, match="one position per column"):
         _core.column_positions(
             numbers, plane, np.zeros(2, np.uint32), np.zeros(2, np.uint32)
         )

@@ -121,5 +121,5 @@ def test_hostile_bytes(data, count, nonzeros):
 def test_bad_arguments():
     levels = np.ones(36, np.int8)  # of 4 bits: 24 bytes
     for nbytes in (0, 8, 16, 23, 25, 32):
-        with pytest.raises(ValueError, match="exactly its words"):
+        with pytest.raises(ValueError, match="exactly the words"):
             kernels._core.elias_encode(levels, False, np.empty(nbytes, np.uint8))

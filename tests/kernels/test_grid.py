@@ -90,9 +90,9 @@ def test_bad_arguments():
         (8, 0, 4, 0, "levels"),
         (8, 8, 4, 0, "levels"),
         (8, 7, 4, 3, "norm"),
-        (4, 7, 4, 0, "4 bytes a bucket"),
+        (4, 7, 4, 0, "4 bytes per bucket"),
     ):
         with pytest.raises(ValueError, match=why):
             kernels._core.to_grid(values, bucket, levels, bits, norm, 0.0, 0, code)
-    with pytest.raises(ValueError, match="4 bytes a bucket"):
+    with pytest.raises(ValueError, match="4 bytes per bucket"):
         kernels._core.from_grid(code[:7], 8, 7, 4, values)

@@ -30,9 +30,9 @@ def test_any_bytes_decode_to_the_same():
 
 
 def test_the_wrong_length():
-    with pytest.raises(ValueError, match="9 bits a value"):
+    with pytest.raises(ValueError, match="9 bits per value"):
         kernels.to_natural(np.ones(9, np.float32), out=np.empty(10, np.uint8))
-    with pytest.raises(ValueError, match="9 bits a value"):
+    with pytest.raises(ValueError, match="9 bits per value"):
         kernels.from_natural(np.empty(10, np.uint8), 9)
 
 

@@ -96,9 +96,9 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="bucket must be at least 1"):
         kernels._core.to_sign(ones, 0, np.empty(1, np.float32), np.empty(2, np.uint8))
     for levels, bits in ((2, 2), (4, 1), (4, 3)):
-        with pytest.raises(ValueError, match="two levels or one scale"):
+        with pytest.raises(ValueError, match="two values or scales one"):
             kernels._core.to_onebit(
                 ones, 5, False, np.empty(levels, np.float32), np.empty(bits, np.uint8)
             )
-        with pytest.raises(ValueError, match="two levels or one scale"):
+        with pytest.raises(ValueError, match="two values or scales one"):
             kernels.from_bitplane(np.ones(levels, "f4"), np.zeros(bits, "u1"), 9, 5)

@@ -73,5 +73,5 @@ def test_bad_arguments():
     ):
         with pytest.raises(ValueError, match="levels must"):
             kernels._core.to_table(values, 8, np.array(levels, "f"), 4, 1, 0.0, 0, code)
-    with pytest.raises(ValueError, match="4 bytes a bucket"):
+    with pytest.raises(ValueError, match="4 bytes per bucket"):
         kernels._core.to_table(values, 4, powers(7), 4, 1, 0.0, 0, code)

@@ -1,4 +1,4 @@
-// Are these the indices of a stream?
+// Checks the indices of a stream.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,7 @@
 
 namespace sparcml {
 
-// The first position whose index is not greater than the one before it, or not below `blocks`;
-// n if there is none.
+// Returns the length of the longest prefix that ascends strictly and is below `blocks`.
 std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks);
 
 namespace scalar {

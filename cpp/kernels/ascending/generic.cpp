@@ -1,4 +1,4 @@
-// One loop for every instruction set; the compiler vectorises it as its file's flags allow.
+// One loop for all instruction sets, vectorised by the compiler.
 #include "kernels/ascending/ascending.h"
 
 namespace sparcml {
@@ -6,8 +6,8 @@ namespace {
 
 constexpr std::size_t kChunk = 1024;
 
-// The first position in [1, n) that does not ascend, else n. A chunk is judged as a whole,
-// which vectorises, and searched only if it fails.
+// Returns the first position in [1, n) that does not ascend, else n. A chunk is checked at
+// once, which vectorises, and searched only if it fails.
 inline std::size_t first_descent(const std::uint32_t* x, std::size_t n) {
   std::size_t i = 1;
   for (; i + kChunk <= n; i += kChunk) {
@@ -19,7 +19,7 @@ inline std::size_t first_descent(const std::uint32_t* x, std::size_t n) {
   return i < n ? i : n;
 }
 
-// As far as the indices ascend, the first one out of bounds is found by bisection.
+// Finds the first ascending index out of bounds by bisection.
 inline std::size_t first_wrong(const std::uint32_t* x, std::size_t n, std::uint32_t blocks) {
   std::size_t low = 0, high = first_descent(x, n);
   while (low < high) {

@@ -1,4 +1,4 @@
-// The loops behind every instruction set; the fast way out of a word is in ones.h.
+// Loops for all instruction sets; ones.h has those over the ones of a word.
 #pragma once
 
 #include "kernels/bitmap/bitmap.h"
@@ -7,7 +7,7 @@
 namespace sparcml {
 namespace {
 
-// No early exit: good indices are the rule, and this way the loop vectorises.
+// There is no early exit, so that the loop vectorises; indices are usually valid.
 inline bool ascending(const std::uint32_t* indices, std::size_t n) {
   std::uint32_t bad = 0;
   for (std::size_t i = 1; i < n; ++i) bad |= indices[i] <= indices[i - 1];
@@ -19,7 +19,8 @@ inline const char* encode_bits(const std::uint32_t* indices, std::size_t n,
   if (n && indices[n - 1] >= blocks) return "bitmap_encode: indices must be below blocks";
   if (!ascending(indices, n)) return "bitmap_encode: indices must be strictly ascending";
   std::memset(out, 0, bitmap_nbytes(blocks));
-  // The word at hand stays in a register and is stored with every bit: no load waits for it.
+  // The current word stays in a register and is stored with every bit, so that no load waits
+  // for it.
   std::uint64_t word = 0;
   std::uint32_t at = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -31,8 +32,8 @@ inline const char* encode_bits(const std::uint32_t* indices, std::size_t n,
   return nullptr;
 }
 
-inline const char* wrong_plane(const std::uint8_t* data, std::size_t size, std::size_t n,
-                               std::uint32_t blocks) {
+inline const char* check_bitmap(const std::uint8_t* data, std::size_t size, std::size_t n,
+                                std::uint32_t blocks) {
   if (size != bitmap_nbytes(blocks)) return "bitmap: section must have one bit per block";
   if (blocks % 64 && load64(data + size - 8) >> (blocks % 64))
     return "bitmap: index out of bounds";
@@ -42,7 +43,7 @@ inline const char* wrong_plane(const std::uint8_t* data, std::size_t size, std::
 
 inline const char* decode_bits(const std::uint8_t* data, std::size_t size, std::size_t n,
                                std::uint32_t blocks, std::uint32_t* out) {
-  if (const char* wrong = wrong_plane(data, size, n, blocks)) return wrong;
+  if (const char* wrong = check_bitmap(data, size, n, blocks)) return wrong;
   Ones(data, out, n).store_until(n);
   return nullptr;
 }

@@ -1,4 +1,4 @@
-// Which numbers are in use, as a bit plane (see bitmap.h), and their places among those.
+// Active columns as a bitmap (see bitmap.h), and the positions of columns among them.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,26 @@ namespace sparcml {
 
 constexpr std::uint32_t kInactive = UINT32_MAX;
 
-// Sets the bits of the numbers.
-void mark_columns(const std::uint32_t* numbers, std::size_t count, std::uint64_t* plane);
+// Sets the bits of the columns.
+void mark_columns(const std::uint32_t* columns, std::size_t count, std::uint64_t* bitmap);
 
-// How many bits are set before each word; returns how many there are.
-std::size_t count_columns(const std::uint64_t* plane, std::size_t words, std::uint32_t* before);
+// Writes the number of bits set before each word; returns the number of all.
+std::size_t count_columns(const std::uint64_t* bitmap, std::size_t words,
+                          std::uint32_t* before);
 
-// out[i] is how many bits are set before that of numbers[i], or kInactive if that is not set.
-void column_positions(const std::uint32_t* numbers, std::size_t count,
-                      const std::uint64_t* plane, const std::uint32_t* before,
+// Writes the number of bits set before that of columns[i], or kInactive if that is not set.
+void column_positions(const std::uint32_t* columns, std::size_t count,
+                      const std::uint64_t* bitmap, const std::uint32_t* before,
                       std::uint32_t* out);
 
 namespace scalar {
-void column_positions(const std::uint32_t* numbers, std::size_t count,
-                      const std::uint64_t* plane, const std::uint32_t* before,
+void column_positions(const std::uint32_t* columns, std::size_t count,
+                      const std::uint64_t* bitmap, const std::uint32_t* before,
                       std::uint32_t* out);
 }  // namespace scalar
 namespace avx2 {
-void column_positions(const std::uint32_t* numbers, std::size_t count,
-                      const std::uint64_t* plane, const std::uint32_t* before,
+void column_positions(const std::uint32_t* columns, std::size_t count,
+                      const std::uint64_t* bitmap, const std::uint32_t* before,
                       std::uint32_t* out);
 }  // namespace avx2
 

@@ -61,8 +61,8 @@ std::size_t count_nonfill(Dense<T> dense) {
 }
 
 template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov) {
-  return squeeze_any<Vector>(dense, limit, plane, ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov) {
+  return squeeze_any<Vector>(dense, limit, bitmap, ov);
 }
 
 template std::size_t compact(Dense<float>, std::size_t, std::uint32_t*, float*);

@@ -13,8 +13,8 @@ std::size_t count_nonfill(Dense<T> dense) {
 }
 
 template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov) {
-  return SPARCML_PICK(bitmap_compact<T>)(dense, limit, plane, ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov) {
+  return SPARCML_PICK(bitmap_compact<T>)(dense, limit, bitmap, ov);
 }
 
 template std::size_t compact(Dense<float>, std::size_t, std::uint32_t*, float*);

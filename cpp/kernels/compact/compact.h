@@ -1,6 +1,7 @@
-// Dense into sparse: the blocks in which some value differs from the fill.
+// Dense to sparse: the blocks in which some value differs from the fill.
 //
-// Differs as numbers (-0.0 equals 0.0, NaN differs from everything), or bit for bit.
+// Values are compared as numbers (-0.0 equals 0.0, NaN differs from everything) or by their
+// bits.
 #pragma once
 
 #include "kernels/isa.h"
@@ -17,18 +18,18 @@ struct Dense {
   bool bitwise;
 };
 
-// Returns the number of blocks found and writes their indices and values; stops and returns
-// limit + 1 when there are more than `limit`, which is the room oi and ov have.
+// Writes the indices and values of these blocks and returns their number. oi and ov hold
+// `limit` blocks; if there are more, it stops and returns limit + 1.
 template <class T>
 std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
 
-// The number of blocks that compact() would find.
+// Returns the number of blocks that compact() would write.
 template <class T>
 std::size_t count_nonfill(Dense<T> dense);
 
-// compact() for blocks of one value, with a bit plane (see bitmap.h) in place of indices.
+// compact() for blocks of one value, with a bitmap (see bitmap.h) instead of indices.
 template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov);
 
 namespace scalar {
 template <class T>
@@ -36,7 +37,7 @@ std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov)
 template <class T>
 std::size_t count_nonfill(Dense<T> dense);
 template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov);
 }  // namespace scalar
 namespace avx2 {
 template <class T>
@@ -44,7 +45,7 @@ std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov)
 template <class T>
 std::size_t count_nonfill(Dense<T> dense);
 template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov);
 }  // namespace avx2
 
 }  // namespace sparcml

@@ -1,7 +1,7 @@
-// A scan of 64 values at a time, for any instruction set.
+// Scans 64 values at a time, for any instruction set.
 //
-// Isa::differs<bitwise> compares 64 values with the fill and returns one bit for each.
-// Isa::pack writes those of 64 values that have a bit, and may write anything to the next 8.
+// Isa::differs<bitwise> compares 64 values with the fill and returns one bit per value.
+// Isa::pack writes the values that a mask selects from 64, and may overwrite the next 8.
 #include "kernels/bits.h"
 #include "kernels/compact/compact.h"
 #include "kernels/spill.h"
@@ -14,7 +14,7 @@ inline bool differ(T x, T fill) {
   return bitwise ? bits(x) != bits(fill) : x != fill;
 }
 
-// One bit for each of up to 64 values from `start` on.
+// Returns one bit for each of up to 64 values, starting at `start`.
 template <class Isa, bool bitwise, class T>
 inline std::uint64_t word(const Dense<T>& d, std::size_t start) {
   if (start + kWord <= d.size) return Isa::template differs<bitwise>(d.values + start, d.fill);
@@ -24,7 +24,7 @@ inline std::uint64_t word(const Dense<T>& d, std::size_t start) {
   return found;
 }
 
-// Calls emit(index) for each block found, until it returns false.
+// Calls emit(index) for each block that differs, until it returns false.
 template <class Isa, bool bitwise, class T, class Emit>
 void scan_blocks(const Dense<T>& d, Emit emit) {
   for (std::size_t start = 0; start < d.size;) {
@@ -33,7 +33,7 @@ void scan_blocks(const Dense<T>& d, Emit emit) {
     while (found) {
       const std::size_t index = (start + __builtin_ctzll(found)) / d.block;
       if (!emit(index)) return;
-      const std::size_t done = (index + 1) * d.block - start;  // the rest of the block is known
+      const std::size_t done = (index + 1) * d.block - start;  // skips the rest of the block
       if (done >= kWord) {
         next = start + done;
         break;
@@ -80,13 +80,13 @@ inline void pack_exactly(const T* values, std::uint64_t found, T* out) {
 }
 
 template <class Isa, bool bitwise, class T>
-std::size_t squeeze_values(const Dense<T>& d, std::size_t limit, std::uint8_t* plane, T* ov) {
+std::size_t squeeze_values(const Dense<T>& d, std::size_t limit, std::uint8_t* bitmap, T* ov) {
   std::size_t o = 0;
   for (std::size_t start = 0; start < d.size; start += kWord) {
     const std::uint64_t found = word<Isa, bitwise>(d, start);
     const std::size_t more = __builtin_popcountll(found);
     const T* values = d.values + start;
-    store64(plane + start / 8, found);
+    store64(bitmap + start / 8, found);
     if (o + more > limit) return limit + 1;
     if (o + more + 8 > limit || start + kWord > d.size)
       pack_exactly(values, found, ov + o);
@@ -118,9 +118,9 @@ std::size_t compact_any(const Dense<T>& d, std::size_t limit, std::uint32_t* oi,
 }
 
 template <class Isa, class T>
-std::size_t squeeze_any(const Dense<T>& d, std::size_t limit, std::uint8_t* plane, T* ov) {
-  return d.bitwise ? squeeze_values<Isa, true>(d, limit, plane, ov)
-                   : squeeze_values<Isa, false>(d, limit, plane, ov);
+std::size_t squeeze_any(const Dense<T>& d, std::size_t limit, std::uint8_t* bitmap, T* ov) {
+  return d.bitwise ? squeeze_values<Isa, true>(d, limit, bitmap, ov)
+                   : squeeze_values<Isa, false>(d, limit, bitmap, ov);
 }
 
 template <class Isa, class T>

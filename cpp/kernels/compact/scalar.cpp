@@ -4,7 +4,7 @@ namespace sparcml::scalar {
 namespace {
 
 struct Plain {
-  // First the 64 answers as bytes, which vectorises, then eight of them at a time to bits.
+  // Compares into 64 bytes, which vectorises, then packs eight of them at a time into bits.
   template <bool bitwise, class T>
   static std::uint64_t differs(const T* values, T fill) {
     std::uint8_t found[64];
@@ -37,8 +37,8 @@ std::size_t count_nonfill(Dense<T> dense) {
 }
 
 template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* plane, T* ov) {
-  return squeeze_any<Plain>(dense, limit, plane, ov);
+std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov) {
+  return squeeze_any<Plain>(dense, limit, bitmap, ov);
 }
 
 template std::size_t compact(Dense<float>, std::size_t, std::uint32_t*, float*);

@@ -6,7 +6,7 @@
 namespace sparcml {
 namespace {
 
-// Polynomials modulo the CRC's own, reflected: the highest bit is x^0.
+// Polynomials modulo the CRC polynomial, reflected: the highest bit is x^0.
 constexpr std::uint32_t times_x(std::uint32_t a) { return a >> 1 ^ (a & 1 ? 0x82F63B78 : 0); }
 
 constexpr std::uint32_t times(std::uint32_t a, std::uint32_t b) {
@@ -21,8 +21,8 @@ constexpr std::uint32_t power_of_x(std::size_t power) {
   return power % 2 ? times_x(square) : square;
 }
 
-// The remainder once `Bytes` zero bytes have followed. The product of two reflected numbers
-// comes out one bit low, and the crc32 instruction multiplies by x^32: hence 33 powers less.
+// Returns the remainder after `Bytes` zero bytes. The product of two reflected numbers is one
+// bit too low, and the crc32 instruction multiplies by x^32; hence 33 powers less.
 template <std::size_t Bytes>
 inline std::uint64_t advance(std::uint64_t crc) {
   constexpr long long factor = power_of_x(8 * Bytes - 33);
@@ -31,9 +31,11 @@ inline std::uint64_t advance(std::uint64_t crc) {
   return _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)));
 }
 
-// Three pieces of `Bytes` at once: the instruction takes three cycles, and one starts each.
+// Handles three segments of `Bytes` at once: the instruction has a latency of three cycles, and
+// one can start in each cycle.
 template <std::size_t Bytes>
-inline std::uint64_t three_pieces(std::uint64_t a, const std::uint8_t*& data, std::size_t& n) {
+inline std::uint64_t three_segments(std::uint64_t a, const std::uint8_t*& data,
+                                    std::size_t& n) {
   for (; n >= 3 * Bytes; n -= 3 * Bytes, data += 3 * Bytes) {
     std::uint64_t b = 0, c = 0;
     for (std::size_t i = 0; i < Bytes; i += 8) {
@@ -50,9 +52,9 @@ inline std::uint64_t three_pieces(std::uint64_t a, const std::uint8_t*& data, st
 
 std::uint32_t avx2::crc32c(const std::uint8_t* data, std::size_t n, std::uint32_t crc) {
   std::uint64_t rest = ~crc;
-  rest = three_pieces<16384>(rest, data, n);  // long ones suit the prefetcher
-  rest = three_pieces<1024>(rest, data, n);
-  rest = three_pieces<128>(rest, data, n);
+  rest = three_segments<16384>(rest, data, n);  // long segments suit the prefetcher
+  rest = three_segments<1024>(rest, data, n);
+  rest = three_segments<128>(rest, data, n);
   for (; n >= 8; n -= 8, data += 8) rest = _mm_crc32_u64(rest, load64(data));
   for (; n; --n, ++data) rest = _mm_crc32_u8(static_cast<std::uint32_t>(rest), *data);
   return ~static_cast<std::uint32_t>(rest);

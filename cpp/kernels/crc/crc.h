@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli): reflected, starts from and ends with all bits flipped.
+// CRC-32C (Castagnoli): reflected, with all bits inverted at the start and the end.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace sparcml {
 
-// Goes on from `crc`, the result for the bytes before these (0 if there are none).
+// Continues from `crc`, the result of the preceding bytes (0 if there are none).
 std::uint32_t crc32c(const std::uint8_t* data, std::size_t n, std::uint32_t crc);
 
 namespace scalar {

@@ -1,4 +1,4 @@
-// The CRC-32 of zlib (reflected, 0xEDB88320) of many short pieces of one text.
+// The CRC-32 of zlib (reflected, 0xEDB88320) of many short spans of one text.
 #pragma once
 
 #include <cstddef>

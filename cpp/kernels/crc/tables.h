@@ -1,4 +1,4 @@
-// Any reflected CRC of 32 bits by tables, eight bytes at a step ("slicing by 8": Kounavis and
+// Reflected 32-bit CRCs by tables, eight bytes per step ("slicing by 8": Kounavis and
 // Berry, 2005).
 //
 // op.h explains the anonymous namespace.
@@ -15,7 +15,7 @@ namespace {
 
 using CrcTables = std::array<std::array<std::uint32_t, 256>, 8>;
 
-// tables[k][b]: what byte b does to the remainder once k more bytes have followed it.
+// tables[k][b] is the contribution of byte b to the remainder after k more bytes.
 constexpr CrcTables crc_tables(std::uint32_t polynomial) {
   CrcTables t{};
   for (std::uint32_t b = 0; b < 256; ++b) {

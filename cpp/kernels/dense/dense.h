@@ -1,4 +1,4 @@
-// Dense with dense: out[i] = a[i] op b[i].
+// Dense reduction: out[i] = a[i] op b[i].
 #pragma once
 
 #include "kernels/isa.h"
@@ -6,7 +6,7 @@
 
 namespace sparcml {
 
-// `out` may be `a` or `b` itself; otherwise the arrays do not overlap.
+// `out` may be `a` or `b`; otherwise the arrays must not overlap.
 template <class T>
 void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n);
 

@@ -1,5 +1,4 @@
-// The one loop behind every instruction set; the compiler vectorises it as its file's flags
-// allow.
+// One loop for all instruction sets, vectorised by the compiler.
 #include "kernels/dense/dense.h"
 
 namespace sparcml {

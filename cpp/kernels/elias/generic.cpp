@@ -1,4 +1,4 @@
-// The loops behind both instruction sets. Nearly all code words are looked up.
+// Loops for all instruction sets. Nearly all code words are looked up.
 //
 // op.h explains the anonymous namespace.
 #include <array>
@@ -10,10 +10,10 @@ namespace sparcml {
 namespace {
 
 struct Word {
-  std::uint64_t bits = 0;  // the first is the lowest
+  std::uint64_t bits = 0;  // the first bit is the lowest
   unsigned length = 0;
 
-  // Before what is there already: x in binary, its highest bit first.
+  // Prepends x in binary, highest bit first.
   constexpr void prepend(std::uint64_t x, unsigned count) {
     bits <<= count;
     for (unsigned i = 0; i < count; ++i) bits |= (x >> (count - 1 - i) & 1) << i;
@@ -45,7 +45,7 @@ constexpr Word omega(std::uint64_t x) {
 
 constexpr unsigned magnitude(unsigned byte) { return byte < 128 ? byte : 256 - byte; }
 
-// For each level, as an unsigned byte: its code among all, and among those that are not zero.
+// For each level, as an unsigned byte: its dense and its sparse code.
 constexpr auto dense_words = [] {
   std::array<Word, 256> words{};
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -72,10 +72,10 @@ inline Word gap_word(std::size_t gap) {
   return gap < gap_words.size() ? gap_words[gap] : omega(gap);
 }
 
-// Whether a level is zero is hard to predict: no branch depends on it.
+// No branch depends on whether a level is zero, which is hard to predict.
 inline EliasPlan plan(const std::int8_t* levels, std::size_t n) {
   EliasPlan sum{0, 0, 0};
-  std::size_t before = 0;  // one past the last that is not zero
+  std::size_t before = 0;  // one past the last nonzero level
   for (std::size_t i = 0; i < n; ++i) {
     const auto byte = static_cast<std::uint8_t>(levels[i]);
     const std::size_t gap = i + 1 - before, present = byte != 0;
@@ -87,7 +87,7 @@ inline EliasPlan plan(const std::int8_t* levels, std::size_t n) {
   return sum;
 }
 
-// As BitWriter, but it knows where to stop.
+// Like BitWriter, but within a given number of words.
 class Writer {
  public:
   Writer(std::uint8_t* out, std::size_t words) : out_(out), end_(out + 8 * words) {}
@@ -101,7 +101,7 @@ class Writer {
     word_ = used_ ? code >> (length - used_) : 0;
   }
 
-  // Whether all words were filled, and no more.
+  // Returns whether exactly all words were filled.
   bool finish() {
     if (used_) store();
     return !over_ && out_ == end_;
@@ -142,12 +142,12 @@ inline bool encode_sparse(const std::int8_t* levels, std::size_t n, Writer write
   return writer.finish();
 }
 
-// Bits one after the other; beyond the end they are zeros, and `over` says so.
+// Reads bits in order; beyond the end they are zeros, and `over` is true.
 class Reader {
  public:
   Reader(const std::uint8_t* data, std::size_t words) : data_(data), bits_(64 * words) {}
 
-  std::uint64_t peek() const {  // 57 bits or more
+  std::uint64_t peek() const {  // at least 57 bits
     const std::size_t byte = at_ / 8, size = bits_ / 8;
     std::uint64_t word = 0;
     if (byte + 8 <= size)
@@ -165,7 +165,7 @@ class Reader {
     return first;
   }
 
-  // 0 if this is no code of a number below 2^32.
+  // Returns 0 if this is not a code of a number below 2^32.
   std::uint64_t omega() {
     std::uint64_t x = 1;
     while (bit()) {
@@ -179,7 +179,7 @@ class Reader {
     return over() ? 0 : x;
   }
 
-  // Whether all was read, but for zeros that fill the last word.
+  // Returns whether all bits were read, except for the zeros that pad the last word.
   bool done() const {
     if (over() || at_ + 64 <= bits_) return false;
     return at_ == bits_ || peek() == 0;
@@ -195,7 +195,7 @@ constexpr unsigned kShort = 12;
 
 struct Entry {
   std::int8_t level;
-  std::uint8_t length;  // 0: longer
+  std::uint8_t length;  // 0 if longer
   std::uint8_t gap;
 };
 using Entries = std::array<Entry, 1 << kShort>;
@@ -231,7 +231,7 @@ inline const Entries& short_sparse() {
   return made;
 }
 
-// A level from its magnitude and sign: -128 to 127.
+// Sets a level, -128 to 127, from its magnitude and sign.
 inline bool signed_level(std::uint64_t size, bool negative, std::int8_t* level) {
   if (size > 127 + static_cast<std::uint64_t>(negative)) return false;
   const int value = static_cast<int>(size);

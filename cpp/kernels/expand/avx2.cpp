@@ -5,7 +5,7 @@
 namespace sparcml::avx2 {
 namespace {
 
-// Row b: how many ones byte b has below each of its bits.
+// Row b has the number of ones of byte b below each of its bits.
 constexpr auto ones_below = [] {
   std::array<std::array<std::uint8_t, 8>, 256> rows{};
   for (unsigned b = 0; b < 256; ++b)
@@ -18,7 +18,7 @@ constexpr auto ones_below = [] {
 
 constexpr std::size_t kLarge = 1 << 20;  // bytes
 
-// A large result is not read soon: written past the caches, it costs half the traffic.
+// A large result is not read soon, and writing it past the caches halves the memory traffic.
 template <bool past_cache>
 struct Vector {
   static void unpack(std::uint64_t word, const float* values, float fill, float* out) {

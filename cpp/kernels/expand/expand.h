@@ -1,6 +1,6 @@
-// A bit plane (see bitmap.h) and the values of its ones, into a dense vector.
+// Expands a bitmap (see bitmap.h) and the values of its ones to a dense vector.
 //
-// The opposite of bitmap_compact() in compact.h: no list of indices is written on the way.
+// This is the inverse of bitmap_compact() in compact.h, without a list of indices.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Plane {
   std::size_t nnz;
 };
 
-// Distrusts the plane: returns what is wrong with it, or nullptr. All of `out` is written.
+// Checks the bitmap and returns an error message or nullptr. Writes all of `out`.
 template <class T>
 const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
 

@@ -1,4 +1,4 @@
-// A word of the plane at a time, for any instruction set.
+// Expands one word of the bitmap at a time, for any instruction set.
 //
 // Isa::unpack writes 64 values for the 64 bits of a word, and may read 8 values too many.
 #pragma once
@@ -18,7 +18,7 @@ inline void unpack_exactly(std::uint64_t word, const T* values, T fill, T* out,
 template <class Isa, class T>
 const char* expand_any(const Plane<T>& p, T fill, T* out, std::size_t size) {
   const auto blocks = static_cast<std::uint32_t>(size);
-  if (const char* wrong = wrong_plane(p.bits, p.nbytes, p.nnz, blocks)) return wrong;
+  if (const char* wrong = check_bitmap(p.bits, p.nbytes, p.nnz, blocks)) return wrong;
   const T *from = p.values, *end = p.values + p.nnz;
   for (std::size_t start = 0; start < size; start += 64) {
     const std::uint64_t word = load64(p.bits + start / 8);

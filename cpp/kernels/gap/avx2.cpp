@@ -33,9 +33,9 @@ inline __m256i running_sum(__m256i x) {
   return _mm256_add_epi32(x, _mm256_blend_epi32(_mm256_setzero_si256(), half, 0xF0));
 }
 
-// 8 low parts of r < 16 bits are r bytes: pairs into 64 bits, pairs of those, then both halves.
-// The plain writer takes group 0, which has no index before it, and the last ones, so that no
-// store of 16 bytes leaves the plane.
+// Packs 8 low parts of r < 16 bits into r bytes: pairs into 64 bits, pairs of those, then both
+// halves. The scalar writer handles the first 8, which have no index before them, and the last
+// ones, so that no store of 16 bytes leaves the plane.
 void encode_low_wide(const std::uint32_t* indices, std::size_t n, unsigned r,
                      std::uint8_t* plane) {
   std::uint8_t* end = plane + 8 * words(std::uint64_t{n} * r);
@@ -62,7 +62,7 @@ void encode_low_wide(const std::uint32_t* indices, std::size_t n, unsigned r,
   encode_low(BitWriter(at), indices, i, n, r).finish();
 }
 
-// One code for 8 gaps, unless their ones lie more than 64 bits apart.
+// Writes one code for 8 gaps, unless their ones are more than 64 bits apart.
 void encode_high_wide(const std::uint32_t* indices, std::size_t n, unsigned r,
                       std::uint8_t* plane) {
   BitWriter writer = encode_high(BitWriter(plane), indices, 0, n < 8 ? n : 8, r);
@@ -87,8 +87,8 @@ void encode_high_wide(const std::uint32_t* indices, std::size_t n, unsigned r,
   encode_high(writer, indices, i, n, r).finish();
 }
 
-// How 8 low parts of r <= 25 bits come out of r bytes: entry i begins in byte i * r / 8 and
-// fits, with the bits before it, in 4 bytes.
+// Unpacks 8 low parts of r <= 25 bits from r bytes: entry i begins in byte i * r / 8 and fits,
+// with the bits before it, in 4 bytes.
 struct Unpack {
   __m256i bytes, shift, mask;
   explicit Unpack(unsigned r) : mask(_mm256_set1_epi32(static_cast<int>(low_mask(r)))) {
@@ -110,10 +110,11 @@ struct Unpack {
   }
 };
 
-// add_low by eights; begin % 8 == 0. The sum of one piece must fit in 32 bits.
+// add_low for eight entries at a time; begin % 8 == 0. The sum of one segment must fit in 32
+// bits.
 std::uint64_t add_low_wide(const Section& s, std::size_t begin, std::size_t end,
                            std::uint64_t sum, std::uint32_t* out) {
-  static_assert(piece + 72 < 1 << 11);
+  static_assert(segment + 72 < 1 << 11);
   if (s.r > 21) return add_low(s, begin, end, sum, out);
   const Unpack unpack(s.r);
   const __m128i by = _mm_cvtsi32_si128(static_cast<int>(s.r));

@@ -3,9 +3,9 @@
 namespace sparcml {
 
 unsigned gap_parameter(std::size_t n, std::uint32_t last) {
-  // Gaps of random indices are geometric: with x = P(gap >= 2^r) they take r + 1 / (1 - x)
+  // Gaps of random indices are geometric: with x = P(gap >= 2^r) they need r + 1 / (1 - x)
   // bits, and r + 1 is better while x > 1 / phi. At density p that is 2^r < log(phi) / -log(1 -
-  // p), and 1 / -log(1 - p) is 1/p - 1/2 to a tenth. log(phi) = 31537 / 2^16.
+  // p), and 1 / -log(1 - p) is 1/p - 1/2 up to a tenth. log(phi) = 31537 / 2^16.
   const std::uint64_t range = std::uint64_t{last} + 1;
   const std::uint64_t bound = 31537 * (2 * range - n);
   unsigned r = 0;

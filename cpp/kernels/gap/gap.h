@@ -7,12 +7,13 @@
 //   low plane   the r low bits of each gap, one after the other
 //   high plane  for each gap gap >> r zeros, then a one
 //
-// Bits lie from the least significant on; each plane is padded with zeros to 8 bytes. No
-// indices: no bytes. The one at position p_i of the high plane is entry i's, so
+// Bits are stored from the least significant one; each plane is padded with zeros to 8 bytes. A
+// section without indices is empty. The one at position p_i of the high plane belongs to entry
+// i, so
 //
 //   index_i = ((p_i - i) << r) + low_0 + ... + low_i + i
 //
-// and both planes decode without looking at each other.
+// and both planes are decoded independently.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +23,18 @@
 
 namespace sparcml {
 
-// The r that is best for n random indices of which `last` is the last.
+// Returns the best r for n random indices that end with `last`.
 unsigned gap_parameter(std::size_t n, std::uint32_t last);
 
-// What a code with r takes; 0 if the indices (n > 0) do not ascend strictly below 2^32 - 1.
+// Returns the bytes of a code with r; 0 if the indices (n > 0) do not ascend strictly below
+// 2^32 - 1.
 std::size_t gap_nbytes(const std::uint32_t* indices, std::size_t n, unsigned r);
 
-// Writes the whole section, gap_nbytes long; the indices are good.
+// Writes the section of gap_nbytes bytes; the indices must be valid.
 void gap_encode(const std::uint32_t* indices, std::size_t n, unsigned r, std::uint8_t* out);
 
-// Distrusts the bytes: returns what is wrong with them, or nullptr. `out` holds n indices, and
-// is unspecified after an error.
+// Checks the bytes and returns an error message or nullptr. `out` holds n indices, which are
+// unspecified after an error.
 const char* gap_decode(const std::uint8_t* data, std::size_t size, std::size_t n,
                        std::uint32_t blocks, std::uint32_t* out);
 

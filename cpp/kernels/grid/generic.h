@@ -1,4 +1,4 @@
-// One bucket's numbers, and one value at a time.
+// Constants of one bucket, and scalar encoding and decoding.
 #pragma once
 
 #include "kernels/grid/grid.h"
@@ -9,49 +9,52 @@ namespace {
 
 struct Steps {
   Steps(float norm, const Grid& grid)
-      : infinite(!(norm < kInfinity)), factor(rescaling(norm)), none(code_of_nan(grid.bits)) {
+      : infinite(!(norm < kInfinity)),
+        factor(rescaling(norm)),
+        nan_code(code_of_nan(grid.bits)) {
     const auto levels = static_cast<float>(grid.levels);
-    most = levels * kUnit;
-    times = norm == 0 || infinite ? 0 : levels / (norm * factor) * kUnit;
+    limit = levels * kUnit;
+    multiplier = norm == 0 || infinite ? 0 : levels / (norm * factor) * kUnit;
   }
 
   std::int8_t code(float v, std::uint32_t random) const {
-    float x = v * factor * times + (v - v);  // no infinity is clipped: it is NaN
+    float x = v * factor * multiplier +
+              (v - v);  // v - v turns an infinity into NaN, which is not clipped
     if (infinite) x = std::fabs(v) == kInfinity || v != v ? v : 0;
-    x = x > most ? most : x;
-    x = x < -most ? -most : x;
+    x = x > limit ? limit : x;
+    x = x < -limit ? -limit : x;
     const std::int32_t fixed = nearest(x == x ? x : 0);
     const std::int32_t level = (fixed + static_cast<std::int32_t>(random)) >> kFraction;
-    return static_cast<std::int8_t>(x == x ? level : none);
+    return static_cast<std::int8_t>(x == x ? level : nan_code);
   }
 
   bool infinite;
   float factor;
-  int none;           // the code of NaN
-  float times, most;  // to the fixed point, and s there
+  int nan_code;             // the code of NaN
+  float multiplier, limit;  // to fixed point; s in fixed point
 };
 
 struct Values {
   Values(float norm, const Grid& grid)
       : factor(rescaling(norm)),
-        most(std::fabs(norm)),
+        limit(std::fabs(norm)),
         step(norm * factor / static_cast<float>(grid.levels)),
-        none(code_of_nan(grid.bits)),
-        plain(factor == 1) {}
+        nan_code(code_of_nan(grid.bits)),
+        unscaled(factor == 1) {}
 
   float of(int level) const {
-    if (level == none) return kNaN;
+    if (level == nan_code) return kNaN;
     float x = static_cast<float>(level) * step;
-    if (plain) return x;
+    if (unscaled) return x;
     x = x / factor;
-    x = x > most ? most : x;  // the last level of the largest norms is not to overflow
-    x = x < -most ? -most : x;
+    x = x > limit ? limit : x;  // the last level of the largest norms must not overflow
+    x = x < -limit ? -limit : x;
     return canonical(x);
   }
 
-  float factor, most, step;
-  int none;
-  bool plain;
+  float factor, limit, step;
+  int nan_code;
+  bool unscaled;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// float32 to and from float16 and bfloat16, to nearest, ties to even. Too large becomes
-// infinity, denormals are kept, and every NaN comes out as the canonical quiet one (0x7e00,
-// 0x7fc0 and 0x7fc00000).
+// Converts float32 to and from float16 and bfloat16, rounding to nearest even. Values that are
+// too large become infinite, denormals are kept, and every NaN becomes the canonical quiet one
+// (0x7e00, 0x7fc0 and 0x7fc00000).
 #pragma once
 
 #include <cstddef>

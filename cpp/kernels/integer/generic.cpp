@@ -1,5 +1,5 @@
-// The loops behind both instruction sets. 64 values are `width` words of 8 bytes, whatever the
-// width: each such group is coded by a loop that vectorises, then packed.
+// Loops for all instruction sets. 64 values are `width` words of 8 bytes for any width: each
+// such group is encoded by a loop that vectorises, then packed.
 //
 // op.h explains the anonymous namespace.
 #include <limits>
@@ -11,26 +11,28 @@ namespace sparcml {
 namespace {
 
 constexpr std::size_t kGroup = 64;
-constexpr std::size_t kWords = 17;  // of a group of the widest codes, and one to read over
+constexpr std::size_t kWords = 17;  // in a group of the widest codes, plus one that may be read
 
-// How far a sum of `most` steps may be off its multiple, in steps: each addition rounds.
-inline float slack(const Grid& grid) {
-  const double most = grid.most, ulps = (most * most + 2 * most) / (1 << 24);
+// Returns the rounding error of a sum of max_multiple steps, in steps.
+inline float slack(const Multiples& multiples) {
+  const double most = multiples.max_multiple, ulps = (most * most + 2 * most) / (1 << 24);
   return static_cast<float>(ulps < 0.25 ? ulps : 0.25);
 }
 
-// To the nearest whole number: adding 1.5 * 2^23 leaves no room for a fraction.
+// Rounds to the nearest integer: a sum with 1.5 * 2^23 has no bits for a fraction.
 inline float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
 
 // Returns whether all 64 are multiples.
-inline bool code_group(const float* v, const Grid& grid, float off, std::int32_t* codes) {
-  const auto most = static_cast<float>(grid.most);
-  const std::int32_t nan = (1 << grid.width) - 1;
-  std::int32_t misses[kGroup], bad = 0;  // in a loop of their own, or none would vectorise
+inline bool code_group(const float* v, const Multiples& multiples, float off,
+                       std::int32_t* codes) {
+  const auto most = static_cast<float>(multiples.max_multiple);
+  const std::int32_t nan = (1 << multiples.width) - 1;
+  std::int32_t misses[kGroup],
+      bad = 0;  // combined in a loop of their own, or neither would vectorise
   for (std::size_t j = 0; j < kGroup; ++j) {
-    const float x = (v[j] - v[j] == 0 ? v[j] : 0.0f) / grid.step, k = nearest(x);
+    const float x = (v[j] - v[j] == 0 ? v[j] : 0.0f) / multiples.step, k = nearest(x);
     const float far = __builtin_fabsf(x - k), size = __builtin_fabsf(k);
-    const float excess = far <= off ? size : 2 * most;  // also if they are NaN
+    const float excess = far <= off ? size : 2 * most;  // also if NaN
     misses[j] = excess <= most ? 0 : 1;
     const float code = excess <= most ? k + most : 0.0f;
     codes[j] = v[j] - v[j] == 0 ? static_cast<std::int32_t>(code) : nan;
@@ -69,13 +71,13 @@ inline void unpack_group(const std::uint64_t* words, unsigned width, std::int32_
 }
 
 // Returns whether all 64 codes are in use.
-inline bool value_group(const std::int32_t* codes, const Grid& grid, float* v) {
-  const std::int32_t nan = (1 << grid.width) - 1;
-  const auto last = static_cast<std::int32_t>(2 * grid.most);
+inline bool value_group(const std::int32_t* codes, const Multiples& multiples, float* v) {
+  const std::int32_t nan = (1 << multiples.width) - 1;
+  const auto last = static_cast<std::int32_t>(2 * multiples.max_multiple);
   std::int32_t used[kGroup], largest = 0;
-  const auto most = static_cast<std::int32_t>(grid.most);
+  const auto most = static_cast<std::int32_t>(multiples.max_multiple);
   for (std::size_t j = 0; j < kGroup; ++j) {
-    const float x = static_cast<float>(codes[j] - most) * grid.step;
+    const float x = static_cast<float>(codes[j] - most) * multiples.step;
     v[j] = codes[j] == nan ? std::numeric_limits<float>::quiet_NaN() : x;
   }
   for (std::size_t j = 0; j < kGroup; ++j) used[j] = codes[j] == nan ? 0 : codes[j];
@@ -83,33 +85,33 @@ inline bool value_group(const std::int32_t* codes, const Grid& grid, float* v) {
   return largest <= last;
 }
 
-inline std::size_t all_to_integer(const float* v, std::size_t n, const Grid& grid,
+inline std::size_t all_to_integer(const float* v, std::size_t n, const Multiples& multiples,
                                   std::uint8_t* packed) {
-  const float off = slack(grid);
-  for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * grid.width) {
+  const float off = slack(multiples);
+  for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * multiples.width) {
     const std::size_t size = n - i < kGroup ? n - i : kGroup;
     std::int32_t codes[kGroup];
     std::uint64_t words[kWords];
     float last[kGroup] = {};
     if (size < kGroup) std::memcpy(last, v + i, size * sizeof(float));
-    if (!code_group(size < kGroup ? last : v + i, grid, off, codes)) return i;
+    if (!code_group(size < kGroup ? last : v + i, multiples, off, codes)) return i;
     for (std::size_t j = size; j < kGroup; ++j) codes[j] = 0;
-    pack_group(codes, grid.width, words);
-    std::memcpy(packed, words, (size * grid.width + 7) / 8);
+    pack_group(codes, multiples.width, words);
+    std::memcpy(packed, words, (size * multiples.width + 7) / 8);
   }
   return n;
 }
 
-inline std::size_t all_from_integer(const std::uint8_t* packed, std::size_t n, const Grid& grid,
-                                    float* v) {
-  for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * grid.width) {
+inline std::size_t all_from_integer(const std::uint8_t* packed, std::size_t n,
+                                    const Multiples& multiples, float* v) {
+  for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * multiples.width) {
     const std::size_t size = n - i < kGroup ? n - i : kGroup;
     std::uint64_t words[kWords] = {};
-    std::memcpy(words, packed, (size * grid.width + 7) / 8);
+    std::memcpy(words, packed, (size * multiples.width + 7) / 8);
     float last[kGroup];
     std::int32_t codes[kGroup];
-    unpack_group(words, grid.width, codes);
-    if (!value_group(codes, grid, size < kGroup ? last : v + i)) return i;
+    unpack_group(words, multiples.width, codes);
+    if (!value_group(codes, multiples, size < kGroup ? last : v + i)) return i;
     if (size < kGroup) std::memcpy(v + i, last, size * sizeof(float));
   }
   return n;
@@ -120,12 +122,14 @@ inline std::size_t all_from_integer(const std::uint8_t* packed, std::size_t n, c
 
 namespace sparcml::SPARCML_NAMESPACE {
 
-std::size_t to_integer(const float* v, std::size_t n, Grid grid, std::uint8_t* packed) {
-  return all_to_integer(v, n, grid, packed);
+std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
+                       std::uint8_t* packed) {
+  return all_to_integer(v, n, multiples, packed);
 }
 
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Grid grid, float* v) {
-  return all_from_integer(packed, n, grid, v);
+std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
+                         float* v) {
+  return all_from_integer(packed, n, multiples, v);
 }
 
 }  // namespace sparcml::SPARCML_NAMESPACE

@@ -2,12 +2,14 @@
 
 namespace sparcml {
 
-std::size_t to_integer(const float* v, std::size_t n, Grid grid, std::uint8_t* packed) {
-  return SPARCML_PICK(to_integer)(v, n, grid, packed);
+std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
+                       std::uint8_t* packed) {
+  return SPARCML_PICK(to_integer)(v, n, multiples, packed);
 }
 
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Grid grid, float* v) {
-  return SPARCML_PICK(from_integer)(packed, n, grid, v);
+std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
+                         float* v) {
+  return SPARCML_PICK(from_integer)(packed, n, multiples, v);
 }
 
 }  // namespace sparcml

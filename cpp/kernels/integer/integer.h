@@ -1,6 +1,7 @@
-// Whole multiples of one step, packed: value k * step with |k| <= most is k + most, in `width`
-// bits (the fewest that do), lowest bit first, without gaps. All ones stand for what is not
-// finite, and come back as NaN: 2 * most + 1 is odd, so that one code is always left over.
+// Integer multiples of a step, packed: the value k * step with |k| <= max_multiple has the code
+// k + max_multiple in `width` bits (the fewest that suffice), lowest bit first, without gaps.
+// All ones stand for values that are not finite and decode to NaN: the number of codes in use,
+// 2 * max_multiple + 1, is odd, so that one is always left over.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +11,31 @@
 
 namespace sparcml {
 
-struct Grid {
+struct Multiples {
   float step;
-  std::uint32_t most;
-  unsigned width;  // at most 16
+  std::uint32_t max_multiple;
+  unsigned width;  // at max_multiple 16
 };
 
-// Both return how many values there are before the first that is no multiple (within the
-// rounding of a sum of `most` steps) or too large, or before the first code that is not in use.
+// Both return n, or if a value is not a multiple (within the rounding of a sum of max_multiple
+// steps), too large, or a code not in use, a number of values before it that are valid.
 // `packed` has (n * width + 7) / 8 bytes.
-std::size_t to_integer(const float* v, std::size_t n, Grid grid, std::uint8_t* packed);
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Grid grid, float* v);
+std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
+                       std::uint8_t* packed);
+std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
+                         float* v);
 
 namespace scalar {
-std::size_t to_integer(const float* v, std::size_t n, Grid grid, std::uint8_t* packed);
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Grid grid, float* v);
+std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
+                       std::uint8_t* packed);
+std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
+                         float* v);
 }  // namespace scalar
 namespace avx2 {
-std::size_t to_integer(const float* v, std::size_t n, Grid grid, std::uint8_t* packed);
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Grid grid, float* v);
+std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
+                       std::uint8_t* packed);
+std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
+                         float* v);
 }  // namespace avx2
 
 }  // namespace sparcml

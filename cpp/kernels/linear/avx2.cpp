@@ -5,17 +5,17 @@
 namespace sparcml::linear::avx2 {
 namespace {
 
-// The first lanes of eight: all bits of those below `count`.
+// Returns a mask of the first `count` of eight lanes.
 inline __m256i first(std::size_t count) {
   const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), lanes);
 }
 
 struct Eight {
-  __m256i columns, which;  // all bits of those that are there
+  __m256i columns, which;  // mask of the lanes that are present
 };
 
-// Up to eight columns below a limit.
+// Loads up to eight columns below a limit.
 inline Eight next(const std::uint32_t* at, const std::uint32_t* end, std::uint64_t limit) {
   const __m256i left = first(std::min<std::size_t>(8, static_cast<std::size_t>(end - at)));
   const __m256i columns = _mm256_maskload_epi32(reinterpret_cast<const int*>(at), left);
@@ -33,7 +33,7 @@ inline __m256d high(__m256 x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 
 inline __m256i low(__m256i x) { return _mm256_cvtepi32_epi64(_mm256_castsi256_si128(x)); }
 inline __m256i high(__m256i x) { return _mm256_cvtepi32_epi64(_mm256_extracti128_si256(x, 1)); }
 
-// Eight sums of value * weight; lanes that are not wanted are zero and read nothing.
+// Adds value * weight in eight lanes; masked lanes are zero and read nothing.
 struct Lanes {
   __m256d even = _mm256_setzero_pd(), odd = _mm256_setzero_pd();  // lanes 0 to 3, 4 to 7
 
@@ -114,7 +114,7 @@ struct Vector {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(values + k), _mm256_setzero_si256());
   }
 
-  // Gathers take signed places, so columns less base must be below 2^31.
+  // Gathers use signed offsets, so column - base must be below 2^31.
   template <class T>
   static double dot(const T* weights, const Cursor<T>& c, std::uint64_t base,
                     std::uint64_t limit, std::size_t& count) {

@@ -1,12 +1,12 @@
-// Coordinate descent on the columns of a matrix, with the margins of all rows at hand.
+// Coordinate descent on the columns of a matrix, given the margins of all rows.
 //
-// A coordinate's step makes a quadratic small that is nowhere below the objective, within a
-// region of trust that grows and shrinks with the steps (Genkin, Lewis, Madigan: Large-Scale
-// Bayesian Logistic Regression, 2007): no line search, and the objective never grows.
+// The step of a coordinate minimizes a quadratic upper bound of the objective within a trust
+// radius that grows and shrinks with the steps (Genkin, Lewis, Madigan: Large-Scale Bayesian
+// Logistic Regression, 2007). It needs no line search, and the objective never grows.
 //
-// Where others change the margins at the same time, each of P parties counts its own change P
-// times. By convexity f(z + sum of d_k) <= 1/P sum of f(z + P d_k), so all together still make
-// the objective smaller.
+// If P ranks change the margins at the same time, each rank counts its own change P times. By
+// convexity f(z + sum of d_k) <= 1/P sum of f(z + P d_k), so their steps still reduce the
+// objective.
 #pragma once
 
 #include "kernels/linear/loss.h"
@@ -14,25 +14,26 @@
 
 namespace sparcml::linear {
 
-// What all coordinates have in common.
-struct Descent {
+// The objective, common to all coordinates.
+struct ScdObjective {
   Loss loss;
   double l1, l2;
-  double share;           // of a row's loss in the objective: 1 / rows
-  double parties;         // P
+  double share;           // weight of a row in the objective: 1 / rows
+  double ranks;           // P
   const double* labels;   // of all rows
   const double* weights;  // null: all ones
 };
 
-// Steps on the chosen columns, one after the other. Columns are rows of the transposed matrix.
-// `moved` has how much each margin has changed by it, and is what the margins lack; if null,
-// margins are changed themselves, and there must be one party. `changes` gets how much each
-// chosen coordinate's weight has changed.
-void descend(const Rows<double>& columns, const std::int64_t* chosen, std::size_t count,
-             const Descent& about, double* coordinates, double* trust, double* margins,
-             double* moved, double* changes);
+// Makes one step per chosen column, in order. Columns are rows of the transposed matrix.
+// `margin_changes` receives the change of each margin, which is then not in `margins`; if it is
+// null, `margins` is updated, and there must be one rank. `changes` receives the change of each
+// chosen coordinate.
+void scd_steps(const Rows<double>& columns, const std::int64_t* chosen, std::size_t count,
+               const ScdObjective& objective, double* coordinates, double* trust_radius,
+               double* margins, double* margin_changes, double* changes);
 
-// The intercept's step, which shifts all margins; bias[0] is it, bias[1] its region of trust.
-void shift(const Descent& about, double* margins, std::size_t rows, double* bias);
+// Updates the intercept bias[0] within its trust radius bias[1], and all margins.
+void intercept_step(const ScdObjective& objective, double* margins, std::size_t rows,
+                    double* bias);
 
 }  // namespace sparcml::linear

@@ -1,4 +1,4 @@
-// What will be needed soon, on its way from memory.
+// Prefetching from memory.
 #pragma once
 
 #include "kernels/linear/model.h"
@@ -6,7 +6,7 @@
 
 namespace sparcml::linear {
 
-constexpr std::size_t kLine = 64;  // bytes that come from memory together
+constexpr std::size_t kLine = 64;  // bytes of a cache line
 
 template <class T>
 inline void fetch_row(const Rows<T>& rows, std::int64_t row) {

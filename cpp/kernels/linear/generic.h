@@ -1,9 +1,9 @@
 // Gradients of many rows, for any instruction set.
 //
-// Isa::below counts the columns of a row up to a limit; Isa::differs finds what is not zero
-// among 64 values, and Isa::clear makes them zero; Isa::dot sums value * weight in eight lanes,
-// entry k in lane k mod 8, and adds lanes that are four, two and one apart: the same bits in
-// every instruction set.
+// Isa::below counts the columns of a row below a limit. Isa::differs returns a mask of the
+// nonzeros among 64 values, and Isa::clear sets them to zero. Isa::dot adds value * weight in
+// eight lanes, entry k in lane k mod 8, then the lanes four, two and one apart: the same bits
+// on every instruction set.
 #include "kernels/linear/gradient.h"
 #include "kernels/linear/ranges.h"
 #include "kernels/linear/sums.h"
@@ -11,15 +11,15 @@
 namespace sparcml::linear {
 namespace {
 
-constexpr std::size_t kDense = 8;  // columns an entry: for fewer, all sums are looked at
-constexpr double kShort = 16;      // entries a visit: for fewer, rows go one by one
+constexpr std::size_t kDense = 8;  // columns per entry; if fewer, all sums are scanned
+constexpr double kShort = 16;      // entries per visit; if fewer, rows are processed one by one
 
 template <class T>
 struct Scratch {
   std::vector<T> sums;
   std::vector<std::uint64_t> marks;
   std::vector<Cursor<T>> cursors;
-  std::vector<double> slopes;  // of the rows: first their margins
+  std::vector<double> slopes;  // of the rows; at first their margins
 };
 
 template <class T>
@@ -34,7 +34,7 @@ Cursor<T> cursor(const Rows<T>& rows, std::int64_t row, std::size_t number) {
   return {rows.indices + from, rows.indices + to, rows.values + from, number};
 }
 
-// Cursors at the beginning of the rows that `wanted(i)` and are not empty.
+// Returns cursors at the start of the nonempty rows with `wanted(i)`.
 template <class T, class Wanted>
 void start(std::vector<Cursor<T>>& cursors, const Rows<T>& rows, const std::int64_t* chosen,
            std::size_t count, Wanted wanted) {
@@ -44,7 +44,8 @@ void start(std::vector<Cursor<T>>& cursors, const Rows<T>& rows, const std::int6
   }
 }
 
-// w.x over the entries of a row before the column `limit`, w as it is due; `count` is how many.
+// Returns w.x over the entries of a row below column `limit`, with pending updates of w
+// applied; `count` is their number.
 template <class Isa, Lazy lazy, class T>
 inline double product(const Model<T>& m, std::size_t now, const Cursor<T>& c,
                       std::uint64_t base, std::uint64_t limit, std::size_t& count) {
@@ -56,7 +57,7 @@ inline double product(const Model<T>& m, std::size_t now, const Cursor<T>& c,
   return (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
 
-// The next range's weights are fetched a bit with every row of this one.
+// Each row of this range prefetches some weights of the next one.
 template <class Isa, Lazy lazy, class T>
 void products_by_range(Scratch<T>& s, const Ranges& ranges, const Model<T>& m, double* out) {
   const std::size_t now = m.now();
@@ -83,7 +84,7 @@ void products_by_range(Scratch<T>& s, const Ranges& ranges, const Model<T>& m, d
       [](std::uint64_t) {});
 }
 
-// Two rows ahead the entries are fetched, one ahead the weights.
+// Prefetches the entries of the row after next and the weights of the next row.
 template <class Isa, Lazy lazy, class T>
 void products_by_row(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count,
                      const Model<T>& m, double* out) {
@@ -96,7 +97,7 @@ void products_by_row(const Rows<T>& rows, const std::int64_t* chosen, std::size_
   }
 }
 
-// w.x of the chosen rows, w as it is due, without its scale; `out` is zero before.
+// Adds w.x of the chosen rows to `out`, with pending updates of w applied, without its scale.
 template <class Isa, class T>
 void products(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count,
               const Model<T>& model, double* out) {

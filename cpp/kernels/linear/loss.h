@@ -1,4 +1,4 @@
-// Losses of a margin z = w.x + b. Labels are -1 and 1, but for `squared` any numbers.
+// Losses of a margin z = w.x + b. Labels are -1 and 1; for `squared` any number.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ inline Slope slope(Loss loss, double label, double margin) {
   switch (loss) {
     case Loss::logistic: {
       const double a = label * margin;
-      const double e = std::exp(-std::fabs(a));  // of the smaller side: never overflows
+      const double e = std::exp(-std::fabs(a));  // of a negative number: never overflows
       const double away = a > 0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
       return {(a > 0 ? 0.0 : -a) + std::log1p(e), -label * away};
     }
@@ -29,7 +29,7 @@ inline Slope slope(Loss loss, double label, double margin) {
   }
 }
 
-// No second derivative is larger between margin - reach and margin + reach. Not for `hinge`.
+// Upper bound of the second derivative from margin - reach to margin + reach. Not for `hinge`.
 inline double curvature(Loss loss, double label, double margin, double reach) {
   switch (loss) {
     case Loss::logistic: {

@@ -1,21 +1,23 @@
-// A linear model whose steps cost what their non-zeros cost.
+// A linear model whose steps cost only their nonzeros.
 //
 // A step is w = soft((1 - rate l2) w - rate m, rate l1), m = momentum m + gradient, for all
-// coordinates; but only those with a gradient are written. Weights are kept as scale * v, so
-// that l2 changes one number. What l1 or momentum owe to a coordinate since its last step
-// follows from a table with one number a step:
+// coordinates, but only those with a gradient are written. Weights are stored as scale * v, so
+// that l2 changes one number. The updates by l1 or momentum that are pending for a coordinate
+// since its last step follow from a table with one number per step:
+
 //   l1:       table[t] = sum of rate l1 / scale over the steps up to t,
 //             v is due |v| - (table[now] - table[last]), not beyond zero;
 //   momentum: table[t] = sum over the steps s after t of rate momentum^(s - t) / scale,
 //             v is due v - velocity table[last].
 //
-// An adaptive step (Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011) has a rate for
-// each coordinate, rate / sqrt(damping + squares), squares the sum of its squared gradients.
-// One factor for all weights does not exist then. Instead a step is
+// An adaptive step (Duchi, Hazan, Singer: Adaptive Subgradient Methods, 2011) has one rate per
+// coordinate, rate / sqrt(damping + squares), with squares the sum of its squared gradients.
+// Then there is no common factor of all weights. Instead a step is
+
 //   squares += gradient^2, w = flow(w - rate_j gradient, rate_j)
-// where flow(w, t) is where w' = -(l1 sign w + l2 w) leads from w within a time t. Times add
-// up, flow(flow(w, s), t) = flow(w, s + t), so table[t] = sum of rates up to t says what is
-// due. Weights and squares are neighbours in memory: both are needed whenever one is.
+// where flow(w, t) is the solution of w' = -(l1 sign w + l2 w) after time t. Times add up,
+// flow(flow(w, s), t) = flow(w, s + t), so table[t] = sum of rates up to t gives the pending
+// time. Weights and squares are neighbours in memory, because they are always needed together.
 #pragma once
 
 #include <cmath>
@@ -36,9 +38,9 @@ template <class T>
 struct Model {
   T* weights;            // if adaptive, each followed by its squares
   T* velocity;           // momentum only
-  std::uint32_t* last;   // the step of the last change; for what is due
-  double* table;         // room for one number a step, and one
-  const double* powers;  // of momentum, until they no longer matter
+  std::uint32_t* last;   // the step of the last update of each weight
+  double* table;         // one number per step, and one more
+  const double* powers;  // of momentum, until they are negligible
   std::size_t window;    // number of powers
   double* numbers;       // scale, clock, intercept, its velocity; adaptive: its squares too
   std::size_t features;
@@ -58,7 +60,7 @@ struct Model {
   }
 };
 
-// Where a coordinate's weight is.
+// Returns the position of the weight of a coordinate.
 template <Lazy lazy, class T>
 inline T* place(const Model<T>& m, std::size_t j) {
   return m.weights + (is_adaptive(lazy) ? 2 * j : j);
@@ -72,7 +74,7 @@ inline double flow(double w, double time, double l1, double l2) {
   return soft(w * (1.0 + shrunk), -shrunk * (l1 / l2));
 }
 
-// v of a coordinate as if it had been written in every step.
+// Returns v of a coordinate with all pending updates applied.
 template <Lazy lazy, class T>
 inline double due(const Model<T>& m, std::size_t now, std::size_t j) {
   const T* const at = place<lazy>(m, j);
@@ -107,7 +109,7 @@ inline void with_lazy(const Model<T>& m, Body body) {
   }
 }
 
-// Write what is due to all coordinates, and begin a new table.
+// Applies the pending updates of all coordinates and starts a new table.
 template <Lazy lazy, class T>
 void settle_all(const Model<T>& m) {
   constexpr bool listed = lazy != Lazy::none && lazy != Lazy::adaptive;  // by last and table
@@ -125,7 +127,7 @@ void settle_all(const Model<T>& m) {
   if constexpr (listed) m.table[0] = 0.0;
 }
 
-constexpr double kSmallScale = 1e-6;  // before v, which is w / scale, loses its range
+constexpr double kSmallScale = 1e-6;  // limit that keeps v = w / scale in range
 
 // A step: `begin` once, then `move` for the coordinates that have a gradient, each once.
 template <Lazy lazy, class T>
@@ -144,7 +146,8 @@ struct Step {
   void begin() {
     if (!(rate * m.l2 < 1.0))
       throw std::invalid_argument(
-          "a step of rate * l2 >= 1 would turn the weights around: lower one of them");
+          "rate * l2 must be below 1, or a step would flip the sign of the weights; lower one "
+          "of them");
     if (m.scale() < kSmallScale) settle_all<lazy>(m);
     m.scale() *= 1.0 - rate * m.l2;
     m.clock() += 1.0;
@@ -190,7 +193,7 @@ struct Step {
     }
   }
 
-  // `share` of the rate is the intercept's.
+  // The learning rate of the intercept is `share` times the rate.
   void move_intercept(double gradient, double share) const {
     if constexpr (is_adaptive(lazy)) {
       m.intercept_squares() += gradient * gradient;

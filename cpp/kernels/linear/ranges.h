@@ -1,5 +1,6 @@
-// Many rows walked through together, one range of columns after the other: what has one place a
-// column, such as weights and sums, is then read and written within a range that fits in cache.
+// Traverses many rows together, one range of columns after the other, so that arrays with one
+// value per column, such as weights and sums, are accessed within a range that fits in the
+// cache.
 #pragma once
 
 #include <algorithm>
@@ -9,32 +10,32 @@
 
 namespace sparcml::linear {
 
-constexpr int kLeastBits = 12, kMostBits = 18;  // columns of a range: 4 K to 256 K
-constexpr std::size_t kVisit = 64;  // entries of a row in a range, on average, that are wanted
-constexpr std::size_t kAhead = 6;   // rows whose entries are on their way from memory
+constexpr int kMinBits = 12, kMaxBits = 18;  // columns of a range: 4 K to 256 K
+constexpr std::size_t kVisit = 64;  // target for the mean number of entries of a row in a range
+constexpr std::size_t kAhead = 6;   // rows to prefetch
 
 template <class T>
 struct Cursor {
   const std::uint32_t *at, *end;
   const T* value;
-  std::size_t row;  // among the chosen
+  std::size_t row;  // among the chosen rows
 };
 
-// How columns are divided, by what there is to walk through.
+// The division of columns into ranges, by the number of entries.
 struct Ranges {
   int bits;      // a range has 2^bits columns
   double visit;  // entries of a row in a range, on average
 
-  Ranges(std::size_t features, std::size_t rows, std::size_t entries) : bits(kLeastBits) {
+  Ranges(std::size_t features, std::size_t rows, std::size_t entries) : bits(kMinBits) {
     const double columns_an_entry = static_cast<double>(features) * rows / (entries + 1.0);
-    while (bits < kMostBits && size() < kVisit * columns_an_entry) ++bits;
+    while (bits < kMaxBits && size() < kVisit * columns_an_entry) ++bits;
     visit = size() / columns_an_entry;
   }
 
   std::size_t size() const { return std::size_t{1} << bits; }
 };
 
-// The next lines of a row: about as much as it is visited for.
+// Prefetches the next lines of a row, about as much as a visit reads.
 template <class T>
 inline void fetch(const Cursor<T>& c) {
   for (std::size_t i = 0; i < 3; ++i) {
@@ -43,9 +44,9 @@ inline void fetch(const Cursor<T>& c) {
   }
 }
 
-// visit(cursor, first column of the range, first one after it) for each row, rows in order; it
-// returns how many of the row's entries are in the range. Before them start(first column),
-// after them done(first column). Ranges without entries are left out.
+// Calls visit(cursor, first column of the range, first column after it) for each row in order,
+// which returns the number of entries of the row in the range. Calls start(first column) before
+// and done(first column) after each range. Skips ranges without entries.
 template <class T, class Start, class Visit, class Done>
 void by_ranges(std::vector<Cursor<T>>& cursors, const Ranges& ranges, Start start, Visit visit,
                Done done) {

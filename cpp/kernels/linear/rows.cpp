@@ -4,8 +4,8 @@
 
 namespace sparcml::linear {
 
-std::size_t misplaced(const std::int64_t* indptr, const std::uint32_t* indices,
-                      std::size_t count, std::size_t features) {
+std::size_t first_invalid_row(const std::int64_t* indptr, const std::uint32_t* indices,
+                              std::size_t count, std::size_t features) {
   const std::uint32_t limit =
       features < UINT32_MAX ? static_cast<std::uint32_t>(features) : UINT32_MAX;
   for (std::size_t row = 0; row < count; ++row) {

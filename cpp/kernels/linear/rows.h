@@ -1,5 +1,5 @@
-// Rows of a sparse matrix (CSR) and their labels. Columns ascend in each row and are below
-// the number of features: `misplaced` looks once, and the loops rely on it.
+// Rows of a sparse matrix (CSR) and their labels. Columns ascend in each row and are below the
+// number of features: `first_invalid_row` checks this once, and the loops rely on it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Rows {
   double weight(std::int64_t row) const { return weights ? weights[row] : 1.0; }
 };
 
-// Of the chosen rows together.
+// Returns the number of entries of the chosen rows.
 template <class T>
 inline std::size_t entries(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count) {
   std::size_t sum = 0;
@@ -29,8 +29,9 @@ inline std::size_t entries(const Rows<T>& rows, const std::int64_t* chosen, std:
   return sum;
 }
 
-// The first row whose columns do not ascend or reach beyond the features; `count` if none.
-std::size_t misplaced(const std::int64_t* indptr, const std::uint32_t* indices,
-                      std::size_t count, std::size_t features);
+// Returns the first row whose columns do not ascend or reach `features`; `count` if there is
+// none.
+std::size_t first_invalid_row(const std::int64_t* indptr, const std::uint32_t* indices,
+                              std::size_t count, std::size_t features);
 
 }  // namespace sparcml::linear

@@ -7,8 +7,8 @@
 namespace sparcml::linear {
 namespace {
 
-// The weights of the next row come from memory while this row is worked on: all at once, they
-// would have to wait for each other.
+// Prefetches the weights of the next row while this row is processed; fetched all at once, they
+// would wait for each other.
 template <Lazy lazy, class T>
 struct Ahead {
   const Model<T>& model;
@@ -33,7 +33,7 @@ double margin(const Rows<T>& rows, std::int64_t row, const Model<T>& m, Ahead<la
   const std::int64_t end = rows.indptr[row + 1];
   std::int64_t k = rows.indptr[row];
   for (; k + 4 <= end; k += 4) {
-    next.fetch(2);  // the other half when weights are written
+    next.fetch(2);  // the other half follows when weights are written
     for (int lane = 0; lane < 4; ++lane)
       sums[lane] += rows.values[k + lane] * due<lazy>(m, now, rows.indices[k + lane]);
   }
@@ -91,8 +91,8 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
 }  // namespace
 
 template <class T>
-void apply(const Model<T>& model, double rate, double intercept, const std::uint32_t* indices,
-           const T* values, std::size_t count) {
+void apply_gradient(const Model<T>& model, double rate, double intercept,
+                    const std::uint32_t* indices, const T* values, std::size_t count) {
   with_lazy(model, [&](auto lazy) {
     const Step<decltype(lazy)::value, T> step(model, rate);
     const bool last = count && (indices ? indices[count - 1] : count - 1) == model.features;
@@ -106,9 +106,9 @@ void apply(const Model<T>& model, double rate, double intercept, const std::uint
 }
 
 template <class T>
-double run(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
-           const double* rates, std::size_t steps, Loss loss, double intercept,
-           const Model<T>& model, double losses) {
+double sgd_steps(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
+                 const double* rates, std::size_t steps, Loss loss, double intercept,
+                 const Model<T>& model, double losses) {
   with_lazy(model, [&](auto lazy) {
     losses = run_all<decltype(lazy)::value>(rows, order, starts, rates, steps, loss, intercept,
                                             model, losses);
@@ -117,16 +117,17 @@ double run(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* s
 }
 
 template <class T>
-void settle(const Model<T>& model) {
+void flush(const Model<T>& model) {
   with_lazy(model, [&](auto lazy) { settle_all<decltype(lazy)::value>(model); });
 }
 
-#define SPARCML_STEPS(T)                                                                       \
-  template void apply(const Model<T>&, double, double, const std::uint32_t*, const T*,         \
-                      std::size_t);                                                            \
-  template double run(const Rows<T>&, const std::int64_t*, const std::int64_t*, const double*, \
-                      std::size_t, Loss, double, const Model<T>&, double);                     \
-  template void settle(const Model<T>&);
+#define SPARCML_STEPS(T)                                                               \
+  template void apply_gradient(const Model<T>&, double, double, const std::uint32_t*,  \
+                               const T*, std::size_t);                                 \
+  template double sgd_steps(const Rows<T>&, const std::int64_t*, const std::int64_t*,  \
+                            const double*, std::size_t, Loss, double, const Model<T>&, \
+                            double);                                                   \
+  template void flush(const Model<T>&);
 SPARCML_STEPS(float)
 SPARCML_STEPS(double)
 

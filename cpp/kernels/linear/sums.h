@@ -1,4 +1,4 @@
-// Sums by column of one range; all zero between ranges and calls.
+// Sums by column of one range; they are zero between ranges and calls.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace sparcml::linear {
 
-// Where few columns of a range have entries, `marking` sets a bit for each that has, and sums
-// are looked at only there; where many have, all sums are looked at. Several entries are read
-// before any of them is written, so that no read waits for a write.
-// Isa::differs has a bit for each of 64 values that is not zero, Isa::clear makes them zero.
+// If few columns of a range have entries, `marking` sets a bit for each, and only those sums
+// are scanned; otherwise all are. Several entries are read before any is written, so that no
+// read waits for a write. Isa::differs returns a mask of the nonzeros among 64 values, and
+// Isa::clear sets them to zero.
 template <class Isa, class T, bool marking>
 class Sums {
  public:
@@ -21,7 +21,7 @@ class Sums {
     sums_ = sums.data(), marks_ = marks.data();
   }
 
-  // The columns of a row are all different.
+  // The columns of a row are distinct.
   void add(const std::uint32_t* columns, const T* values, std::size_t count, T slope) {
     const std::uint32_t mask = static_cast<std::uint32_t>(range_ - 1);
     std::size_t k = 0;
@@ -37,7 +37,7 @@ class Sums {
     }
   }
 
-  // Write what is not zero in ascending order, and be zero again. There is room for so many.
+  // Writes the nonzeros in ascending order and resets them; the output holds this many.
   std::size_t drain(std::uint64_t base, std::size_t room, std::uint32_t* indices, T* values) {
     std::size_t n = 0;
     const std::uint32_t first = static_cast<std::uint32_t>(base);
@@ -54,7 +54,7 @@ class Sums {
   }
 
  private:
-  static constexpr std::size_t kLanes = 8;  // as many as spill_many() may write too much
+  static constexpr std::size_t kLanes = 8;  // spill_many() may write this many too many
 
   static bool any(const std::uint64_t* eight) {
     std::uint64_t all = 0;

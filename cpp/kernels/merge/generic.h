@@ -72,7 +72,7 @@ std::size_t merge_values(Stream<T> a, Stream<T> b, std::uint32_t* oi, T* ov) {
   Scratch<T>* scratch = new Scratch<T>;
   std::size_t o = 0;
   while (const std::size_t left = low_a.nnz + low_b.nnz) {
-    const std::size_t size = left < kLanes * kPiece ? left : kLanes * kPiece;
+    const std::size_t size = left < kLanes * kSegment ? left : kLanes * kSegment;
     o += round<Isa, op>(low_a, low_b, size, *scratch, oi + o, ov + o);
   }
   delete scratch;

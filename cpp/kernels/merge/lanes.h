@@ -1,8 +1,9 @@
 // The merge of single values, as four independent merges interleaved in one loop.
 //
-// One merge is a chain of load, compare, advance, and the processor waits for it most of the
-// time. So a round takes up to 4 * kPiece entries, cuts them into four pieces along diagonals
-// of the merge grid, and steps all four at once, without branches, each into its own scratch.
+// One merge is a chain of load, compare and advance, and the processor waits for it most of the
+// time. So a round takes up to 4 * kSegment entries, cuts them into four segments along
+// diagonals of the merge grid, and steps all four at once without branches, each into its own
+// scratch.
 //
 // Isa::put writes one merged entry.
 #include "kernels/merge/merge.h"
@@ -11,9 +12,9 @@ namespace sparcml {
 namespace {
 
 constexpr std::size_t kLanes = 4;
-constexpr std::size_t kPiece = 8192;  // long enough for the prefetcher, short enough for L2
+constexpr std::size_t kSegment = 8192;  // long enough for the prefetcher, short enough for L2
 constexpr std::size_t kStride =
-    kPiece + 16;  // no power of two: lanes must not share a cache set
+    kSegment + 16;  // not a power of two: lanes must not share a cache set
 
 template <class T>
 struct Scratch {
@@ -24,12 +25,12 @@ struct Scratch {
 struct Lane {
   std::size_t i, j, i_end, j_end;
 
-  // A step takes at most one entry of each side, so this many are certainly needed.
+  // A step takes at most one entry of each side, so at least this many are needed.
   std::size_t steps() const { return i_end - i > j_end - j ? i_end - i : j_end - j; }
 };
 
-// The lane that starts where `before` ends and ends after `diagonal` entries of the merged
-// order, or one later: equal indices stay together.
+// Returns the lane that starts where `before` ends, and ends after `diagonal` entries of the
+// merged order, or one later, because equal indices stay together.
 template <class T>
 Lane cut(const Stream<T>& a, const Stream<T>& b, const Lane& before, std::size_t diagonal) {
   std::size_t low = diagonal > b.nnz ? diagonal - b.nnz : 0;
@@ -46,8 +47,8 @@ Lane cut(const Stream<T>& a, const Stream<T>& b, const Lane& before, std::size_t
   return {before.i_end, before.j_end, low, j};
 }
 
-// Steps n lanes until one of them is done; returns how far they wrote. What lies beyond the end
-// of a lane is greater than all within, so it keeps losing and needs no check.
+// Steps n lanes until one of them is done; returns the number of steps. Entries beyond the end
+// of a lane are greater than all within, so they are never taken and need no check.
 template <class Isa, Op op, std::size_t n, class T>
 std::size_t run(const Stream<T>& a, const Stream<T>& b, Lane* lanes, std::size_t from,
                 std::uint32_t* oi, T* ov) {
@@ -72,8 +73,8 @@ std::size_t run(const Stream<T>& a, const Stream<T>& b, Lane* lanes, std::size_t
   }
 }
 
-// Merges the first `size` entries of the merged order (or one more); returns how many it wrote
-// and moves a and b past what it took.
+// Merges the first `size` entries of the merged order, or one more. Returns the number of
+// entries written and advances a and b.
 template <class Isa, Op op, class T>
 std::size_t round(Stream<T>& a, Stream<T>& b, std::size_t size, Scratch<T>& scratch,
                   std::uint32_t* oi, T* ov) {

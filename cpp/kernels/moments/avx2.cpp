@@ -6,7 +6,7 @@ namespace sparcml::avx2 {
 namespace {
 
 struct Vectors {
-  // All but the last few, whose number is below 8.
+  // Adds all but the last values, fewer than 8.
   static std::size_t add(const float* v, std::size_t n, Lanes& lanes) {
     const __m256 sign = _mm256_set1_ps(-0.0f);
     __m256 largest = _mm256_loadu_ps(lanes.largest);

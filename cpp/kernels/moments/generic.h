@@ -1,4 +1,4 @@
-// Lanes of sums, and one value at a time.
+// Lanes of sums, and a scalar loop.
 #pragma once
 
 #include "kernels/moments/moments.h"
@@ -24,16 +24,16 @@ struct Lanes {
   }
 };
 
-constexpr std::size_t kPiece = std::size_t{1} << 30;  // before a count of 32 bits overflows
+constexpr std::size_t kSegment = std::size_t{1} << 30;  // less than overflows a 32-bit count
 
-// Loops::add takes a piece but for its last few values, and says how many it took.
+// Loops::add adds a segment except for its last few values and returns the number added.
 template <class Loops>
 inline Moments all_moments(const float* values, std::size_t n) {
   Lanes lanes;
-  for (std::size_t start = 0; start < n; start += kPiece) {
-    const std::size_t piece = n - start < kPiece ? n - start : kPiece;
-    const std::size_t done = Loops::add(values + start, piece, lanes);
-    lanes.add(values + start + done, piece - done);
+  for (std::size_t start = 0; start < n; start += kSegment) {
+    const std::size_t segment = n - start < kSegment ? n - start : kSegment;
+    const std::size_t done = Loops::add(values + start, segment, lanes);
+    lanes.add(values + start + done, segment - done);
   }
   float most = 0;
   for (float largest : lanes.largest) most = largest > most ? largest : most;

@@ -1,5 +1,5 @@
-// The largest magnitude, the sum and the sum of squares of float32 values, in one pass. Sums
-// are in double and in one order (see norms.h). NaN does not count.
+// The largest magnitude, sum and sum of squares of float32 values in one pass. Sums are in
+// double precision and in the order of norms.h. NaN is ignored.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace sparcml {
 struct Moments {
   float largest;
   double sum, squares;
-  std::size_t count;  // of what is not NaN
+  std::size_t count;  // of values that are not NaN
 };
 
 Moments moments(const float* values, std::size_t n);

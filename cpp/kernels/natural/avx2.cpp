@@ -4,7 +4,7 @@
 namespace sparcml::avx2 {
 namespace {
 
-// Exponents of 8 values; their signs come as 8 bits.
+// Returns the exponents of 8 values, and their signs as 8 bits.
 inline __m256i exponents(const float* v, Random& random, unsigned* signs) {
   const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(v));
   const __m256i size = _mm256_and_si256(x, _mm256_set1_epi32(0x7FFFFFFF));

@@ -1,4 +1,4 @@
-// Eight values at a time, which share a byte of signs.
+// Handles eight values at a time, which share a byte of signs.
 #pragma once
 
 #include "kernels/natural/natural.h"
@@ -32,7 +32,7 @@ inline void eight_from_natural(const std::uint8_t* exponents, std::uint8_t signs
   }
 }
 
-// From some value on, which must be a multiple of 8.
+// Starts at a value whose position is a multiple of 8.
 inline void rest_to_natural(const float* values, std::size_t from, std::size_t n,
                             Random& random, std::uint8_t* code) {
   for (std::size_t i = from; i < n; i += 8)

@@ -1,14 +1,14 @@
-// Natural compression: each value at random to one of the two powers of two around it.
+// Natural compression: stochastic rounding to one of the two neighbouring powers of two.
 //
 //   (bits of |v| + 23 random bits) >> 23
 //
 // is the exponent of the lower one, or of the upper one with the probability that makes the
-// mean v: the fraction bits carry as often as they should. Below 2^-126 the neighbours are that
-// and zero. Value i takes word i of the random numbers.
+// mean v, because the fraction bits carry that often. Below 2^-126 the neighbours are 2^-126
+// and zero. Value i uses word i of the random numbers.
 //
-//   code:  exponents, a byte each | signs, a bit each, lowest first, padded with zeros
+//   code:  one exponent byte per value | one sign bit per value, lowest first, zero-padded
 //
-// Exponent 255 is infinity, which 2^128 is, too. Zero has no sign; with one it is NaN.
+// Exponent 255 is infinity, and 2^128 rounds to it. A zero with a sign stands for NaN.
 #pragma once
 
 #include <cstddef>

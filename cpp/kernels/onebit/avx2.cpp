@@ -5,7 +5,7 @@
 namespace sparcml {
 namespace {
 
-// Eight sums in double precision: value i in lane i mod 8.
+// Eight sums in double precision: value i is added to lane i mod 8.
 class Lanes {
  public:
   void add(__m256 x) {
@@ -95,7 +95,7 @@ class Choose {
   Choose(float low, float high) : low_(_mm256_set1_ps(low)), high_(_mm256_set1_ps(high)) {}
 
   void operator()(std::uint32_t bits, float* v) const {
-    // Bit j of each eight is moved to the top of lane j, where a blend looks.
+    // Shifts bit j of each eight to the top of lane j, which a blend reads.
     const __m256i shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     const __m256i all = _mm256_set1_epi32(static_cast<int>(bits));
     for (int j = 0; j < static_cast<int>(kGroup); j += 8) {

@@ -1,5 +1,4 @@
-// Buckets, bits and sums around the loops over 32 values, which each instruction set has its
-// own of.
+// Buckets, bits and sums around the loops over 32 values, which each instruction set defines.
 //
 // op.h explains the anonymous namespace.
 #pragma once
@@ -14,12 +13,12 @@ namespace {
 
 constexpr std::size_t kGroup = 32;
 
-// Lanes to one sum, always in this order.
+// Adds the lanes, always in this order.
 inline double tree(const double* l) {
   return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
 }
 
-// Groups of 32 bits, one behind the other from any bit on.
+// Writes groups of 32 bits without gaps, starting at any bit.
 class Plane {
  public:
   Plane(std::uint8_t* bits, std::size_t at) : to_(bits + at / 8), used_(at % 8) {
@@ -34,7 +33,7 @@ class Plane {
     carry_ = word >> 32;
   }
 
-  // The last ones, of which there are fewer; none has a bit beyond `count`.
+  // Writes the last group of `count` bits; it must not have a bit beyond.
   void finish(std::uint32_t group, std::size_t count) {
     std::uint64_t word = carry_ | static_cast<std::uint64_t>(group) << used_;
     for (std::size_t left = used_ + count; left > 0; left -= left < 8 ? left : 8) {
@@ -49,8 +48,8 @@ class Plane {
   std::uint64_t carry_ = 0;
 };
 
-// Runs `loop(values) -> 32 bits` over n values; the last ones are filled up with `fill`, which
-// must not change any sum. Returns how many bits are set.
+// Runs `loop(values) -> 32 bits` over n values; the last group is padded with `fill`, which
+// must not change any sum. Returns the number of bits set.
 template <class Loop>
 inline std::size_t in_groups(const float* v, std::size_t n, float fill, std::uint8_t* bits,
                              std::size_t at, Loop&& loop) {
@@ -69,7 +68,7 @@ inline std::size_t in_groups(const float* v, std::size_t n, float fill, std::uin
   return ones + static_cast<std::size_t>(__builtin_popcount(group));
 }
 
-// NaN is always the same one, whichever values it came from.
+// Makes NaN canonical, so that it does not depend on the values.
 inline float level(double x) {
   return x == x ? static_cast<float>(x) : std::numeric_limits<float>::quiet_NaN();
 }
@@ -78,7 +77,7 @@ inline float mean_of(double sum, std::size_t count) {
   return level(sum / static_cast<double>(count ? count : 1));
 }
 
-// Each bucket with where it starts.
+// Calls a function for each bucket with its start.
 template <class Each>
 inline void for_buckets(std::size_t n, std::size_t bucket, Each&& each) {
   for (std::size_t at = 0, b = 0; at < n; at += bucket, ++b)
@@ -119,7 +118,7 @@ inline void all_signs(const float* v, std::size_t n, std::size_t bucket, float* 
   });
 }
 
-// 32 bits from bit `at` on; bytes from `end` on are not read.
+// Returns 32 bits starting at bit `at`; does not read bytes from `end`.
 inline std::uint32_t bits_at(const std::uint8_t* bits, std::size_t at, std::size_t end) {
   const std::size_t byte = at / 8;
   std::uint64_t word = 0;

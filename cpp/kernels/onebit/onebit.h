@@ -1,15 +1,15 @@
-// Values in one bit each: which of its bucket's two levels a value is decoded as.
+// One bit per value: it selects one of the two levels of the value's bucket.
 //
 // Bit i of `bits` (lowest first, without gaps between buckets) belongs to value i; bits beyond
-// the last value are zero. Sums are formed in double precision, value i of a bucket in lane
-// i mod 8, and the lanes by a fixed tree, so that every instruction set gives the same bits.
+// the last value are zero. Sums are in double precision: value i of a bucket is added to lane i
+// mod 8, and the lanes by a fixed tree, so that every instruction set gives the same bits.
 //
-//   zero     bit = v >= 0; levels: the mean of the values without the bit, of those with it
+//   zero     bit = v >= 0; levels: the mean of the values without the bit, and with it
 //   mean     m = mean of the bucket, bit = v >= m; levels: m - d and m + d, d = mean |v - m|
 //   signs    bit = v >= 0; one scale: mean |v|
 //
-// A class without values has the level 0. What is not finite makes the levels it takes part in
-// infinite or NaN, so that it never comes back as a number.
+// A level without values is 0. A value that is not finite makes its level infinite or NaN, so
+// that it never decodes to a finite number.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace sparcml {
 
-// `levels` has 2 entries a bucket, `scales` one; `bits` has (n + 7) / 8 bytes.
+// `levels` has 2 entries per bucket, `scales` one; `bits` has (n + 7) / 8 bytes.
 void one_bit_zero(const float* v, std::size_t n, std::size_t bucket, float* levels,
                   std::uint8_t* bits);
 void one_bit_mean(const float* v, std::size_t n, std::size_t bucket, float* levels,

@@ -15,7 +15,7 @@ struct Loops {
   class Classes {
    public:
     std::uint32_t operator()(const float* v) {
-      // In loops of their own: signs are hard to predict, and so no branch comes of them.
+      // Separate loops keep branches out: signs are hard to predict.
       float low[kGroup], high[kGroup];
       for (std::size_t j = 0; j < kGroup; ++j) high[j] = v[j] >= 0 ? v[j] : 0.0f;
       for (std::size_t j = 0; j < kGroup; ++j) low[j] = v[j] >= 0 ? 0.0f : v[j];
@@ -30,7 +30,7 @@ struct Loops {
     double low_[8] = {}, high_[8] = {};
   };
 
-  // Sum of the distances from `from`.
+  // Adds the distances from `from`.
   class Distances {
    public:
     explicit Distances(float from) : from_(from) {}

@@ -1,5 +1,4 @@
-// One loop for every instruction set; with wide blocks the compiler vectorises it as its file's
-// flags allow.
+// One loop for all instruction sets; the compiler vectorises it for wide blocks.
 #include "kernels/scatter/scatter.h"
 
 namespace sparcml {

@@ -1,4 +1,4 @@
-// Sparse into dense.
+// Adds or writes a sparse vector into a dense one.
 #pragma once
 
 #include "kernels/isa.h"
@@ -7,11 +7,11 @@
 
 namespace sparcml {
 
-// dense[i] = dense[i] op value, for the blocks that have an index.
+// Sets dense[i] = dense[i] op value for each block index i.
 template <class T>
 void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
 
-// dense[i] = value, bit for bit.
+// Sets dense[i] = value, bit for bit.
 template <class T>
 void scatter_assign(T* dense, Stream<T> stream, std::size_t block);
 

@@ -5,7 +5,7 @@
 namespace sparcml {
 namespace {
 
-// Room is there: std::to_chars needs at most 24 characters for a double.
+// The output is large enough: std::to_chars needs at most 24 characters for a double.
 template <class Number>
 char* put(char* out, Number number) {
   return std::to_chars(out, out + 32, number).ptr;

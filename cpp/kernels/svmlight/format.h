@@ -1,4 +1,4 @@
-// Rows as text in the SVMlight format, with the fewest digits that give the same numbers.
+// Formats rows as SVMlight text, with the fewest digits that read back as the same numbers.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ struct RowsView {
   std::size_t rows;
 };
 
-// The most bytes that a row with so many entries can take.
+// Returns the maximum bytes of a row with this number of entries.
 constexpr std::size_t svmlight_row_bytes(std::size_t entries) { return 32 + 48 * entries; }
 
-// Writes rows from `row` on, those that surely fit in `capacity` bytes; `row` becomes the first
-// one that was not written. `base` is added to the indices.
+// Writes the rows from `row` that are certain to fit in `capacity` bytes; `row` becomes the
+// first one not written. `base` is added to the indices.
 template <class Value>
 std::size_t svmlight_format(const RowsView<Value>& rows, std::size_t& row, std::uint32_t base,
                             char* out, std::size_t capacity);

@@ -1,6 +1,5 @@
-// An array that grows at its end. std::vector copies when it grows, so that old and new lie in
-// memory together; realloc moves large blocks by their page tables, and pages that were never
-// written to cost nothing.
+// An array that grows at its end. std::vector copies when it grows, and needs memory for both
+// copies; realloc moves large blocks by their page tables, and untouched pages cost nothing.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +22,14 @@ class Growing {
 
   std::size_t size() const { return size_; }
 
-  // Room for `more` items, which are written from end() on; advance() tells how many were.
+  // Reserves `more` items to be written from end(); advance() adds the number written.
   T* end(std::size_t more) {
     if (capacity_ - size_ < more) resize(size_ + size_ / 2 + more);
     return data_ + size_;
   }
   void advance(T* end) { size_ = static_cast<std::size_t>(end - data_); }
 
-  // The array, cut to its size, is the caller's to free.
+  // Returns the array, cut to its size; the caller must free it.
   T* release() {
     resize(size_ ? size_ : 1);
     size_ = capacity_ = 0;

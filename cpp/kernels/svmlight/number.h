@@ -17,17 +17,17 @@ constexpr std::uint64_t whole_powers[] = {1,      10,      100,      1000,     1
 constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                              1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                              1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};  // all exact
-constexpr int most_digits = 19;  // that any number of 64 bits has
+constexpr int max_digits = 19;  // digits that always fit in 64 bits
 
-// How many of the next eight characters are digits, and their value: one load, and no branch
-// on the length, which is hard to predict.
+// Counts the digits among the next eight characters and returns their value, with one load and
+// no branch on the length, which is hard to predict.
 inline unsigned eight_digits(const char* p, std::uint64_t& value) {
   std::uint64_t word = load64(reinterpret_cast<const std::uint8_t*>(p)) ^ 0x3030303030303030;
-  // The lowest byte above 9 is marked; a carry into those above it does no harm.
+  // Marks the lowest byte above 9; a carry into those above it is harmless.
   const std::uint64_t others = ((word + 0x7676767676767676) | word) & 0x8080808080808080;
   const unsigned count = others ? static_cast<unsigned>(__builtin_ctzll(others)) / 8 : 8;
   if (count == 0) return 0;
-  word <<= 64 - 8 * count;  // zeros in front
+  word <<= 64 - 8 * count;  // leading zeros
   word = word * 10 + (word >> 8);
   constexpr std::uint64_t pairs = 0x000000FF000000FF;
   word = (word & pairs) * (100 + (1000000ull << 32)) +
@@ -36,8 +36,8 @@ inline unsigned eight_digits(const char* p, std::uint64_t& value) {
   return count;
 }
 
-// The digits at p; where they end. `digits` goes up by their number; beyond 19 in all, the
-// value is not to be used.
+// Reads the digits at p and returns their end. `digits` grows by their number; beyond 19 in
+// total, the value is invalid.
 inline const char* digits_at(const char* p, std::uint64_t& value, int& digits) {
   for (;;) {
     std::uint64_t next = 0;
@@ -49,9 +49,9 @@ inline const char* digits_at(const char* p, std::uint64_t& value, int& digits) {
   }
 }
 
-// Whether a number other than zero, p to end without its sign, is below 1.
+// Returns whether a nonzero number, from p to end without its sign, is below 1.
 inline bool is_small(const char* p, const char* end) {
-  std::int64_t scale = 0;  // of the first digit that is not zero
+  std::int64_t scale = 0;  // of the first nonzero digit
   bool point = false, found = false;
   for (; p < end && *p != 'e' && *p != 'E'; ++p) {
     if (*p == '.') {
@@ -71,7 +71,7 @@ inline bool is_small(const char* p, const char* end) {
   return scale <= 0;
 }
 
-// By the standard library: any number, p to end without its sign.
+// Converts any number, from p to end without its sign, with the standard library.
 inline double long_number(const char* p, const char* end) {
   double value = 0;
   if (std::from_chars(p, end, value).ec == std::errc::result_out_of_range)
@@ -79,8 +79,8 @@ inline double long_number(const char* p, const char* end) {
   return value;
 }
 
-// The number at p, rounded to nearest; where it ends, or nullptr if there is none. Infinite if
-// it is too large. Names such as inf and nan are no numbers.
+// Reads the number at p, rounded to nearest, and returns its end, or nullptr if there is none.
+// A number that is too large becomes infinite. Names such as inf and nan are not accepted.
 inline const char* number_at(const char* p, double& value) {
   const bool minus = *p == '-';
   p += minus || *p == '+';
@@ -94,7 +94,7 @@ inline const char* number_at(const char* p, double& value) {
     exponent = before - digits;
   }
   if (digits == 0) return nullptr;
-  bool plain = digits <= most_digits;
+  bool plain = digits <= max_digits;
   if (*p == 'e' || *p == 'E') {
     const bool down = p[1] == '-';
     const char* const at = p + (down || p[1] == '+' ? 2 : 1);

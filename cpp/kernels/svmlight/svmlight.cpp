@@ -40,7 +40,7 @@ std::string not_a_number(const char* p, const char* role) {
          (named ? " is not finite" : " is not a number");
 }
 
-// Where a query's number ends, if there is one at p.
+// Returns the end of a query number at p, or nullptr.
 const char* after_qid(const char* p) {
   if (std::strncmp(p, "qid:", 4) != 0) return nullptr;
   std::uint64_t ignored = 0;
@@ -52,7 +52,7 @@ const char* after_qid(const char* p) {
 
 }  // namespace
 
-// Where the next items go: in registers, not in the arrays' own fields.
+// Output positions, kept in registers instead of the fields of the arrays.
 template <class Value>
 struct SvmlightParser<Value>::Tail {
   std::int64_t* end;
@@ -111,7 +111,7 @@ const char* SvmlightParser<Value>::row(const char* p, const char* end, Tail& to)
   const std::uint32_t* const first = to.index;
   p = entries(after, end, to);
   if (!p) return nullptr;
-  if (first < to.index) {  // ascending: the ends say it all
+  if (first < to.index) {  // indices ascend, so the ends suffice
     smallest_ = std::min(smallest_, *first);
     largest_ = std::max(largest_, to.index[-1]);
   }
@@ -137,7 +137,7 @@ const char* SvmlightParser<Value>::entries(const char* p, const char* end, Tail&
                              ? "no colon and value after index " + quoted(token)
                              : "expected index:value, found " + quoted(token));
     }
-    if (digits > most_digits || index > highest_)
+    if (digits > max_digits || index > highest_)
       return fail(token, "index " + std::string(token, p) + " is above the largest, " +
                              std::to_string(highest_));
     if (index < next) {

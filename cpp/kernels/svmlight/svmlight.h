@@ -1,8 +1,8 @@
-// Rows out of text in the SVMlight or LIBSVM format:
+// Parses rows of text in the SVMlight or LIBSVM format:
 //
 //   label [qid:number] index:value index:value ... [# comment]
 //
-// Indices ascend in each row; the qid is skipped, and so are lines with nothing but a comment.
+// Indices ascend in each row. The qid and lines with only a comment are skipped.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,27 @@
 namespace sparcml {
 
 struct Failure {
-  std::size_t line, column;  // from 1; the line among those this parser was fed
+  std::size_t line, column;  // from 1; the line among those fed to this parser
   std::string what;
 };
 
 template <class Value>
 class SvmlightParser {
  public:
-  static constexpr std::size_t padding = 8;  // bytes to be readable after the text
+  static constexpr std::size_t padding = 8;  // bytes that must be readable after the text
 
-  // Indices are kept as they are written; others than lowest to highest are a failure.
+  // Indices are stored as written; those outside lowest to highest are errors.
   SvmlightParser(std::uint32_t lowest, std::uint32_t highest);
 
-  // Reads the whole lines of text that start before `stop`, and says how many bytes they had.
+  // Reads the complete lines that start before `stop`; returns their bytes.
   std::size_t feed(const char* text, std::size_t size, std::size_t stop);
 
   const Failure* failure() const { return failure_.line ? &failure_ : nullptr; }
   std::size_t lines() const { return lines_; }
-  std::uint32_t smallest() const { return smallest_; }  // index so far; the highest, if none
+  std::uint32_t smallest() const { return smallest_; }  // index so far; `highest` if none
   std::uint32_t largest() const { return largest_; }
 
-  Growing<std::int64_t> indptr;  // a row more than there are: their entries' ends, after 0
+  Growing<std::int64_t> indptr;  // 0, then the end of the entries of each row
   Growing<std::uint32_t> indices;
   Growing<Value> values;
   Growing<double> labels;

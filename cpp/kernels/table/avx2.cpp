@@ -9,7 +9,7 @@ struct Row {
   __m256 lower, inverse;
 };
 
-// Eight rows fit in a register; more are gathered from memory.
+// Looks up eight rows in a register; larger tables are gathered from memory.
 template <bool small>
 struct Search {
   static __m256 look(const float* rows, __m256i at) {
@@ -28,8 +28,8 @@ struct Search {
   }
 };
 
-// Among powers of two the exponent says it all. r = 1 is in a row of its own then, which is
-// rounded to the same level.
+// If levels are powers of two, the exponent gives the row. r = 1 then has a row of its own,
+// which rounds to the same level.
 struct Powers {
   static Row find(const Rows& rows, __m256 r) {
     const __m256i lower =
@@ -48,7 +48,7 @@ template <class Finder>
 class Coder {
  public:
   Coder(const Steps& steps, Random random)
-      : steps_(steps), random_(random), times_(_mm256_set1_ps(steps.times)) {}
+      : steps_(steps), random_(random), multiplier_(_mm256_set1_ps(steps.multiplier)) {}
 
   __m256i next(const float* v) {
     const __m256i a = code(v), b = code(v + 8), c = code(v + 16), d = code(v + 24);
@@ -58,7 +58,7 @@ class Coder {
  private:
   __m256i code(const float* from) {
     const __m256 v = _mm256_loadu_ps(from), sign = _mm256_set1_ps(-0.0f);
-    __m256 r = _mm256_mul_ps(_mm256_andnot_ps(sign, v), times_);
+    __m256 r = _mm256_mul_ps(_mm256_andnot_ps(sign, v), multiplier_);
     r = _mm256_min_ps(_mm256_set1_ps(1), r);
     const Row row = Finder::find(steps_.rows, r);
     const __m256 share = _mm256_mul_ps(_mm256_sub_ps(r, row.lower), row.inverse);
@@ -70,15 +70,16 @@ class Coder {
     const __m256i size = _mm256_add_epi32(row.at, up);
     const __m256i level = _mm256_sub_epi32(_mm256_xor_si256(size, negative), negative);
     const __m256 odd = _mm256_cmp_ps(_mm256_sub_ps(v, v), v, _CMP_UNORD_Q);
-    return _mm256_blendv_epi8(level, _mm256_set1_epi32(steps_.none), _mm256_castps_si256(odd));
+    return _mm256_blendv_epi8(level, _mm256_set1_epi32(steps_.nan_code),
+                              _mm256_castps_si256(odd));
   }
 
   const Steps& steps_;
   Random random_;
-  __m256 times_;
+  __m256 multiplier_;
 };
 
-// The level that a code's magnitude, at most 127, stands for.
+// Returns the level of the magnitude of a code, at most 127.
 inline __m256 level_of(const Rows& rows, __m256i at) {
   if (!rows.powers) return _mm256_i32gather_ps(rows.value, at, 4);
   const __m256i before = _mm256_set1_epi32(static_cast<int>(rows.first) - 1);
@@ -112,7 +113,7 @@ struct Loops {
 
   static void values(const std::int8_t* codes, std::size_t n, const Values& bucket, float* v) {
     std::size_t i = 0;
-    if (bucket.plain) {
+    if (bucket.unscaled) {
       const __m256 norm = _mm256_set1_ps(bucket.norm), nan = _mm256_set1_ps(kNaN);
       for (; i + 8 <= n; i += 8) {
         const __m256i code =
@@ -122,9 +123,9 @@ struct Loops {
         __m256 x = _mm256_mul_ps(level_of(bucket.rows, at), norm);
         const __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(code, 31), 31);
         x = _mm256_xor_ps(x, _mm256_castsi256_ps(sign));
-        const __m256i none = _mm256_cmpeq_epi32(code, _mm256_set1_epi32(bucket.none));
+        const __m256i nan_code = _mm256_cmpeq_epi32(code, _mm256_set1_epi32(bucket.nan_code));
         const __m256 odd =
-            _mm256_or_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q), _mm256_castsi256_ps(none));
+            _mm256_or_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q), _mm256_castsi256_ps(nan_code));
         store<past_cache>(v + i, _mm256_blendv_ps(x, nan, odd));
       }
     }

@@ -1,4 +1,4 @@
-// One bucket's numbers, and one value at a time.
+// Constants of one bucket, and scalar encoding and decoding.
 #pragma once
 
 #include "kernels/op.h"
@@ -9,11 +9,11 @@ namespace {
 
 constexpr unsigned kRows = 128;
 
-// The table in a form to look things up in, with rows behind the last.
+// The table prepared for lookups, padded with unused rows.
 struct Rows : Table {
   explicit Rows(const Table& table) : Table(table) {
     for (unsigned j = 0; j < kRows; ++j) {
-      lower[j] = j < count ? levels[j] : kInfinity;  // no value is above these
+      lower[j] = j < count ? levels[j] : kInfinity;  // no value reaches these
       inverse[j] = j < count ? 1 / (levels[j + 1] - levels[j]) : 0;
       value[j] = j <= count ? levels[j] : kNaN;
     }
@@ -26,9 +26,9 @@ struct Rows : Table {
   static std::uint32_t bits_of(float x) { return sparcml::bits(x); }
 
   float lower[kRows], inverse[kRows], value[kRows];
-  unsigned half = 1;    // where a search begins: a power of two, the last below count if any
-  bool powers;          // whether each level is a power of two, twice the one before
-  std::uint32_t first;  // the exponent of level 1 then
+  unsigned half = 1;    // first step of the binary search: the largest power of two below count
+  bool powers;          // whether each level is a power of two and twice the one before
+  std::uint32_t first;  // the exponent of level 1, if powers
 };
 
 struct Steps {
@@ -36,27 +36,29 @@ struct Steps {
       : rows(rows),
         infinite(!(norm < kInfinity)),
         factor(rescaling(norm)),
-        times(norm == 0 || infinite ? 0 : 1 / (norm * factor)),
-        none(code_of_nan(rows.bits)) {}
+        multiplier(norm == 0 || infinite ? 0 : 1 / (norm * factor)),
+        nan_code(code_of_nan(rows.bits)) {}
 
   std::int8_t code(float v, std::uint32_t random) const {
-    float r = std::fabs(v) * factor * times + (v - v);  // no infinity is clipped: it is NaN
+    float r = std::fabs(v) * factor * multiplier +
+              (v - v);  // v - v turns an infinity into NaN, which is not clipped
     if (infinite) r = std::fabs(v) == kInfinity || v != v ? std::fabs(v) : 0;
-    if (r != r) return static_cast<std::int8_t>(none);
+    if (r != r) return static_cast<std::int8_t>(nan_code);
     r = r > 1 ? 1 : r;
     unsigned j = 0;
     for (unsigned step = rows.half; step; step /= 2)
       if (r >= rows.lower[j + step]) j += step;
-    const float share = (r - rows.lower[j]) * rows.inverse[j] * kUnit;
-    const std::int32_t up = (nearest(share) + static_cast<std::int32_t>(random)) >> kFraction;
+    const float fraction = (r - rows.lower[j]) * rows.inverse[j] * kUnit;
+    const std::int32_t up =
+        (nearest(fraction) + static_cast<std::int32_t>(random)) >> kFraction;
     const std::int32_t level = static_cast<std::int32_t>(j) + (up > 1 ? 1 : up);
     return static_cast<std::int8_t>(v < 0 ? -level : level);
   }
 
   const Rows& rows;
   bool infinite;
-  float factor, times;
-  int none;
+  float factor, multiplier;
+  int nan_code;
 };
 
 struct Values {
@@ -64,19 +66,19 @@ struct Values {
       : rows(rows),
         factor(rescaling(norm)),
         norm(norm * factor),
-        none(code_of_nan(rows.bits)),
-        plain(factor == 1) {}
+        nan_code(code_of_nan(rows.bits)),
+        unscaled(factor == 1) {}
 
   float of(int code) const {
-    if (code == none) return kNaN;
+    if (code == nan_code) return kNaN;
     const float size = rows.value[code < 0 ? -code : code] * norm / factor;
     return canonical(code < 0 ? -size : size);
   }
 
   const Rows& rows;
   float factor, norm;
-  int none;
-  bool plain;
+  int nan_code;
+  bool unscaled;
 };
 
 }  // namespace
