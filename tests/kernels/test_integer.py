@@ -66,7 +66,8 @@ def test_codes_that_are_not_in_use_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("step", "most", "why"), [(0.0, 1, "step"), (np.nan, 1, "step"), (1.0, 0, "max_multiple")]
+    ("step", "most", "why"),
+    [(0.0, 1, "step"), (np.nan, 1, "step"), (1.0, 0, "max_multiple")],
 )
 def test_bad_arguments(step, most, why):
     with pytest.raises(ValueError, match=why):
