@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sparcml.aggregate.planning import planned_methods
 from sparcml.network.models import model
 from sparcml.network.plan import Plan, plan
 
@@ -26,7 +27,7 @@ def planned(
     found = model(name)
     seconds = found.step if compute is None else compute
     assert seconds is not None
-    p = plan(found, ranks, network, seconds, ratios=(ratio,))
+    p = plan(found, ranks, network, seconds, methods=planned_methods((ratio,)))
     links = _links(p)
     return [
         {
@@ -48,11 +49,11 @@ def planned(
 def _links(p: Plan) -> dict[str, float]:
     def seconds(row: tuple[str, str]) -> float:
         (c,) = [c for c in p.candidates if c.name == row[0]]
-        takes = c.takes(p.model, row[1], p.ranks, p.network)
+        takes = c.cost(row[1], p.ranks, p.network)
         return p.compute + replace(takes, work=0.0).seconds(p.network)
 
     return {
-        c.name: min(seconds((c.name, name)) for name in c.collectives) for c in p.candidates
+        c.name: min(seconds((c.name, name)) for name in c.algorithms) for c in p.candidates
     }
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from tables import newest
 
 import sparcml
-from sparcml.network.candidates import Candidate, candidates
+from sparcml.aggregate.planning import planned_methods
+from sparcml.network.candidates import Candidate
 from sparcml.network.models import model
-from sparcml.network.plan import plan, quickest, step
+from sparcml.network.plan import fastest, plan, step
 
 from .scaling_step import Step
 
@@ -101,7 +102,7 @@ def _simulated(name: str, ranks: int, label: str) -> Row:
     method, size = METHODS[label].method, share(name, SCALE)
     compute = computing(name, ranks)
     # Slower processors, so that a tenth of the values takes as long as all of them.
-    own = _candidate(label).work * size
+    own = _candidate(label, name).planning.seconds_per_value * size
 
     def body(comm: sparcml.Communicator) -> float:
         return Step(comm, method, size).run(lambda: comm.advance(compute / SCALE + own))
@@ -115,17 +116,21 @@ def _simulated(name: str, ranks: int, label: str) -> Row:
 def modelled(name: str, ranks: int) -> list[Row]:
     """Estimate the full model from declared costs, with a batch for many ranks."""
     compute = computing(name, ranks, MANY)
-    found = plan(model(name), ranks, f"1gbit,{LATENCY}", compute, ratios=(RATIO,))
+    found = plan(
+        model(name), ranks, f"1gbit,{LATENCY}", compute, methods=planned_methods((RATIO,))
+    )
     rows = []
     for label, compared in METHODS.items():
-        candidate = _candidate(label)
-        seconds, by = quickest(found, candidate, found.network, ranks)
+        candidate = _candidate(label, name)
+        seconds, by = fastest(found, candidate, found.network, ranks)
         same = step(found, candidate, compared.algorithm, found.network, ranks)
         row = {"method": label, "compute": compute, "step": seconds, "by": by}
         rows.append(row | {"same": same})
     return rows
 
 
-def _candidate(label: str) -> Candidate:
-    (found,) = [c for c in candidates((RATIO,)) if c.name == METHODS[label].planned]
-    return found
+def _candidate(label: str, name: str) -> Candidate:
+    tensors = model(name).tensors
+    candidates = [Candidate(m, m.planning(tensors)) for m in planned_methods((RATIO,))]
+    (planned,) = [c for c in candidates if c.name == METHODS[label].planned]
+    return planned

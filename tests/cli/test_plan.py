@@ -45,7 +45,7 @@ def data_of(text: str):
 
 def test_table_fits_80_columns_and_ends_with_the_line():
     text = plan(*USUAL)
-    table = text.split("Take ")[0]
+    table = text.split("Recommended: ")[0]
     assert all(len(line) <= 80 for line in table.splitlines())
     assert "nothing was measured" in text
     assert isinstance(eval(text.strip().splitlines()[-1]), sparcml.Method)

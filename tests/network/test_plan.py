@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import sparcml
+from sparcml.aggregate.planning import planned_methods
 from sparcml.collectives import ALLREDUCES
 from sparcml.costs import Workload
 from sparcml.costs.network import cost_terms
 from sparcml.network import Network
-from sparcml.network.candidates import candidates
 from sparcml.network.models import MODELS, Model, model, of_size
-from sparcml.network.plan import NEAR, pays_below, plan, scaling
+from sparcml.network.plan import NEAR, dense_wins_from, scaling
+from sparcml.network.plan import plan as make_plan
 
 SMALL = of_size("4M")
 COUNTS = {  # as the networks' authors and the common libraries count them
@@ -41,9 +42,14 @@ def test_every_model_says_where_it_comes_from(name):
     assert found.step is not None
     assert found.step > 0
     assert "assumed" in found.step_source
-    assert found.large + found.small == found.parameters
-    left, right, rest = found.factors(4)
-    assert 0 < left + right + rest < found.parameters
+    large, small = sparcml.Compressed().planning(found.tensors).reductions
+    assert large.size + small.size == found.parameters
+    factors = sparcml.PowerSGD(rank=4).planning(found.tensors).reductions
+    assert 0 < sum(r.size for r in factors) < found.parameters
+
+
+def plan(*args, ratios=None, **keywords):
+    return make_plan(*args, methods=planned_methods(ratios), **keywords)
 
 
 def test_wide_networks_are_about_sixteen_times_as_large():
@@ -53,8 +59,8 @@ def test_wide_networks_are_about_sixteen_times_as_large():
 
 def test_factors_are_those_of_power_sgd():
     odd = Model("odd", ((100, 50), (3, 2), (7,)), "here")
-    assert odd.factors(4) == (400, 200, 13)
     method = sparcml.PowerSGD(rank=4)
+    assert [r.size for r in method.planning(odd.tensors).reductions] == [400, 200, 13]
     assert [method.compresses(shape) for shape in odd.tensors] == [True, False, False]
 
 
@@ -62,7 +68,7 @@ def test_small_tensors_are_those_that_compressed_sends_as_they_are():
     shapes = ((200, 100), (100, 100), (50_000,))
     method = sparcml.Compressed(sparcml.TopK(0.01))
     large = [s for s in shapes if method.compresses_shape("name", s)]
-    assert Model("odd", shapes, "here").large == sum(map(math.prod, large))
+    assert method.planning(shapes).reductions[0].size == sum(map(math.prod, large))
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])
@@ -152,14 +158,14 @@ def test_dense_is_recommended_where_nothing_pays():
     p = plan(of_size("100k"), 4, "100gbit", 0.5)
     assert p.recommended.method == "dense"
     assert p.recommended.line == "sparcml.Dense()"
-    assert p.why.startswith("dense: nothing else")
+    assert p.why.startswith("dense: no method")
     assert "PowerSGD rank 4" in p.slower
 
 
 def test_dense_wins_from_the_rate_it_says():
     p = plan(model("resnet50"), 64, "10gbit", 0.25)
     for candidate in p.candidates[1:]:
-        rate = pays_below(p, candidate)
+        rate = dense_wins_from(p, candidate)
         if not rate:
             continue
         for factor, pays in ((0.9, True), (1.1, False)):
@@ -187,9 +193,21 @@ def test_json_has_everything():
     assert data["kind"] == "estimate"
     assert data["model"]["parameters"] == 4_000_000
     assert data["network"]["latency"] == pytest.approx(100e-6)
-    pairs = [(c.name, name) for c in candidates((0.01,)) for name in c.collectives]
+    pairs = [(c.name, name) for c in p.candidates for name in c.algorithms]
     assert [(row["method"], row["collective"]) for row in data["rows"]] == pairs
     assert data["recommended"]["line"] == p.recommended.line
+
+
+def test_lines_build_the_methods():
+    for row in plan(SMALL, 8, "1gbit", 0.1, ratios=(0.01,)).rows:
+        method = eval(row.line, {"sparcml": sparcml})
+        assert isinstance(method, sparcml.Method)
+        assert getattr(method, "algorithm", "native") == row.collective
+
+
+def test_a_plan_needs_a_baseline():
+    with pytest.raises(ValueError, match="exact"):
+        make_plan(SMALL, 8, "1gbit", 0.1, methods=[sparcml.PowerSGD()])
 
 
 def test_models_from_files(tmp_path):
@@ -227,7 +245,6 @@ def test_sizes_that_are_none(text):
         {"compute": math.nan},
         {"overlap": 1.5},
         {"ratios": (0.0,)},
-        {"ratios": (1.0,)},
         {"network": "nonsense"},
     ],
 )

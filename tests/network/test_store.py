@@ -220,7 +220,7 @@ def test_a_quick_probe_does_not_replace_a_whole_one(capsys):
 def test_a_plan_takes_what_was_measured(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(measurement(seconds_per_byte=1e-7).to_json())
-    found = plan(of_size("10M"), 8, str(path), 0.1)
+    found = plan(of_size("10M"), 8, str(path), 0.1, methods=[sparcml.Dense()])
     assert found.network.seconds_per_byte == 1e-7
     with pytest.raises(ValueError, match="cannot be read: No such file"):
-        plan(of_size("10M"), 8, str(tmp_path / "no.json"), 0.1)
+        plan(of_size("10M"), 8, str(tmp_path / "no.json"), 0.1, methods=[sparcml.Dense()])

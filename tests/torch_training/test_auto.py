@@ -3,9 +3,7 @@
 import pytest
 
 import sparcml
-from sparcml import Compressed, PowerSGD
-from sparcml.network.candidates import candidates
-from sparcml.torch.auto import RowUsage, StepTimes, decide, method_of
+from sparcml.torch.auto import RowUsage, StepTimes, decide
 from tests.torch_engine.jobs import outcomes
 
 from . import choosing
@@ -61,14 +59,3 @@ def test_rows_of_tables_count_as_they_take_time():
 def test_one_rank_needs_nothing():
     decision = decided(1, step=1.0, communication=0.0, exposed=0.0, backward=0.5)
     assert decision.method is None
-
-
-def test_the_planners_methods():
-    for candidate in candidates((0.01,)):
-        method = method_of(candidate)
-        if candidate.rank:
-            assert method == PowerSGD(rank=candidate.rank)
-        elif not candidate.dense:
-            assert isinstance(method, Compressed)
-            assert (method.sparsify is None) == (candidate.ratio == 1)
-            assert (method.quantize is None) == (candidate.each == 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ..collectives import ALLREDUCES
 from ..errors import MismatchError, SparcmlError
+from ..network.candidates import Planning, Reduction
 from ..registry import Registry
 from .gradients import describe, opened, shapes_of
 from .state import RESIDUAL, STEP, initial_state, keys_of, name_of
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from .gradients import Parameter, Shape
     from .state import State
 
+NANO = 1e-9
 NONFINITE = ("raise", "propagate")
 
 METHODS: Registry[type[Method]] = Registry("aggregation method")
@@ -41,6 +45,7 @@ class Method(ABC):
             another state, such as "momentum".
         is_exact: Whether the result is the exact mean, which any dense allreduce computes.
         returns_mean: Whether the result is (an estimate of) the mean gradient.
+        planning_cost: Nanoseconds per value of a step on one core, without the allreduce.
         nonfinite: Treatment of NaN and infinity in a gradient: "raise" stops all ranks with
             an error that names the rank and the parameter, "propagate" keeps them, so that
             they appear in the mean.
@@ -52,6 +57,7 @@ class Method(ABC):
     carried_state: ClassVar[tuple[str, ...]] = ()
     is_exact: ClassVar[bool] = False
     returns_mean: ClassVar[bool] = True
+    planning_cost: ClassVar[float] = 0.0
     nonfinite: str
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -77,6 +83,30 @@ class Method(ABC):
     def examples(cls) -> tuple[Method, ...]:
         """Return the instances that the tests run."""
         return (cls(),)
+
+    @classmethod
+    def planned(cls) -> tuple[Method, ...]:
+        """Return the instances that get rows in a plan."""
+        return ()
+
+    def planning(self, shapes: Sequence[Shape]) -> Planning:
+        """Describe the method to the planner; by default it sends all values once.
+
+        Args:
+            shapes: Shapes of the model's parameters.
+        """
+        size = sum(map(math.prod, shapes))
+        return Planning(
+            type(self).__name__,
+            planned_algorithms(),
+            NANO * self.planning_cost,
+            (Reduction(size, size),),
+        )
+
+    def with_algorithm(self, algorithm: str) -> Method:
+        """Return the method with an allreduce algorithm, if it has that setting."""
+        del algorithm
+        return self
 
     @property
     def keeps_residual(self) -> bool:
@@ -180,6 +210,24 @@ class Method(ABC):
         _refuse_nonfinite(comm.rank, describe(name), gradient)
         if residual is not None:
             _refuse_nonfinite(comm.rank, describe(name, "residual"), residual)
+
+
+def planned_algorithms(*, sparse: bool = False, quantized: bool = False) -> tuple[str, ...]:
+    """Return the allreduce algorithms that the planner compares.
+
+    Args:
+        sparse: Whether the vectors are sparse.
+        quantized: Whether the values are quantized.
+    """
+    return tuple(
+        a.name
+        for a in ALLREDUCES.values()
+        if a.planned
+        and not a.lossy
+        and not a.multi_node
+        and (not a.is_dense if sparse else a.is_dense or (a.dense_result and quantized))
+        and (not quantized or a.supports_quantization)
+    )
 
 
 def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..collectives import ALLREDUCES
 from .base import Method
+from .compressed import Compressed
 from .state import RESIDUAL, keys_of
 from .uncompressed import mean_uncompressed
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..communicator.communicator import Communicator
+    from ..network.candidates import Planning
     from .gradients import Parameter, Shape
     from .state import State
 
@@ -31,8 +34,22 @@ class Dense(Method):
     name: ClassVar[str] = "dense"
     number: ClassVar[int] = 0
     is_exact: ClassVar[bool] = True
+    planning_cost: ClassVar[float] = 1.1
 
     nonfinite: str = "raise"
+
+    @classmethod
+    def planned(cls) -> tuple[Method, ...]:
+        """Return the baseline of a plan."""
+        return (cls(),)
+
+    def planning(self, shapes: Sequence[Shape]) -> Planning:
+        """Describe one allreduce of all values."""
+        return replace(super().planning(shapes), label=self.name)
+
+    def with_algorithm(self, algorithm: str) -> Method:
+        """Return the method that uses this algorithm; `Dense` uses the engine's own."""
+        return self if ALLREDUCES[algorithm].is_native else Compressed(algorithm=algorithm)
 
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
         del shapes, state

@@ -11,7 +11,7 @@ import numpy as np
 from ..sparsify import TopK
 from ..sparsify.base import parse_number
 from .base import Method
-from .compressed import Compressed
+from .compressed import DENSE_BELOW, Compressed
 from .error_feedback import squared_norm
 from .gradients import describe
 from .schedule import Schedule
@@ -68,7 +68,7 @@ class DGC(Method):
     masking: bool = True
     warm_up: int = 0
     quantize: Quantizer | None = None
-    dense_below: int = 10_000
+    dense_below: int = DENSE_BELOW
     nonfinite: str = "raise"
 
     def __post_init__(self) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ..network.candidates import Planning, Reduction
 from ..stream import Stream
 from ..validation import as_integer
-from .base import Method
+from .base import NANO, Method
 from .error_feedback import select_all, update_residual
 from .reduce import mean_arrays
 from .state import RESIDUAL, STEP, key, load, zeros
@@ -54,6 +55,7 @@ class PowerSGD(Method):
     name: ClassVar[str] = "powersgd"
     number: ClassVar[int] = 3
     option: ClassVar[str] = "RANK"
+    planning_cost: ClassVar[float] = 9.6  # of rank 4
 
     rank: int = 4
     warm_start: bool = True
@@ -78,6 +80,28 @@ class PowerSGD(Method):
     def examples(cls) -> tuple[Method, ...]:
         """Return the instances that the tests run."""
         return (cls(rank=2), cls(rank=1, warm_start=False))
+
+    @classmethod
+    def planned(cls) -> tuple[Method, ...]:
+        """Return rank 4."""
+        return (cls(rank=4),)
+
+    def planning(self, shapes: Sequence[Shape]) -> Planning:
+        """Describe the allreduces of the left factors, the right ones and the rest."""
+        left = right = rest = 0
+        for shape in shapes:
+            n, m = _matrix_shape(shape)
+            if self.compresses(shape):
+                left, right = left + self.rank * n, right + self.rank * m
+            else:
+                rest += n * m
+        return Planning(
+            f"PowerSGD rank {self.rank}",
+            ("native",),
+            NANO * self.planning_cost,
+            tuple(Reduction(size, size) for size in (left, right, rest)),
+            sequential=True,
+        )
 
     @property
     def keeps_residual(self) -> bool:

@@ -1,64 +1,72 @@
-"""`sparcml plan`: whether compression will pay, before there is a cluster."""
+"""`sparcml plan`: estimate a training step with every method before there is a cluster."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from sparcml.aggregate.planning import planned_methods
+from sparcml.cli.console import make_table
 from sparcml.cli.plan_page import page
-from sparcml.cli.plan_table import show
 from sparcml.network.models import Model, model, of_size
-from sparcml.network.plan import plan as make
+from sparcml.network.plan import Plan, dense_wins_from, scaling
+from sparcml.network.plan import plan as make_plan
 from sparcml.units import parse_duration
+
+MS = 1e3  # milliseconds per second
 
 
 def plan(
     params: Annotated[
-        str | None, typer.Option(help="How many parameters, such as 25.6M.")
+        str | None, typer.Option(help="Number of parameters, such as 25.6M.")
     ] = None,
     model_name: Annotated[
         str | None,
-        typer.Option("--model", help="A known model, or a JSON file with tensors' shapes."),
+        typer.Option(
+            "--model",
+            help="Name of a model, or a JSON file with the shapes of its tensors.",
+        ),
     ] = None,
-    ranks: Annotated[int, typer.Option("--ranks", "-n", help="How many train.")] = 64,
+    ranks: Annotated[int, typer.Option("--ranks", "-n", help="World size.")] = 64,
     network: Annotated[
-        str, typer.Option(help="A known network, or a rate such as 1gbit,50us.")
+        str, typer.Option(help="Preset, or bandwidth and latency such as 1gbit,50us.")
     ] = "10gbit",
     step_time: Annotated[
-        str | None,
-        typer.Option(help="How long a rank computes for a step, such as 250ms."),
+        str | None, typer.Option(help="Computing time per step, such as 250ms.")
     ] = None,
     overlap: Annotated[
-        float, typer.Option(help="Part of it behind which communication hides, 0 to 1.")
+        float,
+        typer.Option(help="Fraction of it that communication overlaps with, 0 to 1."),
     ] = 0.0,
     ratios: Annotated[
-        str, typer.Option(help="Parts that TopK sends, separated by commas.")
+        str, typer.Option(help="Ratios of the sparsifiers, separated by commas.")
     ] = "0.01,0.001",
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print everything as JSON.")
+        bool, typer.Option("--json", help="Output of all numbers as JSON.")
     ] = False,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page with charts to play with.")
+        Path | None, typer.Option(help="File for an interactive page with charts.")
     ] = None,
 ) -> None:
-    """Estimate a training step of every method and collective, dense included."""
+    """Estimate a training step with every method and collective, dense included."""
     try:
         chosen = _model(params, model_name)
-        seconds = _step(step_time, chosen)
-        found = make(
-            chosen, ranks, network, seconds, overlap=overlap, ratios=_ratios(ratios)
+        seconds = _step_time(step_time, chosen)
+        methods = planned_methods(_ratios(ratios))
+        result = make_plan(
+            chosen, ranks, network, seconds, methods=methods, overlap=overlap
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if html is not None:
-        _write(html, page(found))
+        _write(html, page(result))
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2))
+        typer.echo(json.dumps(result.as_dict(), indent=2))
     else:
-        show(found, assumed=chosen.step_source if step_time is None else "")
+        show(result, assumption=chosen.step_source if step_time is None else "")
         if html is not None:
-            typer.echo(f"\nTo play with: {html}")
+            typer.echo(f"\nInteractive page: {html}")
 
 
 def _write(path: Path, text: str) -> None:
@@ -75,22 +83,93 @@ def _model(params: str | None, name: str | None) -> Model:
     return of_size(params) if params is not None else model(name or "")
 
 
-def _step(text: str | None, chosen: Model) -> float:
+def _step_time(text: str | None, chosen: Model) -> float:
     if text is None:
         if chosen.step is None:
-            raise ValueError("give --step-time, such as 250ms: how long a rank computes")
+            raise ValueError("give --step-time, such as 250ms: the computing time per step")
         return chosen.step
     try:
-        seconds = parse_duration(text)
+        return parse_duration(text)
     except ValueError:
-        seconds = -1.0
-    if seconds < 0:
-        raise ValueError(f"step time must be a time such as 250ms or 1.5s, got {text!r}")
-    return seconds
+        raise ValueError(
+            f"step time must be a time such as 250ms or 1.5s, got {text!r}"
+        ) from None
 
 
 def _ratios(text: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in text.split(","))
+        ratios = tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise ValueError(f"ratios must be such as 0.01,0.001, got {text!r}") from None
+        raise ValueError(
+            f"ratios must be numbers such as 0.01,0.001, got {text!r}"
+        ) from None
+    for ratio in ratios:
+        if not 0 < ratio < 1:
+            raise ValueError(f"a ratio must be above 0 and below 1, got {ratio:g}")
+    return ratios
+
+
+def show(plan: Plan, assumption: str = "") -> None:
+    """Print the estimates, the scaling, and the recommended method as Python."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(_heading(plan, assumption), markup=False)
+    console.print(_method_table(plan))
+    console.print(_scaling_table(plan))
+    for line in _verdict(plan):
+        console.print(line, markup=False)
+
+
+def _heading(plan: Plan, assumption: str) -> str:
+    model = plan.model
+    text = (
+        f"{model.name}: {model.parameters:,} parameters ({model.source})\n"
+        f"{plan.ranks} ranks on {plan.network_name}, {plan.compute * MS:.4g} ms of "
+        f"computing per step"
+    )
+    if plan.overlap:
+        text += f", {plan.overlap:.0%} of it overlaps with communication"
+    text += f"\n({assumption})" if assumption else ""
+    return text + "\nEstimated from declared costs; nothing was measured.\n"
+
+
+def _method_table(plan: Plan) -> Any:
+    heads = ("allreduce\n(ms)", "step\n(ms)", "vs dense", "% of lower\nbound")
+    table = make_table(("method", "collective", *heads), left=2)
+    for row in plan.rows:
+        style = "dim" if row.step > plan.dense.step else None
+        last = row is [r for r in plan.rows if r.method == row.method][-1]
+        table.add_row(
+            row.method,
+            row.collective,
+            f"{row.communication * MS:.1f}",
+            f"{row.step * MS:.1f}",
+            f"{row.speedup:.2f}x",
+            f"{row.bound_percent:.0f}",
+            style="bold green" if row == plan.recommended else style,
+            end_section=last,
+        )
+    return table
+
+
+def _scaling_table(plan: Plan) -> Any:
+    rows = scaling(plan)
+    fastest = max(plan.bests, key=lambda row: row.speedup).method
+    names = list(dict.fromkeys((plan.baseline.name, plan.recommended.method, fastest)))
+    heads = ("ranks", *(f"{name}\n(ms, efficiency)" for name in names))
+    table = make_table(heads, left=0)
+    for ranks in dict.fromkeys(row["ranks"] for row in rows):
+        of = {row["method"]: row for row in rows if row["ranks"] == ranks}
+        cells = [f"{of[n]['step'] * MS:.1f}, {of[n]['efficiency']:4.0%}" for n in names]
+        table.add_row(str(ranks), *cells, style="bold" if ranks == plan.ranks else None)
+    return table
+
+
+def _verdict(plan: Plan) -> list[str]:
+    lines = []
+    if plan.slower:
+        lines.append(f"Dense is faster than: {', '.join(plan.slower)}.")
+    if plan.chosen is not plan.baseline and (bits := dense_wins_from(plan, plan.chosen)):
+        lines.append(f"Dense is as fast from {bits / 1e9:.3g} Gbit/s on.")
+    return [*lines, f"Recommended: {plan.why}.", f"\n    {plan.recommended.line}"]

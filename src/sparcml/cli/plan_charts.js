@@ -77,8 +77,8 @@ function legends(best) {
 function words(best, take) {
   const lost = slower(best), fastest = best.reduce((a, b) => (b.step < a.step ? b : a));
   const text = take.method === "dense"
-    ? `Take dense: nothing else is more than ${Math.round(100 * grid.near - 100)} % faster (${fastest.method}: ${times(fastest.speedup)}).`
-    : `Take ${take.method} by ${take.collective}: ${times(take.speedup)} as fast as dense.`;
+    ? `Recommended: dense; no method is more than ${Math.round(100 * grid.near - 100)} % faster (${fastest.method}: ${times(fastest.speedup)}).`
+    : `Recommended: ${take.method} by ${take.collective}: ${times(take.speedup)} as fast as dense.`;
   return text + (take.method !== "dense" && fastest !== take ? ` The fastest, ${fastest.method}, has ${times(fastest.speedup)}.` : "")
     + (lost.length ? ` Dense is faster than ${lost.join(", ")}.` : "");
 }

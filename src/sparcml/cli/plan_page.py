@@ -1,23 +1,24 @@
-"""A plan as one page that needs nothing else: numbers, charts, and what to turn."""
+"""A plan as one self-contained page with numbers, charts and controls."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from sparcml.network.candidates import Candidate, candidates
-from sparcml.network.plan import NEAR, Plan
+from sparcml.aggregate.planning import planned_methods
+from sparcml.network.candidates import Candidate
+from sparcml.network.plan import NEAR, Plan, work
 
 RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 RATIOS = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 
 
 def page(plan: Plan) -> str:
-    """The page's text."""
+    """Return the text of the page."""
     data = json.dumps({"plan": plan.as_dict(), "grid": grid(plan)})
     parts = {
         "@FORMULAS@": _file("plan_formulas.js"),
         "@CHARTS@": _file("plan_charts.js"),
-        # Nothing in the data may end the script that holds it; last, for it may hold marks.
+        # The data must not end the script that holds it. Last, because it may hold marks.
         "@DATA@": data.replace("<", "\\u003c"),
     }
     text = _file("plan_page.html")
@@ -31,31 +32,31 @@ def _file(name: str) -> str:
 
 
 def grid(plan: Plan) -> dict[str, Any]:
-    """What every method takes at each number of ranks, for any rate and latency."""
-    given = {c.ratio for c in plan.candidates if c.ratio < 1}
+    """Return the cost of every method per world size, for any bandwidth and latency."""
+    given = {c.planning.ratio for c in plan.candidates if c.planning.ratio is not None}
     ratios = tuple(sorted({*RATIOS, *given}, reverse=True))
     ranks = sorted({*RANKS, plan.ranks})
-    taken = [c.ratio for c in plan.candidates if c.name == plan.recommended.method]
+    methods = planned_methods(ratios)
+    candidates = [Candidate(m, m.planning(plan.model.tensors)) for m in methods]
+    chosen = plan.chosen.planning.ratio
     return {
         "near": NEAR,
         "ranks": ranks,
         "ratios": ratios,
-        "ratio": next((r for r in [*taken, *ratios] if r in given), ratios[0]),
+        "ratio": chosen or next((r for r in ratios if r in given), ratios[0]),
         "choices": [
-            _choice(plan, c, name, ranks)
-            for c in candidates(ratios)
-            for name in c.collectives
+            _choice(plan, c, name, ranks) for c in candidates for name in c.algorithms
         ],
     }
 
 
-def _choice(plan: Plan, c: Candidate, collective: str, ranks: list[int]) -> dict[str, Any]:
-    takes = [c.takes(plan.model, collective, n, plan.network) for n in ranks]
+def _choice(plan: Plan, c: Candidate, algorithm: str, ranks: list[int]) -> dict[str, Any]:
+    costs = [c.cost(algorithm, n, plan.network) for n in ranks]
     return {
         "method": c.name,
-        "collective": collective,
-        "ratio": c.ratio if c.ratio < 1 else None,
-        "line": c.code(collective),
-        "work": c.work * plan.model.parameters,
-        "terms": [[t.rounds, t.messages, t.nbytes, t.work] for t in takes],
+        "collective": algorithm,
+        "ratio": c.planning.ratio,
+        "line": c.code(algorithm),
+        "work": work(plan, c),
+        "terms": [[t.rounds, t.messages, t.nbytes, t.work] for t in costs],
     }

@@ -54,6 +54,8 @@ class Algorithm(Collective):
         lossy: Whether entries are dropped; sum and mean only, and never chosen by `auto`.
         multi_node: Whether the algorithm is meant for nodes with several ranks; `auto`
             considers it only there.
+        dense_result: Whether the result is dense although the input is sparse.
+        planned: Whether the planner considers the algorithm, which is for long vectors.
         warm_cost: Cost of later calls, if they reuse what the first call computed.
         pipelined_cost: Cost with overlapping rounds combined, for estimates.
     """
@@ -65,6 +67,8 @@ class Algorithm(Collective):
     supports_quantization: bool = False
     lossy: bool = False
     multi_node: bool = False
+    dense_result: bool = False
+    planned: bool = True
     warm_cost: Callable[[int, Workload], list[Round]] | None = None
     pipelined_cost: Callable[[int, Workload], list[Round]] | None = None
 

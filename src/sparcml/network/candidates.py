@@ -1,13 +1,13 @@
-"""What a plan compares: methods, the collectives each may use, and what they take.
+"""Methods that a plan compares: their allreduces in a step, and the costs of these.
 
-The names of methods are only written here: `aggregate` is above this folder.
+A method describes itself by `planning(shapes)`. Methods are passed in by the callers, because
+`aggregate` is a higher layer than this package.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..collectives import ALLREDUCES
 from ..costs import CostTerms, Workload
@@ -15,154 +15,128 @@ from ..costs.lower_bound import lower_bound
 from ..costs.network import cost_terms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..costs import Network
-    from .models import Model
 
-# Seconds a value takes on one core (AMD EPYC, AVX2) outside of sums: the whole step of
-# `method.aggregate` on one rank, 4 M float32, medians of 9 runs.
-DENSE = 1.1e-9
-SELECT, SELECTED = 0.95e-9, 9e-9  # TopK: a value, and one that is selected
-CODE = 1.7e-9
-POWERSGD = 9.6e-9  # rank 4
-# Coding and decoding once: QSGD 0.38 + 0.17, Half 0.25 + 0.20.
-QUANTIZE = 0.55e-9
+    Shapes = Sequence[tuple[int, ...]]
 
-SUMS = ("native", "ring", "halving_doubling")  # trees are for small vectors
-SPARSE = (
-    "ssar_recursive_double",
-    "ssar_split_allgather",
-    "dsar_split_allgather",
-    "ssar_ring",
-)
-SPLIT = ("ssar_split_allgather", "dsar_split_allgather")
-BUCKET = 1024  # values that share a norm of 4 bytes
-RATIOS = (0.01, 0.001)
+
+class Reduction(NamedTuple):
+    """One allreduce of a step.
+
+    Attributes:
+        size: Size of the vector.
+        nnz: Nonzeros per rank.
+        value_bytes: Bytes per value.
+        algorithm: Algorithm of this allreduce, or None for the one that is compared.
+    """
+
+    size: int
+    nnz: int
+    value_bytes: float = 4.0
+    algorithm: str | None = None
+
+
+@dataclass(frozen=True)
+class Planning:
+    """Description of a method on the parameters of a model.
+
+    Attributes:
+        label: Name in tables.
+        algorithms: Allreduce algorithms to compare.
+        seconds_per_value: Seconds of the method's own work per value of the gradient.
+        reductions: Allreduces of a step.
+        ratio: Ratio of the sparsifier, if it has one.
+        sequential: Whether each allreduce depends on the result of the one before.
+    """
+
+    label: str
+    algorithms: tuple[str, ...]
+    seconds_per_value: float
+    reductions: tuple[Reduction, ...]
+    ratio: float | None = None
+    sequential: bool = False
+
+
+class PlannedMethod(Protocol):
+    """Aggregation method for the planner; `aggregate.Method` implements it."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the result is the exact mean: the baseline of a plan."""
+
+    def planning(self, shapes: Shapes) -> Planning:
+        """Return the description for parameters of these shapes."""
+
+    def with_algorithm(self, algorithm: str) -> PlannedMethod:
+        """Return the method with an allreduce algorithm."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One method.
+    """A method with its description."""
 
-    Attributes:
-        name: For people.
-        line: Python that makes it; `{}` is where a collective goes.
-        collectives: Those it may use.
-        work: Seconds of its own a value.
-        ratio: The part of the values that each rank sends.
-        each: Bytes that a value takes.
-        rank: PowerSGD's, or 0.
-    """
-
-    name: str
-    line: str
-    collectives: tuple[str, ...]
-    work: float
-    ratio: float = 1.0
-    each: float = 4.0
-    rank: int = 0
+    method: PlannedMethod
+    planning: Planning
 
     @property
-    def dense(self) -> bool:
-        """Whether it sends everything as it is."""
-        return self.ratio == 1 and self.each == 4 and not self.rank
+    def name(self) -> str:
+        """Name in tables."""
+        return self.planning.label
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Allreduce algorithms to compare."""
+        return self.planning.algorithms
 
     @property
     def lossy(self) -> bool:
-        """Whether only the largest sums come back."""
-        return self.collectives == ("oktopk",)
+        """Whether the allreduce itself drops entries."""
+        return any(ALLREDUCES[name].lossy for name in self.algorithms)
 
-    def code(self, collective: str) -> str:
-        """The Python expression that makes it, with this collective."""
-        if self.dense and collective == "native":
-            return "sparcml.Dense()"
-        return self.line.format(f'algorithm="{collective}"')
+    def code(self, algorithm: str) -> str:
+        """Return the Python expression of the method with an algorithm."""
+        return expression(self.method.with_algorithm(algorithm))
 
-    def sent(self, model: Model) -> int:
-        """Values that each rank selects."""
-        return max(1, math.floor(self.ratio * model.large + 0.5))
-
-    def takes(
-        self, model: Model, collective: str, ranks: int, network: Network
-    ) -> CostTerms:
-        """What its sums take; small tensors travel as they are, in a sum of their own."""
-        if self.rank:
-            parts = [(n, n, 4.0, collective) for n in model.factors(self.rank)]
-        elif self.dense:
-            parts = [(model.parameters, model.parameters, 4.0, collective)]
-        else:
-            parts = [
-                (model.large, self.sent(model), self.each, collective),
-                (model.small, model.small, 4.0, "native"),
-            ]
+    def cost(self, algorithm: str, ranks: int, network: Network) -> CostTerms:
+        """Return the cost of all allreduces of a step."""
         total = CostTerms()
-        for values, sent, each, name in parts:
-            total += cost_terms(ALLREDUCES[name], ranks, values, sent, each, network)
+        for size, nnz, value_bytes, fixed in self.planning.reductions:
+            used = ALLREDUCES[fixed or algorithm]
+            total += cost_terms(used, ranks, size, nnz, value_bytes, network)
         return total
 
-    def bound(self, model: Model, ranks: int) -> CostTerms:
-        """What no algorithm could do with less; all sums may share their latencies.
+    def lower_bound(self, ranks: int) -> CostTerms:
+        """Return the lower bound of all allreduces of a step.
 
-        PowerSGD's cannot: its second factor depends on the sum of the first.
+        Allreduces that do not depend on each other may share their latencies.
         """
-
-        def of(values: int, sent: int, each: float) -> CostTerms:
-            if not values:
-                return CostTerms()
-            return lower_bound(Workload(values, each, (sent,) * ranks), lossy=self.lossy)
-
-        if self.rank:
-            return sum((of(n, n, 4.0) for n in model.factors(self.rank)), CostTerms())
-        parts = [of(model.large, self.sent(model), self.each)]
-        parts.append(of(model.small, model.small, 4.0))
-        rounds = max(part.rounds for part in parts)
-        return replace(sum(parts, CostTerms()), rounds=rounds)
+        bounds = [
+            lower_bound(Workload(r.size, r.value_bytes, (r.nnz,) * ranks), lossy=self.lossy)
+            for r in self.planning.reductions
+            if r.size
+        ]
+        total = sum(bounds, CostTerms())
+        if self.planning.sequential:
+            return total
+        return replace(total, rounds=max(bound.rounds for bound in bounds))
 
 
-def candidates(ratios: tuple[float, ...] = RATIOS) -> tuple[Candidate, ...]:
-    """The mildest first: what changes the gradient least."""
-    found = [
-        Candidate("dense", "sparcml.Compressed({})", SUMS, DENSE),
-        Candidate(
-            "float16",
-            "sparcml.Compressed(quantize=sparcml.Half(), {})",
-            ("dsar_split_allgather",),
-            CODE,
-            each=2.0,
-        ),
-        Candidate(
-            "QSGD 4 bits",
-            "sparcml.Compressed(quantize=sparcml.QSGD(bits=4), {})",
-            ("dsar_split_allgather",),
-            CODE,
-            each=4 / 8 + 4 / BUCKET,
-        ),
-        Candidate(
-            "PowerSGD rank 4", "sparcml.PowerSGD(rank=4)", ("native",), POWERSGD, rank=4
-        ),
-    ]
-    falling = sorted(ratios, reverse=True)
-    for ratio in falling:
-        found += _sparse(ratio)
-    return (*found, *(_largest(ratio) for ratio in falling))
+def expression(plug_in: Any) -> str:
+    """Return Python that builds a method, with the settings that differ from the defaults.
 
-
-def _largest(ratio: float) -> Candidate:
-    """Last, since it leaves out sums too: `auto` never takes it unasked."""
-    line = f"sparcml.Compressed(sparsify=sparcml.TopK(ratio={ratio:g}), {{}})"
-    work = SELECT + SELECTED * ratio
-    return Candidate(f"Ok-TopK {100 * ratio:g} %", line, ("oktopk",), work, ratio)
-
-
-def _sparse(ratio: float) -> list[Candidate]:
-    select = f"sparsify=sparcml.TopK(ratio={ratio:g})"
-    code = "quantize=sparcml.QSGD(bits=8)"
-    work = SELECT + SELECTED * ratio
-    each = 1 + 4 / BUCKET
-    name = f"TopK {100 * ratio:g} %"
-    with_code = f"sparcml.Compressed({select}, {code}, {{}})"
-    return [
-        Candidate(name, f"sparcml.Compressed({select}, {{}})", SPARSE, work, ratio),
-        Candidate(
-            f"{name}, 8 bits", with_code, SPLIT, work + 2 * QUANTIZE * ratio, ratio, each
-        ),
-    ]
+    A number that the command line sets, such as the bits of a quantizer, is always shown.
+    """
+    settings = []
+    option = getattr(plug_in, "option", "").lower()
+    for field in fields(plug_in):
+        value = getattr(plug_in, field.name)
+        if is_dataclass(value):
+            settings.append(f"{field.name}={expression(value)}")
+        elif isinstance(value, str):
+            if value != field.default:
+                settings.append(f'{field.name}="{value}"')
+        elif value != field.default or field.name == option:
+            settings.append(f"{field.name}={value!r}")
+    return f"sparcml.{type(plug_in).__name__}({', '.join(settings)})"

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .architectures import Shapes
 
 MOST = 10**12  # parameters; beyond them it must be a slip
-DENSE_BELOW = 10_000  # values; `Compressed` sends such tensors and vectors as they are
 
 
 @dataclass(frozen=True)
@@ -43,29 +42,6 @@ class Model:
     def parameters(self) -> int:
         """How many values a gradient has."""
         return sum(map(math.prod, self.tensors))
-
-    @cached_property
-    def large(self) -> int:
-        """Values in tensors that are compressed."""
-        sizes = [math.prod(s) for s in self.tensors if len(s) > 1]
-        found = sum(size for size in sizes if size > DENSE_BELOW)
-        return found or self.parameters  # a lone vector is compressed, too
-
-    @property
-    def small(self) -> int:
-        """Values that travel as they are."""
-        return self.parameters - self.large
-
-    def factors(self, rank: int) -> tuple[int, int, int]:
-        """Values of PowerSGD's left factors, of its right ones, and of what has none."""
-        left = right = rest = 0
-        for shape in self.tensors:
-            n, m = shape[0], math.prod(shape[1:])
-            if len(shape) > 1 and rank * (n + m) < n * m:
-                left, right = left + rank * n, right + rank * m
-            else:
-                rest += n * m
-        return left, right, rest
 
 
 def _images(

@@ -1,10 +1,9 @@
-"""Whether compression pays: the time of a training step by every method and collective.
+"""Estimate the time of a training step for every aggregation method and allreduce algorithm.
 
-    step = computing + the method's own work + communication that does not hide
+    step = compute + work of the method + exposed communication
 
-Communication hides behind a part of the computing, as the backward pass allows. All of it
-is estimated from declared costs, with entries at uniformly random places: gradients whose
-entries coincide do better.
+Communication overlaps with a part of the computing, as the backward pass allows. The estimate
+uses declared costs and uniformly random indices; gradients whose indices coincide do better.
 """
 
 from __future__ import annotations
@@ -13,22 +12,25 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .candidates import RATIOS, Candidate, candidates
+from .candidates import Candidate
 from .store import from_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..costs import Network
+    from .candidates import PlannedMethod
     from .models import Model
 
-MOST_RANKS = 4096
-LONGEST_STEP = 1e6  # seconds
-NEAR = 1.05  # so close to the best, the milder method is better
-SLOWEST, FASTEST = 1e5, 1e13  # bits per second, for the rate where dense becomes best
+MAX_RANKS = 4096
+MAX_STEP = 1e6  # seconds
+NEAR = 1.05  # within this factor of the fastest method, a less lossy one is recommended
+MIN_BANDWIDTH, MAX_BANDWIDTH = 1e5, 1e13  # bits per second, for `dense_wins_from`
 
 
 @dataclass(frozen=True)
 class Row:
-    """One method with one collective; times in seconds."""
+    """One method with one allreduce algorithm; times in seconds."""
 
     method: str
     collective: str
@@ -44,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to expect of one model on one network."""
+    """Estimates for one model on one network."""
 
     model: Model
     network_name: str
@@ -56,46 +58,57 @@ class Plan:
     rows: tuple[Row, ...] = ()
 
     def best(self, method: str) -> Row:
-        """A method with the collective that serves it best."""
+        """Return a method with its fastest algorithm."""
         return min((r for r in self.rows if r.method == method), key=lambda r: r.step)
 
     @property
+    def baseline(self) -> Candidate:
+        """The exact method that the others are compared with."""
+        return next(c for c in self.candidates if c.method.is_exact)
+
+    @property
     def dense(self) -> Row:
-        """The baseline: the best dense sum."""
-        return self.best("dense")
+        """The baseline with its fastest algorithm."""
+        return self.best(self.baseline.name)
 
     @property
     def bests(self) -> list[Row]:
-        """Each method at its best, the mildest first."""
+        """Each method with its fastest algorithm, the least lossy first."""
         return [self.best(c.name) for c in self.candidates]
 
     @property
     def recommended(self) -> Row:
-        """The mildest method that is nearly as fast as the fastest."""
+        """The least lossy method that is nearly as fast as the fastest."""
         fastest = min(row.step for row in self.bests)
         return next(row for row in self.bests if row.step <= NEAR * fastest)
 
     @property
+    def chosen(self) -> Candidate:
+        """The candidate of the recommended row."""
+        return next(c for c in self.candidates if c.name == self.recommended.method)
+
+    @property
     def slower(self) -> list[str]:
-        """Methods that are no faster than dense."""
-        return [r.method for r in self.bests if r.method != "dense" and r.speedup <= 1]
+        """Methods that are not faster than the baseline."""
+        dense = self.baseline.name
+        return [r.method for r in self.bests if r.method != dense and r.speedup <= 1]
 
     @property
     def why(self) -> str:
-        """The verdict in a sentence."""
+        """The reason for the recommendation, in one sentence."""
         row, fastest = self.recommended, max(self.bests, key=lambda r: r.speedup)
-        if row.method == "dense":
+        if row.method == self.baseline.name:
             return (
-                f"dense: nothing else is more than {NEAR - 1:.0%} faster "
+                f"dense: no method is more than {NEAR - 1:.0%} faster "
                 f"({fastest.method}: {fastest.speedup:.2f}x)"
             )
         text = f"{row.method} by {row.collective}: {row.speedup:.2f}x dense"
         if fastest.method != row.method:
             text += f"; the fastest, {fastest.method}, has {fastest.speedup:.2f}x"
-        return text + "; whether accuracy holds, only training tells"
+        return text + "; check the accuracy by training"
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON has it."""
+        """Return all numbers, for JSON."""
         row = self.recommended
         return {
             "kind": "estimate",
@@ -111,7 +124,11 @@ class Plan:
             "overlap": self.overlap,
             "rows": [asdict(r) for r in self.rows],
             "dense_wins_against": self.slower,
-            "dense_wins_from": {c.name: pays_below(self, c) for c in self.candidates[1:]},
+            "dense_wins_from": {
+                c.name: dense_wins_from(self, c)
+                for c in self.candidates
+                if c is not self.baseline
+            },
             "scaling": scaling(self),
             "recommended": {**asdict(row), "why": self.why},
         }
@@ -123,81 +140,87 @@ def plan(
     network: str | Network,
     compute: float,
     *,
+    methods: Sequence[PlannedMethod],
     overlap: float = 0.0,
-    ratios: tuple[float, ...] = RATIOS,
 ) -> Plan:
     """Estimate a training step of every method.
 
     Args:
-        model: What is trained; see `models.model` and `models.of_size`.
-        ranks: How many train it together, each with a batch of its own.
-        network: As for `simulate`.
-        compute: Seconds a rank computes for a step.
-        overlap: The part of that behind which communication hides, from 0 to 1.
-        ratios: Parts that TopK sends.
+        model: The model; see `models.model` and `models.of_size`.
+        ranks: World size; each rank has a batch of its own.
+        network: Network, as for `simulate`.
+        compute: Seconds of computing per step.
+        methods: Aggregation methods, the least lossy first, such as
+            `aggregate.planning.planned_methods()`; one of them must be exact.
+        overlap: Fraction of `compute` that communication may overlap with, from 0 to 1.
     """
-    if not 2 <= ranks <= MOST_RANKS:
-        raise ValueError(f"ranks must be from 2 to {MOST_RANKS}, got {ranks}")
-    if not 0 < compute <= LONGEST_STEP:
-        raise ValueError(f"step time must be above 0 s and at most 1e6 s, got {compute:g}")
+    if not 2 <= ranks <= MAX_RANKS:
+        raise ValueError(f"plan: ranks must be from 2 to {MAX_RANKS}, got {ranks}")
+    if not 0 < compute <= MAX_STEP:
+        raise ValueError(
+            f"plan: step time must be above 0 s and at most 1e6 s, got {compute:g}"
+        )
     if not 0 <= overlap <= 1:
-        raise ValueError(f"overlap must be from 0 to 1, got {overlap:g}")
-    for ratio in ratios:
-        if not 0 < ratio < 1:
-            raise ValueError(f"a ratio must be above 0 and below 1, got {ratio:g}")
+        raise ValueError(f"plan: overlap must be from 0 to 1, got {overlap:g}")
+    if not any(method.is_exact for method in methods):
+        raise ValueError("plan: methods must include an exact one, such as sparcml.Dense()")
     name = network if isinstance(network, str) else "custom"
     costs = from_text(network) if isinstance(network, str) else network
-    found = candidates(tuple(dict.fromkeys(ratios)))
-    empty = Plan(model, name, costs, ranks, compute, overlap, found)
-    return _filled(empty)
+    candidates = tuple(Candidate(m, m.planning(model.tensors)) for m in methods)
+    empty = Plan(model, name, costs, ranks, compute, overlap, candidates)
+    baseline, _ = fastest(empty, empty.baseline, costs, ranks)
+    rows = [
+        _row(empty, c, algorithm, baseline)
+        for c in candidates
+        for algorithm in c.algorithms
+    ]
+    return replace(empty, rows=tuple(rows))
 
 
-def _filled(p: Plan) -> Plan:
-    pairs = [(c, name) for c in p.candidates for name in c.collectives]
-    baseline = min(step(p, c, name, p.network, p.ranks) for c, name in pairs if c.dense)
-    rows = tuple(_row(p, c, name, baseline) for c, name in pairs)
-    return replace(p, rows=rows)
-
-
-def _row(p: Plan, c: Candidate, collective: str, baseline: float) -> Row:
-    takes = c.takes(p.model, collective, p.ranks, p.network)
-    communication = takes.seconds(p.network)
-    whole = step(p, c, collective, p.network, p.ranks)
-    bound = c.bound(p.model, p.ranks).seconds(p.network)
+def _row(p: Plan, c: Candidate, algorithm: str, baseline: float) -> Row:
+    cost = c.cost(algorithm, p.ranks, p.network)
+    communication = cost.seconds(p.network)
+    seconds = step(p, c, algorithm, p.network, p.ranks)
+    bound = c.lower_bound(p.ranks).seconds(p.network)
     return Row(
         c.name,
-        collective,
-        c.code(collective),
-        takes.nbytes,
+        algorithm,
+        c.code(algorithm),
+        cost.nbytes,
         communication,
         max(0.0, communication - p.overlap * p.compute),
-        c.work * p.model.parameters,
-        whole,
-        baseline / whole,
+        work(p, c),
+        seconds,
+        baseline / seconds,
         100 * bound / communication,
     )
 
 
-def step(p: Plan, c: Candidate, collective: str, network: Network, ranks: int) -> float:
-    """Seconds of a step, on any network and number of ranks."""
-    sums = c.takes(p.model, collective, ranks, network).seconds(network)
-    exposed = max(0.0, sums - p.overlap * p.compute)
-    return p.compute + c.work * p.model.parameters + exposed
+def work(p: Plan, c: Candidate) -> float:
+    """Return the seconds of the method's own work per step."""
+    return c.planning.seconds_per_value * p.model.parameters
 
 
-def quickest(p: Plan, c: Candidate, network: Network, ranks: int) -> tuple[float, str]:
-    """A method's step with the collective that serves it best."""
-    return min((step(p, c, name, network, ranks), name) for name in c.collectives)
+def step(p: Plan, c: Candidate, algorithm: str, network: Network, ranks: int) -> float:
+    """Return the seconds of a step, on any network and world size."""
+    communication = c.cost(algorithm, ranks, network).seconds(network)
+    exposed = max(0.0, communication - p.overlap * p.compute)
+    return p.compute + work(p, c) + exposed
+
+
+def fastest(p: Plan, c: Candidate, network: Network, ranks: int) -> tuple[float, str]:
+    """Return the seconds of a method's step with its fastest algorithm, and its name."""
+    return min((step(p, c, name, network, ranks), name) for name in c.algorithms)
 
 
 def scaling(p: Plan) -> list[dict[str, Any]]:
-    """Each method at its best on fewer and more ranks; efficiency is computing / step."""
+    """Return rows for smaller and larger world sizes; efficiency is compute / step."""
     counts = {2 ** round(math.log2(p.ranks) + power) for power in (-4, -2, -1, 1, 2, 4)}
     rows = []
     for ranks in sorted({n for n in counts if 2 <= n <= 1024} | {p.ranks}):
-        dense, _ = quickest(p, p.candidates[0], p.network, ranks)
+        dense, _ = fastest(p, p.baseline, p.network, ranks)
         for c in p.candidates:
-            seconds, name = quickest(p, c, p.network, ranks)
+            seconds, name = fastest(p, c, p.network, ranks)
             rows.append(
                 {
                     "ranks": ranks,
@@ -211,22 +234,23 @@ def scaling(p: Plan) -> list[dict[str, Any]]:
     return rows
 
 
-def pays_below(p: Plan, c: Candidate) -> float | None:
-    """The rate in bits per second from which dense is as fast; None if it never is."""
+def dense_wins_from(p: Plan, c: Candidate) -> float | None:
+    """Return the bandwidth in bits per second from which dense is as fast as a method.
 
-    def pays(rate: float) -> bool:
-        network = replace(p.network, seconds_per_byte=8 / rate)
-        return (
-            quickest(p, c, network, p.ranks)[0]
-            < quickest(p, p.candidates[0], network, p.ranks)[0]
-        )
+    It is 0 if dense is always as fast, and None if it never is.
+    """
 
-    if not pays(SLOWEST):
+    def is_faster(bandwidth: float) -> bool:
+        network = replace(p.network, seconds_per_byte=8 / bandwidth)
+        dense, _ = fastest(p, p.baseline, network, p.ranks)
+        return fastest(p, c, network, p.ranks)[0] < dense
+
+    if not is_faster(MIN_BANDWIDTH):
         return 0.0
-    if pays(FASTEST):
+    if is_faster(MAX_BANDWIDTH):
         return None
-    low, high = SLOWEST, FASTEST
+    low, high = MIN_BANDWIDTH, MAX_BANDWIDTH
     while high / low > 1.01:
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if pays(middle) else (low, middle)
+        low, high = (middle, high) if is_faster(middle) else (low, middle)
     return low

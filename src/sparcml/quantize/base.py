@@ -128,6 +128,21 @@ class Quantizer(ABC):
         """Return instances that get rows in the planner."""
         return ()
 
+    @classmethod
+    def planned_with_sparsifier(cls) -> tuple[Quantizer, ...]:
+        """Return instances that the planner combines with sparsifiers."""
+        return ()
+
+    @property
+    def label(self) -> str:
+        """Name in the tables of the planner."""
+        return type(self).__name__
+
+    @property
+    def short_label(self) -> str:
+        """Name after that of a sparsifier in the tables of the planner."""
+        return self.label
+
     @property
     @abstractmethod
     def biased(self) -> bool:

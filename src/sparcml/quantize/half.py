@@ -33,6 +33,7 @@ class Half(Quantizer):
     name = "half"
     wire_formats = tuple(FORMATS.values())
     option = "DTYPE"
+    planning_cost = 0.55
     biased: ClassVar[bool] = True  # rounding errors do not average out
 
     def __post_init__(self) -> None:
@@ -45,6 +46,16 @@ class Half(Quantizer):
     def from_option(cls, text: str) -> Half:
         """Build an instance from half:DTYPE; the default is float16."""
         return cls(text) if text else cls()
+
+    @classmethod
+    def planned(cls) -> tuple[Quantizer, ...]:
+        """Return float16."""
+        return (cls(),)
+
+    @property
+    def label(self) -> str:
+        """Name in the tables of the planner."""
+        return self.dtype
 
     @classmethod
     def examples(cls) -> tuple[Quantizer, ...]:

@@ -85,6 +85,11 @@ class Sparsifier(ABC):
         return ()
 
     @property
+    def label(self) -> str:
+        """Name in the tables of the planner."""
+        return type(self).__name__
+
+    @property
     @abstractmethod
     def biased(self) -> bool:
         """Whether the selection differs from the vector on average; then use error feedback."""

@@ -45,6 +45,7 @@ class TopK(Sparsifier):
 
     name = "topk"
     number = 0
+    planning_cost = 0.95
 
     def __post_init__(self) -> None:
         check_ratio_or_k(self)
@@ -59,6 +60,17 @@ class TopK(Sparsifier):
     def examples(cls) -> tuple[Sparsifier, ...]:
         """Return instances that the test rosters run."""
         return (cls(0.02), cls(k=7), cls(0.1, bucket=100))
+
+    @classmethod
+    def planned(cls) -> tuple[Sparsifier, ...]:
+        """Return the ratios 1 % and 0.1 %."""
+        return (cls(0.01), cls(0.001))
+
+    @property
+    def label(self) -> str:
+        """Name in the tables of the planner."""
+        amount = f"k={self.k}" if self.ratio is None else f"{100 * self.ratio:g} %"
+        return f"TopK {amount}"
 
     @property
     def biased(self) -> bool:

@@ -9,7 +9,6 @@ exposed, would be clearly faster than plain DDP.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, replace
 from statistics import median
@@ -18,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..aggregate import Compressed, Dense, PowerSGD
+from ..aggregate import Compressed, Dense
+from ..aggregate.planning import planned_methods
 from ..costs import ring_nbytes
-from ..network.models import DENSE_BELOW, Model
+from ..network.models import Model
 from ..network.plan import plan
-from ..quantize import QSGD, Half
-from ..sparsify import TopK
 from ..transport.stats import text_table
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from ..aggregate import Method
     from ..communicator.communicator import Communicator
     from ..costs import Network
-    from ..network.candidates import Candidate
     from ..network.plan import Plan
 
     Shapes = Mapping[str, tuple[int, ...]]
@@ -159,21 +156,28 @@ def decide(
     """
     if comm.size == 1:
         return Decision(None, "no hook: there is only one rank", times)
-    if not any(math.prod(s) > DENSE_BELOW for s in shapes.values() if len(s) > 1):
+    if not any(Compressed().compresses_shape(n, s) for n, s in shapes.items()):
         return Decision(
             None, "no hook: no dense gradient is large enough to compress", times
         )
     model = Model("this model", tuple(shapes.values()), "its parameters")
     network = _with_bandwidth(comm.network, model, comm.size, times)
     overlap = min(1.0, times.backward / times.compute)
-    planned = plan(model, comm.size, network, times.compute, overlap=overlap, ratios=RATIOS)
-    least_lossy = tuple(c for c in planned.candidates if not c.lossy)
-    planned = replace(planned, candidates=least_lossy)
-    row = planned.recommended
-    chosen = next(c for c in least_lossy if c.name == row.method)
-    if chosen.dense:
+    methods = {m.planning(model.tensors).label: m for m in planned_methods(RATIOS)}
+    planned = plan(
+        model,
+        comm.size,
+        network,
+        times.compute,
+        methods=tuple(methods.values()),
+        overlap=overlap,
+    )
+    lossless = tuple(c for c in planned.candidates if not c.lossy)
+    planned = replace(planned, candidates=lossless)
+    chosen = planned.chosen
+    if chosen is planned.baseline:
         return Decision(None, f"no hook: {planned.why}", times, planned)
-    method = method_of(chosen)
+    method = methods[chosen.name]
     seconds = _time_trials(comm, method, shapes, tables or {})
     if excluded:
         seconds += _time_trials(comm, Dense(), excluded, {})
@@ -195,17 +199,6 @@ def _with_bandwidth(
     return replace(
         network, seconds_per_byte=max(times.communication, 1e-6) / moved, calibration=()
     )
-
-
-def method_of(c: Candidate) -> Method:
-    """Return the method of a candidate of the planner."""
-    if c.rank:
-        return PowerSGD(rank=c.rank)
-    if c.ratio < 1:
-        return Compressed(TopK(c.ratio), QSGD(bits=8) if c.each < 4 else None)
-    if c.dense:
-        return Dense()
-    return Compressed(quantize=Half() if c.each == 2 else QSGD(bits=4))
 
 
 def _time_trials(

@@ -189,6 +189,7 @@ register(
         double_binary_tree,
         cost,
         is_dense=True,
+        planned=False,
         pipelined_cost=pipelined_cost,
     )
 )

@@ -57,4 +57,4 @@ def cost(rank: int, workload: Workload) -> list[Round]:
     return [adds, Round(tuple(send for sends in by_segment for send in sends))]
 
 
-register(Algorithm("master", 9, master, cost, is_dense=True))
+register(Algorithm("master", 9, master, cost, is_dense=True, planned=False))

@@ -54,4 +54,6 @@ def cost(rank: int, workload: Workload) -> list[Round]:
     ]
 
 
-register(Algorithm("recursive_double", 12, recursive_double, cost, is_dense=True))
+register(
+    Algorithm("recursive_double", 12, recursive_double, cost, is_dense=True, planned=False)
+)

@@ -43,4 +43,4 @@ def cost(rank: int, workload: Workload) -> list[Round]:
     return [Round(round.sends, written=N * (P - 1) / P) for round in rounds]
 
 
-register(Algorithm("sharded", 10, sharded, cost, is_dense=True))
+register(Algorithm("sharded", 10, sharded, cost, is_dense=True, planned=False))

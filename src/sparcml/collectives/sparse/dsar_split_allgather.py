@@ -52,6 +52,11 @@ def cost(rank: int, workload: Workload) -> list[Round]:
 
 register(
     Algorithm(
-        "dsar_split_allgather", 5, dsar_split_allgather, cost, supports_quantization=True
+        "dsar_split_allgather",
+        5,
+        dsar_split_allgather,
+        cost,
+        supports_quantization=True,
+        dense_result=True,
     )
 )
