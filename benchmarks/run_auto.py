@@ -16,7 +16,7 @@ from statistics import median
 import torch
 from torch import distributed as dist
 from training.steps import Steps, timed
-from training.tasks import made_up
+from training.tasks import synthetic
 
 import sparcml.torch
 from sparcml.bench.results import write_json
@@ -28,7 +28,7 @@ DECIDING = 12  # steps until auto has made up its mind
 
 def measure(name: str, steps: int) -> dict[str, object]:
     """Return one row, the same on all ranks."""
-    turns = [Steps(made_up(name), "dense") for _ in range(3)]
+    turns = [Steps(synthetic(name), "dense") for _ in range(3)]
     auto = turns[-1]
     handle = sparcml.torch.compress(auto.model, "auto")
     for _ in range(DECIDING):

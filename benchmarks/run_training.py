@@ -65,7 +65,7 @@ def accuracy(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     points = list(train(task, chosen.method, epochs, chosen.seed))
     row = {
         "seed": chosen.seed,
-        "batch": task.batch,
+        "batch": task.batch_size,
         "metric": task.metric,
         "steps_made": points[-1].steps,
         "losses": [round(p.loss, 5) for p in points],
@@ -99,7 +99,7 @@ def steps(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
     task, methods = made(chosen.model), chosen.method.split(",")
     found = measure(task, methods, chosen.steps, chosen.seconds)
-    common = about(chosen) | {"link": chosen.network, "batch": task.batch}
+    common = about(chosen) | {"link": chosen.network, "batch": task.batch_size}
     return [common | {"method": method} | row for method, row in found.items()]
 
 

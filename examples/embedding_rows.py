@@ -1,8 +1,8 @@
-"""Gradients of an embedding: each rank touched a few rows; sum them without the others.
+"""Gradients of an embedding: average the rows that the ranks used, and no others.
 
-An entry of the stream is a whole row (`block=WIDTH`), so a row has one index, not WIDTH.
+An entry of the stream is a full row (`block=WIDTH`), so a row has one index, not WIDTH.
 
-    sparcml run -n 4 examples/embedding_rows.py      (or alone: a world of one)
+    sparcml run -n 4 examples/embedding_rows.py      (without a launcher: one rank)
 """
 
 import numpy as np
@@ -13,17 +13,19 @@ WORDS, WIDTH, BATCH = 50_000, 64, 300
 
 
 def main() -> None:
-    """Sum the rows that the ranks' batches touched."""
+    """Average the rows that occur in the batches of the ranks."""
     with sparcml.world() as comm:
         rng = np.random.default_rng(comm.rank)
-        words = rng.zipf(1.3, BATCH) % WORDS  # frequent words come often, also twice
+        words = rng.zipf(1.3, BATCH) % WORDS  # some words occur several times
         gradients = rng.standard_normal((BATCH, WIDTH)).astype(np.float32)
-        mine = sparcml.Stream.from_pairs(WORDS * WIDTH, words, gradients, block=WIDTH)
-        total = comm.allreduce(mine, op="mean")
+        rows = sparcml.Stream.from_pairs(WORDS * WIDTH, words, gradients, block=WIDTH)
+        total = comm.allreduce(rows, op="mean")
         if comm.rank == 0:
             dense = WORDS * WIDTH * 4
-            print(f"{mine.nnz} of {WORDS} rows here, {total.nnz} on all {comm.size} ranks")
-            print(f"sent {comm.stats.bytes} bytes instead of some {2 * dense}")
+            print(
+                f"{rows.nnz} of {WORDS} rows on rank 0, {total.nnz} on all {comm.size} ranks"
+            )
+            print(f"sent {comm.stats.bytes} bytes instead of about {2 * dense}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Distributed mean estimation: P noisy measurements of one vector, averaged.
 
-Averaging P independent estimates divides the variance by P, so the squared error against the
-number of ranks is a line of slope -1 in log-log. Ranks are threads of this process.
+The mean of P independent estimates has 1 / P of their variance, so the squared error over the
+number of ranks is a line of slope -1 on logarithmic axes. Ranks are threads of this process.
 
     python examples/mean_estimation.py
 """
@@ -15,7 +15,7 @@ RANKS = (1, 2, 4, 8, 16)
 
 
 def squared_error(ranks: int) -> float:
-    """Of the mean over so many ranks, averaged over trials."""
+    """Return the squared error of the mean over the ranks, averaged over trials."""
     truth = np.random.default_rng(0).standard_normal(SIZE)
 
     def measure(comm: sparcml.Communicator) -> float:

@@ -1,13 +1,13 @@
-"""One bit a value: stuck far from the goal, unless the error is carried over.
+"""One bit per value stalls far from the optimum, unless there is error feedback.
 
-Least squares with rare, large mistakes: each of 4 ranks measures a vector again and again. In
-nine of ten cases a measured value is too low by 1, else it is too high by 9 (for every other
-value the other way round): the mean is right. SGD with all bits finds it. One bit a value
-hears nine small pulls to one side and a single one, hardly larger, to the other; so it stops
-where there are as many of each: at the median, which is off by 1.
+Least squares with rare, large errors: each of 4 ranks measures a vector repeatedly. In nine of
+ten cases a measured value is too low by 1, otherwise it is too high by 9 (with opposite signs
+for every other value), so the mean is right. SGD with full precision converges to it. With one
+bit per value, a rank sees nine small errors to one side and a single one, hardly larger, to the
+other; SGD stalls near the median, which is off by 1.
 
-With error feedback each rank keeps what its bits did not say, and adds it to its next gradient:
-then the large pulls come through after all. Ranks are threads of this process.
+With error feedback each rank adds the quantization error to its next gradient, and the large
+errors count in full. Ranks are threads of this process.
 
     python examples/one_bit_stalls.py
 """
@@ -16,21 +16,21 @@ import numpy as np
 
 import sparcml
 
-SIZE, RANKS, STEPS, RATE = 1_000, 4, 200, 0.04
-RARE, LARGE, SMALL = 0.1, 9.0, -1.0  # 0.1 * 9 - 0.9 * 1 = 0: right on average
+SIZE, RANKS, STEPS, LEARNING_RATE = 1_000, 4, 200, 0.04
+RARE, LARGE, SMALL = 0.1, 9.0, -1.0  # 0.1 * 9 - 0.9 * 1 = 0: the mean is right
 
 Values = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 
 def measured(truth: Values, rng: np.random.Generator) -> Values:
-    """The truth, and a mistake whose mean is 0 but whose median is not."""
-    mistake = np.where(rng.random(SIZE) < RARE, LARGE, SMALL)
-    mistake[1::2] *= -1
-    return (truth + mistake).astype(np.float32)
+    """Return the truth plus an error whose mean is 0 but whose median is not."""
+    error = np.where(rng.random(SIZE) < RARE, LARGE, SMALL)
+    error[1::2] *= -1
+    return (truth + error).astype(np.float32)
 
 
 def loss(method: sparcml.Method) -> float:
-    """Mean squared distance to the truth, over the last fifty steps of SGD."""
+    """Return the mean squared distance to the truth over the last 50 steps of SGD."""
     truth = np.random.default_rng(0).standard_normal(SIZE).astype(np.float32)
 
     def body(comm: sparcml.Communicator) -> float:
@@ -40,7 +40,7 @@ def loss(method: sparcml.Method) -> float:
         for _ in range(STEPS):
             gradient = x - measured(truth, rng)
             mean, state = method.aggregate(comm, gradient, state)
-            x = x - np.float32(RATE) * mean
+            x = x - np.float32(LEARNING_RATE) * mean
             losses.append(np.mean((x - truth) ** 2))
         return float(np.mean(losses[-50:]))
 
@@ -48,21 +48,21 @@ def loss(method: sparcml.Method) -> float:
 
 
 def losses() -> dict[str, float]:
-    """All bits, then one bit by both methods, without and with feedback."""
-    found = {"dense": loss(sparcml.Dense())}
-    for name, code in (("1-bit", sparcml.OneBit()), ("sign", sparcml.Sign())):
+    """Return the losses of dense SGD and of two 1-bit methods without and with feedback."""
+    results = {"dense": loss(sparcml.Dense())}
+    for name, quantizer in (("1-bit", sparcml.OneBit()), ("sign", sparcml.Sign())):
         for feedback in (False, True):
-            method = sparcml.Compressed(quantize=code, error_feedback=feedback)
+            method = sparcml.Compressed(quantize=quantizer, error_feedback=feedback)
             label = f"{name}, {'with' if feedback else 'no'} feedback"
-            found[label] = loss(method)
-    return found
+            results[label] = loss(method)
+    return results
 
 
 def main() -> None:
-    """Print the losses and how they compare."""
-    found = losses()
-    for name, value in found.items():
-        ratio = value / found["dense"]
+    """Print the losses relative to the dense one."""
+    results = losses()
+    for name, value in results.items():
+        ratio = value / results["dense"]
         print(f"{name:21} loss {value:.4f}, {ratio:5.2f} times the dense one")
 
 

@@ -1,6 +1,6 @@
-"""Compute while vectors travel: `iallreduce` starts a sum, `wait` takes its result.
+"""Overlap of computation and communication: `iallreduce` starts, `wait` returns the result.
 
-sparcml run -n 2 examples/overlap.py      (or alone: a world of one)
+sparcml run -n 2 examples/overlap.py      (without a launcher: one rank)
 """
 
 import time
@@ -13,7 +13,7 @@ LAYERS, SIZE = 8, 1_000_000
 
 
 def backward(layer: int, rank: int) -> sparcml.Stream:
-    """Stand-in for a layer's backward pass: some work, and a sparse gradient."""
+    """Return a sparse gradient after some work, like the backward pass of a layer."""
     rng = np.random.default_rng([layer, rank])
     work = rng.random((300, 300))
     for _ in range(5):
@@ -23,16 +23,16 @@ def backward(layer: int, rank: int) -> sparcml.Stream:
 
 
 def main() -> None:
-    """The same sums, one after the other and overlapped with the work."""
+    """Run the same allreduces one after the other, and overlapped with the work."""
     with sparcml.world() as comm:
         comm.iallreduce(np.zeros(1, np.float32)).wait()  # opens the channel
         start = time.perf_counter()
-        plain = [comm.allreduce(backward(layer, comm.rank)) for layer in range(LAYERS)]
+        blocking = [comm.allreduce(backward(layer, comm.rank)) for layer in range(LAYERS)]
         middle = time.perf_counter()
         requests = [comm.iallreduce(backward(layer, comm.rank)) for layer in range(LAYERS)]
         overlapped = [request.wait() for request in requests]
         end = time.perf_counter()
-        for one, other in zip(plain, overlapped, strict=True):
+        for one, other in zip(blocking, overlapped, strict=True):
             np.testing.assert_array_equal(one.values, other.values)
         if comm.rank == 0:
             print(

@@ -1,6 +1,6 @@
-"""Add up sparse rows that live on different ranks: scipy in, scipy out.
+"""Sum sparse rows of different ranks: scipy in, scipy out.
 
-sparcml run -n 4 examples/scipy_rows.py      (or alone: a world of one)
+sparcml run -n 4 examples/scipy_rows.py      (without a launcher: one rank)
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ def main() -> None:
         total = comm.allreduce(row)
         if comm.rank == 0:
             dense = row.data.itemsize * row.shape[1]
-            print(f"{comm.size} rows of {row.nnz} entries: their sum has {total.nnz}")
+            print(f"{comm.size} rows with {row.nnz} nonzeros; their sum has {total.nnz}")
             print(f"sent {comm.stats.bytes} bytes, a dense row has {dense}")
 
 

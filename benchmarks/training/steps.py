@@ -89,7 +89,7 @@ def measure(
 ) -> dict[str, dict[str, Any]]:
     """Return a row per method, over `count` rounds or those that fit into the time."""
     end = time.monotonic() + seconds
-    slow = replace(task, rate=RATE)
+    slow = replace(task, learning_rate=RATE)
     running = {method: Steps(slow, method) for method in methods}
     alone: list[float] = []
     while len(alone) < count and _agreed(time.monotonic() < end):

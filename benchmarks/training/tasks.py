@@ -36,7 +36,7 @@ def made(name: str) -> Task:
     return clicks.task()
 
 
-def made_up(name: str) -> Task:
+def synthetic(name: str) -> Task:
     """Return the task of a network with the synthetic data of the examples."""
     tasks: dict[str, Callable[[], Task]] = {
         "fashion-mnist": partial(fashion_mnist.task, None),

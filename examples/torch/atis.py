@@ -1,10 +1,10 @@
-"""Slot tagging as with ATIS: an LSTM says for each word of a question what it stands for.
+"""Slot tagging as in ATIS: an LSTM labels each word of a question with its slot.
 
     torchrun --nproc-per-node 2 examples/torch/atis.py --method topk
 
-Without --data, sentences of the same shape are made up. The real ones are read in the CNTK text
-format, from atis.train.ctf.gz and atis.test.ctf.gz in the folder given. Words are seen with
-their neighbours, as in CNTK's example.
+Without --data, the sentences are synthetic. The real ones are read in the CNTK text format from
+atis.train.ctf.gz and atis.test.ctf.gz in the given folder. Each word is seen with its neighbours,
+as in CNTK's example.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 WORDS, SLOTS = 943, 129
 EMBEDDING, HIDDEN = 150, 300
-WIDE = 1200  # with two layers: 20 million parameters
-NO_WORD, NO_SLOT = WORDS, -100  # after the end of a sentence
+WIDE = 1200  # of two layers: 20 million parameters
+NO_WORD, NO_SLOT = WORDS, -100  # padding
 PART = re.compile(r"\|S([02]) (\d+):1")
 
 
 class Sentences(NamedTuple):
-    """Numbers of words and slots, a row each, as long as the longest."""
+    """Indices of words and slots, one row per sentence, padded to the longest."""
 
     words: Tensor
     slots: Tensor
 
 
 class Tagger(nn.Module):  # type: ignore[misc]
-    """Embedding of the word before, the word and the next; LSTM; slots."""
+    """Embedding of the previous, this and the next word; LSTM; slots."""
 
     def __init__(self, hidden: int, layers: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Tagger(nn.Module):  # type: ignore[misc]
         self.out = nn.Linear(hidden, SLOTS)
 
     def forward(self, words: Tensor) -> Tensor:
-        """The scores of all slots, for each word."""
+        """Return the scores of all slots for each word."""
         x = self.embed(words)
         before = functional.pad(x, (0, 0, 1, 0))[:, :-1]
         after = functional.pad(x, (0, 0, 0, 1))[:, 1:]
@@ -57,22 +57,22 @@ class Tagger(nn.Module):  # type: ignore[misc]
 
 
 def read(path: Path) -> Sentences:
-    """The sentences of a file: words are S0, slots S2."""
-    found: dict[str, tuple[list[int], list[int]]] = {}
+    """Read the sentences of a file: words are S0, slots S2."""
+    sentences: dict[str, tuple[list[int], list[int]]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
-            pair = found.setdefault(line.split(maxsplit=1)[0], ([], []))
+            pair = sentences.setdefault(line.split(maxsplit=1)[0], ([], []))
             parts = dict(PART.findall(line))
             pair[0].append(int(parts["0"]))
             pair[1].append(int(parts["2"]))
-    return _padded(list(found.values()))
+    return _padded(list(sentences.values()))
 
 
-def made_up(count: int, seed: int) -> Sentences:
-    """Frequent words come often; a slot depends on the word and the one before."""
+def synthetic(count: int, seed: int) -> Sentences:
+    """Return random sentences; a slot depends on the word and the previous one."""
     draw = torch.Generator().manual_seed(seed)
     rules = torch.randint(SLOTS, (WORDS, 2), generator=torch.Generator().manual_seed(0))
-    rules[: WORDS // 4] = 0  # most words of a question stand for nothing
+    rules[: WORDS // 4] = 0  # frequent words have no slot
     pairs = []
     for _ in range(count):
         length = int(torch.randint(5, 20, (1,), generator=draw))
@@ -85,11 +85,11 @@ def made_up(count: int, seed: int) -> Sentences:
 def _padded(pairs: list[tuple[list[int], list[int]]]) -> Sentences:
     words, slots = (
         nn.utils.rnn.pad_sequence(
-            [torch.tensor(each) for each in column],
+            [torch.tensor(row) for row in column],
             batch_first=True,
-            padding_value=nothing,
+            padding_value=padding,
         )
-        for column, nothing in zip(
+        for column, padding in zip(
             zip(*pairs, strict=True), (NO_WORD, NO_SLOT), strict=True
         )
     )
@@ -97,14 +97,14 @@ def _padded(pairs: list[tuple[list[int], list[int]]]) -> Sentences:
 
 
 def _batch(data: Sentences, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """As long as its longest sentence."""
+    """Return the words and slots of a batch, cut to its longest sentence."""
     words, slots = data.words[rows], data.slots[rows]
     length = int((words != NO_WORD).sum(1).max())
     return words[:, :length], slots[:, :length]
 
 
 def loss(data: Sentences, model: nn.Module, rows: Tensor) -> Tensor:
-    """The cross entropy of a word."""
+    """Return the mean cross entropy per word."""
     words, slots = _batch(data, rows)
     scores = model(words)
     return functional.cross_entropy(
@@ -112,17 +112,17 @@ def loss(data: Sentences, model: nn.Module, rows: Tensor) -> Tensor:
     )
 
 
-def judge(data: Sentences, model: nn.Module, rows: Tensor) -> tuple[float, float]:
-    """Words with the wrong slot, and all words."""
+def evaluate(data: Sentences, model: nn.Module, rows: Tensor) -> tuple[float, float]:
+    """Return the number of words with the wrong slot, and of all words."""
     words, slots = _batch(data, rows)
     wrong = (model(words).argmax(2) != slots) & (slots != NO_SLOT)
     return float(wrong.sum()), float((slots != NO_SLOT).sum())
 
 
 def task(folder: Path | None, hidden: int = HIDDEN, layers: int = 1) -> Task:
-    """With the real sentences, or made-up ones."""
+    """Return the task with the real sentences, or synthetic ones."""
     if folder is None:
-        data, test = made_up(1000, seed=1), made_up(200, seed=2)
+        data, test = synthetic(1000, seed=1), synthetic(200, seed=2)
     else:
         data, test = (read(folder / f"atis.{part}.ctf.gz") for part in ("train", "test"))
     return Task(
@@ -130,18 +130,18 @@ def task(folder: Path | None, hidden: int = HIDDEN, layers: int = 1) -> Task:
         rows=len(data.words),
         tests=len(test.words),
         loss=partial(loss, data),
-        judge=partial(judge, test),
-        score=lambda share: 100 * share,
+        evaluate=partial(evaluate, test),
+        score=lambda fraction: 100 * fraction,
         metric="slot error (%)",
-        rate=0.2,
-        batch=8,
+        learning_rate=0.2,
+        batch_size=8,
         epochs=8,
     )
 
 
 def wide(folder: Path | None) -> Task:
-    """The same with 20 million parameters, for twice as many ranks."""
-    return replace(task(folder, WIDE, layers=2), batch=4)
+    """Return the task with 20 million parameters and half the batch size."""
+    return replace(task(folder, WIDE, layers=2), batch_size=4)
 
 
 if __name__ == "__main__":

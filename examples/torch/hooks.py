@@ -1,4 +1,4 @@
-"""What --method can be: plain DDP, torch's own hooks, or a method of sparcml."""
+"""Methods of the examples: plain DDP, torch's own hooks, or a method of sparcml."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 MOMENTUM = 0.9
-PLAIN_STEPS = 2  # before torch's PowerSGD begins: it must not compress the first one
+PLAIN_STEPS = 2  # before torch's PowerSGD starts; it must not compress the first step
 ONE_BUCKET = 1 << 14  # MB
-WARM_UP = 40  # one of so many steps
+WARM_UP = 40  # the warm-up is 1 / 40 of the steps
 
 OURS: dict[str, sparcml.Method | str] = {
     "topk": Compressed(TopK(0.005), QSGD(8)),
@@ -40,10 +40,10 @@ METHODS = (*THEIRS, *OURS)
 
 
 def replicated(module: nn.Module, name: str) -> DistributedDataParallel:
-    """DDP around a model, before `connect`.
+    """Return a model in DDP, before `connect`.
 
-    torch's PowerSGD gets one bucket: it sums several times for each, from callbacks, and over
-    gloo the sums of two buckets come in another order on another rank, which ends the job.
+    torch's PowerSGD gets one bucket: it runs several allreduces per bucket from callbacks, and
+    over gloo those of two buckets start in different orders on different ranks, which fails.
     """
     buckets = ONE_BUCKET if name == "torch-powersgd" else None
     return DistributedDataParallel(module, bucket_cap_mb=buckets)
@@ -52,38 +52,38 @@ def replicated(module: nn.Module, name: str) -> DistributedDataParallel:
 def connect(
     model: DistributedDataParallel, name: str, steps: int
 ) -> Callable[[int], float]:
-    """Have a DDP model average its gradients by a method.
+    """Let a DDP model average its gradients by a method.
 
     Args:
-        model: The same on all ranks.
-        name: Of the method.
-        steps: That will be made, for methods with a warm-up.
+        model: A DDP model.
+        name: Name of the method.
+        steps: Total number of steps, for methods with a warm-up.
 
     Returns:
-        What tells the bytes that this rank has sent, from the number of steps made. Those of
-        torch's own sums are reckoned as a ring's.
+        A function from the number of completed steps to the bytes that this rank has sent.
+        Torch's own allreduce counts as a ring.
     """
     ranks = dist.get_world_size()
     values = sum(p.numel() for p in model.parameters())
-    around = 2 * (ranks - 1) / ranks
+    ring = 2 * (ranks - 1) / ranks
     if name == "dense":
-        return lambda made: 4 * around * values * made
+        return lambda done: 4 * ring * values * done
     if name == "fp16":
         model.register_comm_hook(None, default_hooks.fp16_compress_hook)
-        return lambda made: 2 * around * values * made
+        return lambda done: 2 * ring * values * done
     if name == "torch-powersgd":
         state: Any = powerSGD_hook.PowerSGDState(
             None, matrix_approximation_rank=4, start_powerSGD_iter=PLAIN_STEPS
         )
         model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
-        return lambda made: (
+        return lambda done: (
             4
-            * around
-            * (values * min(made, PLAIN_STEPS) + state.total_numel_after_compression)
+            * ring
+            * (values * min(done, PLAIN_STEPS) + state.total_numel_after_compression)
         )
     method = OURS[name]
     if isinstance(method, DGC):
         method = replace(method, warm_up=max(1, steps // WARM_UP))
     handle = sparcml.torch.compress(model, method)
-    dense = 4 * around * values  # what "auto" sends if it leaves DDP as it is
-    return lambda made: handle.stats.bytes + dense * (made - handle.stats.steps)
+    dense = 4 * ring * values  # per step, if "auto" leaves DDP as it is
+    return lambda done: handle.stats.bytes + dense * (done - handle.stats.steps)

@@ -1,11 +1,11 @@
-"""Large batches: a rate that grows with them, a warm-up, and optimizers made for them.
+"""Large batches: a scaled learning rate, a warm-up, and optimizers made for them.
 
     torchrun --nproc-per-node 2 examples/torch/large_batch.py --optimizer lars --method topk1
 
-The batch is 8 times that of fashion_mnist.py, and so is the rate (linear scaling), to which it
-rises in the first tenth of the steps. Rates are torch's own schedulers'; LARS, LAMB and SAM come
-from the package pytorch-optimizer (pip install pytorch-optimizer). All of them get the mean
-gradient that sparcml's hook has made: nothing in them knows of it.
+Batch size and learning rate are 8 times those of fashion_mnist.py (linear scaling), after a warm-up
+in the first tenth of the steps. The schedulers are torch's own; LARS, LAMB and SAM come from the
+package pytorch-optimizer (pip install pytorch-optimizer). All of them receive the mean gradient
+of sparcml's hook and need no change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import fashion_mnist
 import torch
 from hooks import METHODS, MOMENTUM, connect, replicated
-from loop import batches, gathered, judged
+from loop import batches, init_group, test_score
 from torch import distributed as dist
 from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 LARGER = 8
-KINDS = ("sgd", "lars", "lamb", "sam")
+OPTIMIZERS = ("sgd", "lars", "lamb", "sam")
 
 
-def optimizer_for(kind: str, parameters: Iterable[Tensor], rate: float) -> Any:
-    """One of those for large batches; `rate` is that of SGD."""
-    if kind == "sgd":
+def optimizer_for(name: str, parameters: Iterable[Tensor], rate: float) -> Any:
+    """Return an optimizer; `rate` is the learning rate of SGD."""
+    if name == "sgd":
         return torch.optim.SGD(parameters, lr=rate, momentum=MOMENTUM)
     import pytorch_optimizer
 
-    if kind == "lars":  # moves a layer by a part of its norm: rates of another size
+    if name == "lars":  # its steps are relative to the norm of a layer
         return pytorch_optimizer.LARS(
             parameters, lr=rate, momentum=MOMENTUM, trust_coefficient=0.02
         )
-    if kind == "lamb":
+    if name == "lamb":
         return pytorch_optimizer.Lamb(parameters, lr=rate / 40)
     return pytorch_optimizer.SAM(
         parameters, torch.optim.SGD, rho=0.05, lr=rate, momentum=MOMENTUM
@@ -50,7 +50,7 @@ def optimizer_for(kind: str, parameters: Iterable[Tensor], rate: float) -> Any:
 
 
 def scheduled(optimizer: Any, steps: int) -> SequentialLR:
-    """Up from the rate of small batches in a tenth of the steps, then down to zero."""
+    """Return a linear warm-up over a tenth of the steps, then cosine decay to zero."""
     stepping = getattr(optimizer, "base_optimizer", optimizer)
     warm = max(1, steps // 10)
     up = LinearLR(stepping, 1 / LARGER, 1.0, warm)
@@ -58,9 +58,10 @@ def scheduled(optimizer: Any, steps: int) -> SequentialLR:
 
 
 def step(task: Task, model: nn.Module, optimizer: Any, rows: Tensor) -> float:
-    """One step; SAM takes its slope where this rank's own gradient leads to.
+    """Run one step and return its loss.
 
-    The first of its two passes is not summed, so that each step sends as much as SGD's.
+    SAM's first backward pass uses the rank's own gradient and is not averaged, so that a step
+    sends as much as one of SGD.
     """
     optimizer.zero_grad()
     if hasattr(optimizer, "first_step"):
@@ -77,36 +78,36 @@ def step(task: Task, model: nn.Module, optimizer: Any, rows: Tensor) -> float:
 
 
 def main() -> None:
-    """Train on each rank; the first one prints."""
+    """Train; rank 0 prints."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--optimizer", choices=KINDS, default="sgd")
-    methods = [name for name in METHODS if name != "dgc"]  # it is an optimizer itself
+    options.add_argument("--optimizer", choices=OPTIMIZERS, default="sgd")
+    methods = [name for name in METHODS if name != "dgc"]  # it includes the momentum of SGD
     options.add_argument("--method", choices=methods, default="topk1")
-    options.add_argument("--data", type=Path, help="the folder of Fashion-MNIST")
+    options.add_argument("--data", type=Path, help="Folder of Fashion-MNIST.")
     options.add_argument("--epochs", type=int, default=4)
-    options.add_argument("--rows", type=int, help="learn from so many only")
+    options.add_argument("--rows", type=int, help="Number of training rows.")
     chosen = options.parse_args()
-    gathered()
+    init_group()
     task = fashion_mnist.task(chosen.data, larger=LARGER)
     task = replace(task, rows=min(task.rows, chosen.rows or task.rows))
     torch.manual_seed(0)
     model = replicated(task.model(), chosen.method)
     steps = chosen.epochs * task.steps(dist.get_world_size())
     sent = connect(model, chosen.method, steps)
-    optimizer = optimizer_for(chosen.optimizer, model.parameters(), task.rate)
-    rates = scheduled(optimizer, steps)
-    made = 0
+    optimizer = optimizer_for(chosen.optimizer, model.parameters(), task.learning_rate)
+    schedule = scheduled(optimizer, steps)
+    done = 0
     for epoch in range(1, chosen.epochs + 1):
         model.train()
         for rows in batches(task, 0, epoch):
             loss = step(task, model, optimizer, rows)
-            rates.step()
-            made += 1
-        score = judged(task, model.module)
+            schedule.step()
+            done += 1
+        score = test_score(task, model.module)
         if dist.get_rank() == 0:
             print(
                 f"{chosen.optimizer}, {chosen.method}, epoch {epoch}: loss {loss:.4f}, "
-                f"{task.metric} {score:.2f}, {sent(made) / 1e6:,.2f} MB sent",
+                f"{task.metric} {score:.2f}, {sent(done) / 1e6:,.2f} MB sent",
                 flush=True,
             )
     dist.destroy_process_group()

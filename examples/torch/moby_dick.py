@@ -1,9 +1,9 @@
-"""A language model of Moby-Dick: an LSTM says which word comes next.
+"""A language model of Moby-Dick: an LSTM predicts the next word.
 
     torchrun --nproc-per-node 2 examples/torch/moby_dick.py --method topk1
 
-Without --data, it reads the first chapters, which come with the package; --data is a
-gzipped text. One of ten windows is kept for the test.
+Without --data, it reads the first chapters, which come with the package; --data is a gzipped
+text. One of ten windows is used for the test.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-WORDS = 4000  # the most frequent ones; all others count as one more
+WORDS = 4000  # the most frequent ones; all others share one index
 WINDOW = 20
 WIDTH = 160
 
@@ -42,47 +42,47 @@ class Reader(nn.Module):  # type: ignore[misc]
         self.out = nn.Linear(WIDTH, WORDS + 1, bias=False)
 
     def forward(self, words: Tensor) -> Tensor:
-        """The scores of the word after each word."""
+        """Return the scores of the word after each word."""
         return self.out(self.lstm(self.embed(words))[0])
 
 
 def windows(text: str) -> Tensor:
-    """The text as rows of numbers of words; the next word after a row is part of it."""
+    """Return the text as rows of word indices, each with the word that follows."""
     words = re.findall(r"\w+|[^\w\s]", text.lower())
-    known = {w: i for i, (w, _) in enumerate(Counter(words).most_common(WORDS))}
-    numbers = torch.tensor([known.get(word, WORDS) for word in words])
+    index = {w: i for i, (w, _) in enumerate(Counter(words).most_common(WORDS))}
+    numbers = torch.tensor([index.get(word, WORDS) for word in words])
     return numbers.unfold(0, WINDOW + 1, WINDOW)
 
 
-def surprise(data: Tensor, model: nn.Module, rows: Tensor) -> Tensor:
-    """The cross entropy of a word."""
+def loss(data: Tensor, model: nn.Module, rows: Tensor) -> Tensor:
+    """Return the mean cross entropy per word."""
     words = data[rows]
     scores = model(words[:, :-1])
     return functional.cross_entropy(scores.flatten(0, 1), words[:, 1:].flatten())
 
 
-def judge(data: Tensor, model: nn.Module, rows: Tensor) -> tuple[float, float]:
-    """The sum of it, and the number of words."""
+def evaluate(data: Tensor, model: nn.Module, rows: Tensor) -> tuple[float, float]:
+    """Return the sum of the cross entropy, and the number of words."""
     words = float(len(rows) * WINDOW)
-    return float(surprise(data, model, rows)) * words, words
+    return float(loss(data, model, rows)) * words, words
 
 
 def task(path: Path | None) -> Task:
-    """With the whole text, or the first chapters."""
+    """Return the task with the full text, or with the first chapters."""
     text = gzip.decompress(path.read_bytes()).decode() if path else chapters()
     data = windows(text)
-    held_out = torch.arange(len(data)) % 10 == 9
-    test, data = data[held_out], data[~held_out]
+    is_test = torch.arange(len(data)) % 10 == 9
+    test, data = data[is_test], data[~is_test]
     return Task(
         model=Reader,
         rows=len(data),
         tests=len(test),
-        loss=partial(surprise, data),
-        judge=partial(judge, test),
+        loss=partial(loss, data),
+        evaluate=partial(evaluate, test),
         score=math.exp,
         metric="perplexity",
-        rate=1.0,
-        batch=8,
+        learning_rate=1.0,
+        batch_size=8,
         epochs=2,
     )
 
