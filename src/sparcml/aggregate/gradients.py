@@ -12,6 +12,7 @@ import numpy as np
 
 from ..stream import Stream
 from ..stream.convert import to_stream
+from ..stream.tensors import is_tensor, on_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,9 +99,8 @@ def opened(
 def _parameter(name: str, x: Any) -> Parameter:
     if isinstance(x, Stream):
         return Parameter(name, (x.size,), x.raw_values, x, lambda y: y)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(x, torch.Tensor):
-        return _from_tensor(name, x, torch)
+    if is_tensor(x):
+        return _from_tensor(name, x)
     array = np.asarray(x)
     if array.dtype.kind != "f":
         raise TypeError(_not_floats(name, array.dtype))
@@ -126,16 +126,15 @@ def _array_back(array: Values) -> Callable[[Any], Any]:
     return lambda y: y.reshape(shape).astype(dtype, copy=False)
 
 
-def _from_tensor(name: str, x: Any, torch: Any) -> Parameter:
+def _from_tensor(name: str, x: Any) -> Parameter:
+    torch = sys.modules["torch"]
     if x.layout is torch.sparse_coo:
         stream, to_tensor = to_stream(x)
         return Parameter(name, (stream.size,), stream.raw_values, stream, to_tensor)
     if not x.dtype.is_floating_point:
         raise TypeError(_not_floats(name, x.dtype))
-    wide = x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()
-    values = wide.cpu().contiguous().numpy().reshape(-1)
 
     def back(y: Values) -> Any:
         return torch.from_numpy(y).reshape(x.shape).to(x.device, x.dtype)
 
-    return Parameter(name, tuple(x.shape), values, None, back)
+    return Parameter(name, tuple(x.shape), _flat(on_host(x)), None, back)

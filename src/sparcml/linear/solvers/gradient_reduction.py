@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import kernels
-from ...aggregate import Dense
 from ...costs import ring_nbytes
 from ...stream import Stream
 
@@ -77,7 +76,7 @@ class GradientReduction:
     ) -> tuple[Stream, MethodState]:
         """Scale a method's mean to a sum; all methods but Dense take dense gradients."""
         ranks = gradient.dtype.type(self.comm.size)
-        if isinstance(method, Dense):
+        if method.is_exact:
             mean, state = method.aggregate(self.comm, gradient, state)
             scaled = mean.raw_values * ranks
             return Stream.unchecked(self.size, mean.raw_indices, scaled), state
