@@ -239,9 +239,9 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def check_shape(size: object, block: object) -> None:
     """Raise unless size and block describe a vector that can be indexed."""
     if not isinstance(size, int | np.integer) or size < 0:
-        raise ValueError(f"Stream: size must be a whole number >= 0, got {size!r}")
+        raise ValueError(f"Stream: size must be an integer >= 0, got {size!r}")
     if not isinstance(block, int | np.integer) or not 1 <= block <= MOST_BLOCKS:
-        raise ValueError(f"Stream: block must be a whole number >= 1, got {block!r}")
+        raise ValueError(f"Stream: block must be an integer >= 1, got {block!r}")
     if size % block:
         raise ValueError(f"Stream: size must be a multiple of block={block}, got {size}")
     if size // block > MOST_BLOCKS:

@@ -35,7 +35,9 @@ def verify(message: NDArray[np.uint8], header: Header | None = None) -> Header:
     header = header or Header.read(message)
     due = _length(header, message)
     if len(message) != due:
-        raise WireError(f"message has {len(message)} bytes, its header says {due}")
+        raise WireError(
+            f"message must have {due} bytes according to its header, got {len(message)}"
+        )
     (stored,) = message[SIZE - 4 : SIZE].view("<u4")
     if stored != checksum(message):
         raise WireError("checksum does not match: bytes were changed on the way")
