@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ..collectives import ALLREDUCES
+from ..communicator.collective_errors import find_difference
 from ..errors import MismatchError, SparcmlError
 from ..network.candidates import Planning, Reduction
 from ..registry import Registry
@@ -264,13 +264,11 @@ def _check_equal(
 
 
 def _compare(comm: Communicator, facts: Mapping[str, object]) -> None:
-    hashes = [zlib.crc32(repr(value).encode()) for value in facts.values()]
-    gathered = np.array(comm.allgather(np.array(hashes, np.float64)))
-    for column, (fact, value) in zip(gathered.T, facts.items(), strict=True):
-        others = np.flatnonzero(column != column[comm.rank])
-        if len(others):
-            raise MismatchError(
-                f"aggregate: rank {comm.rank} and rank {others[0]} differ in {fact}; all ranks "
-                f"must pass the same names, shapes and dtypes with the same method, and states "
-                f"of the same step; here it is {value}"
-            )
+    difference = find_difference(comm, facts)
+    if difference is not None:
+        fact, rank = difference
+        raise MismatchError(
+            f"aggregate: rank {comm.rank} and rank {rank} differ in {fact}; all ranks must "
+            f"pass the same names, shapes and dtypes with the same method, and states of the "
+            f"same step; here it is {facts[fact]}"
+        )

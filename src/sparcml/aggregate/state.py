@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..communicator.collective_errors import find_difference
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -161,8 +163,7 @@ def consolidate(comm: Communicator, state: State) -> State:
     and are divided by P in the next mean: nothing is lost.
     """
     keys = sorted(k for k in state if k != STEP)
-    text = np.frombuffer("\n".join(keys).encode(), np.uint8).astype(np.float32)
-    if any(not np.array_equal(other, text) for other in comm.allgather(text)):
+    if find_difference(comm, {"keys": keys}) is not None:
         raise ValueError(
             f"rank {comm.rank}: ranks have residuals of different parameters; consolidate "
             f"between steps, on all ranks"

@@ -16,7 +16,7 @@ from sparcml.cli.fit_progress import FitProgress
 from sparcml.cli.fit_report import show
 from sparcml.cli.launch.start import Engine, run_on_ranks, start_self, under_launcher
 from sparcml.cli.plot import check_plot, draw
-from sparcml.communicator.collective_errors import gather, together
+from sparcml.communicator.collective_errors import allgather_numbers, run_collectively
 from sparcml.errors import DataError
 from sparcml.linear.training.config import TrainingConfig
 from sparcml.linear.training.loop import train
@@ -151,7 +151,7 @@ def _work(
         if ranks not in (None, comm.size):
             raise DataError(f"-n {ranks}, but the launcher has started {comm.size}")
         wanted = sys.stderr.isatty() if progress is None else progress
-        shown = bool(gather(comm, wanted)[0, 0])
+        shown = bool(allgather_numbers(comm, wanted)[0, 0])
         observer = FitProgress(shown, comm.rank == 0, config.communication)
         result = train(comm, config, observer)
         if comm.rank == 0:
@@ -159,6 +159,6 @@ def _work(
         if plot is not None:
             plots = comm.rank == 0
             arguments = (plot, result.history, config.loss, comm.size)
-            together(comm, lambda: draw(*arguments) if plots else None)
+            run_collectively(comm, lambda: draw(*arguments) if plots else None)
 
     return work

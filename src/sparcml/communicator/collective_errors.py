@@ -1,7 +1,8 @@
-"""Work that each rank does by itself, and that fails on all ranks or on none."""
+"""Errors raised on all ranks together, and numbers and text gathered from all ranks."""
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def together(comm: Communicator | None, work: Callable[[], T]) -> T:
-    """What work gives on this rank; if a rank cannot do it, all raise and none waits.
+def run_collectively(comm: Communicator | None, work: Callable[[], T]) -> T:
+    """Run a function on each rank; if it fails on one rank, all ranks raise. Collective.
+
+    Args:
+        comm: The communicator; None is a single rank.
+        work: The function, which must not communicate.
 
     Raises:
-        DataError: Naming the lowest rank that failed, and what it said.
-        Exception: On a rank whose own failure is of another kind, that one.
+        DataError: With the lowest rank that failed, and its message.
+        Exception: The rank's own exception, if that is not a DataError.
     """
     if comm is None or comm.size == 1:
         return work()
@@ -31,31 +36,51 @@ def together(comm: Communicator | None, work: Callable[[], T]) -> T:
         result, failure = work(), None
     except Exception as error:
         result, failure = None, error
-    said = [_decode(text) for text in comm.allgather(_encode(failure))]
-    if not any(said):
-        return result  # type: ignore[return-value]  # no failure: work's own
-    rank = next(r for r, text in enumerate(said) if text)
+    messages = allgather_text(comm, _describe(failure))
+    if not any(messages):
+        return result  # type: ignore[return-value]  # without a failure it is work's result
+    rank = next(r for r, message in enumerate(messages) if message)
     if failure is not None and not isinstance(failure, DataError):
         failure.add_note(f"on rank {comm.rank} of {comm.size}")
         raise failure
-    raise DataError(f"rank {rank}: {said[rank]}") from failure
+    raise DataError(f"rank {rank}: {messages[rank]}") from failure
 
 
-def gather(comm: Communicator | None, *numbers: float) -> NDArray[np.float64]:
-    """One row of numbers a rank."""
-    mine = np.array(numbers, np.float64)
+def allgather_numbers(comm: Communicator | None, *numbers: float) -> NDArray[np.float64]:
+    """Return an array with one row of numbers per rank. Collective."""
+    own = np.array(numbers, np.float64)
     if comm is None or comm.size == 1:
-        return mine[None]
-    return np.stack(comm.allgather(mine))
+        return own[None]
+    return np.stack(comm.allgather(own))
 
 
-def _encode(failure: Exception | None) -> NDArray[np.float32]:
-    """Only floats travel between ranks: one a byte of the message."""
-    text = "" if failure is None else str(failure) or type(failure).__name__
-    if failure is not None and not isinstance(failure, DataError):
-        text = f"{type(failure).__name__}: {text}"
-    return np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.float32)
+def allgather_text(comm: Communicator | None, text: str) -> list[str]:
+    """Return the text of every rank. Collective."""
+    if comm is None or comm.size == 1:
+        return [text]
+    # Communicators send floats: one per byte.
+    own = np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.float32)
+    gathered = comm.allgather(own)
+    return [a.astype(np.uint8).tobytes().decode("utf-8", "replace") for a in gathered]
 
 
-def _decode(numbers: NDArray[np.float32]) -> str:
-    return numbers.astype(np.uint8).tobytes().decode("utf-8", "replace")
+def find_difference(
+    comm: Communicator, values: Mapping[str, object]
+) -> tuple[str, int] | None:
+    """Return a name whose value differs on another rank, and that rank. Collective.
+
+    Values are compared by their `repr`. The result is None if all are equal everywhere.
+    """
+    hashes = [zlib.crc32(repr(value).encode()) for value in values.values()]
+    for column, name in zip(allgather_numbers(comm, *hashes).T, values, strict=True):
+        others = np.flatnonzero(column != column[comm.rank])
+        if len(others):
+            return name, int(others[0])
+    return None
+
+
+def _describe(failure: Exception | None) -> str:
+    if failure is None:
+        return ""
+    text = str(failure) or type(failure).__name__
+    return text if isinstance(failure, DataError) else f"{type(failure).__name__}: {text}"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import distributed as dist
 
+from ..communicator.collective_errors import allgather_text
 from ..errors import TransportError
 from .tensors import is_finite, squares
 
@@ -100,11 +100,9 @@ class DenseReducer:
 
         All ranks see the same NaN, so all of them call it.
         """
-        own = np.frombuffer(name.encode(), np.uint8).astype(np.float32)
-        names = [bytes(a.astype(np.uint8)).decode() for a in self._comm.allgather(own)]
         messages = [
             f"rank {rank}: the gradient of {name!r} has values that are NaN or infinite"
-            for rank, name in enumerate(names)
+            for rank, name in enumerate(allgather_text(self._comm, name))
             if name
         ]
         return (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from .. import kernels
 from ..aggregate import Method
+from ..communicator.collective_errors import find_difference
 from ..startup import from_group
 from ..stream.tensors import on_host
 from .clipping import Clip
@@ -111,11 +111,10 @@ def _check_same_weights(comm: Communicator, names: Mapping[Tensor, str]) -> None
     for parameter in names:
         data = parameter.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
         crc = kernels.crc32c(on_host(data), crc)
-    crcs = np.array(comm.allgather(np.array([crc], np.float64))).reshape(-1)
-    others = np.flatnonzero(crcs != crc)
-    if len(others):
+    difference = find_difference(comm, {"weights": crc})
+    if difference is not None:
         raise ValueError(
-            f"wrap: rank {comm.rank} and rank {others[0]} start with different weights; call "
+            f"wrap: rank {comm.rank} and rank {difference[1]} start with different weights; call "
             f"torch.manual_seed with the same seed before creating the model, or broadcast the "
             f"weights of rank 0 with torch.distributed.broadcast"
         )

@@ -24,7 +24,7 @@ from sparcml.cli.launch.start import (
     under_launcher,
 )
 from sparcml.cli.plot import can_draw, check_plot, picture
-from sparcml.communicator.collective_errors import together
+from sparcml.communicator.collective_errors import run_collectively
 from sparcml.errors import SparcmlError
 from sparcml.linear import SGD, Constant, spam
 from sparcml.linear.data.bundled import Split
@@ -148,7 +148,7 @@ def compare(
             f"{difference(runs):.0e} of the largest,\nand all ranks have the same bits."
         )
     drawing = partial(picture, out, partial(draw, out, runs, place))
-    together(comm, drawing if first else lambda: None)
+    run_collectively(comm, drawing if first else lambda: None)
 
 
 def agreed(runs: list[Run]) -> None:

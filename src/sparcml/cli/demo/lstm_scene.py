@@ -12,7 +12,7 @@ from torch import distributed as dist
 from sparcml.cli.demo.lstm_reader import STEPS, read
 from sparcml.cli.demo.lstm_report import draw, show
 from sparcml.cli.plot import picture
-from sparcml.communicator.collective_errors import together
+from sparcml.communicator.collective_errors import run_collectively
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,5 +44,5 @@ def compare(
     if first:
         show(readings)
     drawing = partial(picture, out, partial(draw, out, readings, place))
-    together(comm, drawing if first else lambda: None)
+    run_collectively(comm, drawing if first else lambda: None)
     dist.destroy_process_group()

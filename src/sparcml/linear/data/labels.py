@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...communicator.collective_errors import together
+from ...communicator.collective_errors import allgather_text, run_collectively
 from ...errors import DataError
 from .shuffle import select_rows
 
@@ -37,19 +37,11 @@ def unique_labels(comm: Communicator, labels: NDArray[Any]) -> NDArray[Any]:
     own = np.unique(labels)
     if comm.size == 1:
         return own
-    gathered = [
-        json.loads(text) for text in _allgather_text(comm, json.dumps(own.tolist()))
-    ]
+    gathered = [json.loads(text) for text in allgather_text(comm, json.dumps(own.tolist()))]
     if len({isinstance(label, str) for labels in gathered for label in labels}) > 1:
         raise DataError("labels must all be text or all numbers; ranks have both")
     everywhere = [label for labels in gathered for label in labels]
     return np.unique(np.array(everywhere, object if own.dtype.kind == "O" else None))
-
-
-def _allgather_text(comm: Communicator, text: str) -> list[str]:
-    """Gather one text per rank; a collective carries floats only, so one per byte."""
-    floats = np.frombuffer(text.encode(), np.uint8).astype(np.float32)
-    return [got.astype(np.uint8).tobytes().decode() for got in comm.allgather(floats)]
 
 
 def encode_labels(comm: Communicator, rows: Rows) -> tuple[Rows, tuple[float, ...]]:
@@ -164,7 +156,7 @@ def apply_weights(
         return rows
     weights = np.ones(len(rows))
     if path is not None:
-        weights = together(comm, lambda: _read_weights(path, rows))
+        weights = run_collectively(comm, lambda: _read_weights(path, rows))
     if rule is not None and classes is not None:
         codes = rows.labels.astype(np.int64)
         factors = (

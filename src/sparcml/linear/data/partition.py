@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...communicator.collective_errors import gather
+from ...communicator.collective_errors import allgather_numbers
 from ...errors import MismatchError
 from ...kernels.linear import NO_WEIGHTS, Csc
 
@@ -44,7 +44,7 @@ def check_partition(comm: Communicator, rows: Rows, flag: bool = False) -> bool:
         MismatchError: If they are not.
     """
     own = [rows.first, len(rows), rows.total, rows.features, rows.values.dtype.itemsize]
-    table = gather(comm, *own, flag)
+    table = allgather_numbers(comm, *own, flag)
     stops = table[:, 0] + table[:, 1]
     if (table[:, 2:-1] != table[0, 2:-1]).any():
         raise MismatchError(
@@ -93,7 +93,7 @@ def partition_columns(comm: Communicator, rows: Rows) -> ColumnPartition:
         np.concatenate([np.empty(0, np.uint32), *row_chunks])[order],
         np.concatenate([np.empty(0), *value_chunks])[order],
     )
-    weighted = gather(comm, rows.weights is not None).any()
+    weighted = allgather_numbers(comm, rows.weights is not None).any()
     weights = np.ones(len(rows)) if rows.weights is None else rows.weights
     return ColumnPartition(
         by_column,
@@ -110,7 +110,7 @@ def allgather_rows(comm: Communicator, own: Doubles) -> Doubles:
 def _broadcast_chunks(comm: Communicator, rows: Rows) -> Iterator[tuple[int, Chunk]]:
     """Yield all rows of all ranks in chunks, each with the number of its first row."""
     cuts = _cuts(rows)
-    counts = gather(comm, len(cuts) - 1)[:, 0].astype(int)
+    counts = allgather_numbers(comm, len(cuts) - 1)[:, 0].astype(int)
     first = 0
     for root, count in enumerate(counts):
         for i in range(count):

@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from typing import TYPE_CHECKING
 
-from ...communicator.collective_errors import gather, together
+from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ...errors import DataError
 from ...files import cache_folder
 from .row_file import load_rows, save_rows
@@ -42,9 +42,9 @@ def cached_rows(
         comm: Ranks that share the rows.
         read: Reads the rows.
     """
-    path = together(comm, lambda: _path(sources, settings, location))
-    fingerprint = together(comm, lambda: _fingerprint(sources, settings))
-    if gather(comm, _usable(path, fingerprint)).all():
+    path = run_collectively(comm, lambda: _path(sources, settings, location))
+    fingerprint = run_collectively(comm, lambda: _fingerprint(sources, settings))
+    if allgather_numbers(comm, _usable(path, fingerprint)).all():
         return load_rows(path, comm, fingerprint)
     rows = read()
     try:

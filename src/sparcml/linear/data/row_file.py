@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...communicator.collective_errors import gather, together
+from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ...errors import DataError
 from ...files import unfinished_path
 from .rows import Rows
@@ -106,7 +106,7 @@ def save_rows(
         fingerprint: 32 bytes that identify the source of the rows.
     """
     target, rank = Path(path), comm.rank if comm else 0
-    table = gather(comm, rows.nnz, secrets.randbits(32))
+    table = allgather_numbers(comm, rows.nnz, secrets.randbits(32))
     unfinished = unfinished_path(target, f"{int(table[0, 1]):08x}")
     before = int(table[:rank, 0].sum())
     layout = Layout(
@@ -118,9 +118,9 @@ def save_rows(
         fingerprint,
     )
     try:
-        together(comm, lambda: _create(unfinished, layout) if rank == 0 else None)
-        together(comm, lambda: _write(unfinished, layout, rows, before))
-        together(comm, lambda: unfinished.replace(target) if rank == 0 else None)
+        run_collectively(comm, lambda: _create(unfinished, layout) if rank == 0 else None)
+        run_collectively(comm, lambda: _write(unfinished, layout, rows, before))
+        run_collectively(comm, lambda: unfinished.replace(target) if rank == 0 else None)
     except BaseException:
         if rank == 0:
             with suppress(OSError):
@@ -171,7 +171,7 @@ def load_rows(
     Raises:
         DataError: If the file is of another format, damaged, or has another fingerprint.
     """
-    rows = together(comm, lambda: _map(Path(path), fingerprint))
+    rows = run_collectively(comm, lambda: _map(Path(path), fingerprint))
     return rows.part(comm.rank, comm.size) if comm else rows
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...communicator.collective_errors import gather
+from ...communicator.collective_errors import allgather_numbers
 from ...errors import DataError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def select_rows(comm: Communicator, rows: Rows, mask: NDArray[np.bool_]) -> Rows
     entries = np.repeat(mask, lengths)
     indptr = np.zeros(int(mask.sum()) + 1, np.int64)
     np.cumsum(lengths[mask], out=indptr[1:])
-    counts = gather(comm, indptr.size - 1)[:, 0].astype(np.int64)
+    counts = allgather_numbers(comm, indptr.size - 1)[:, 0].astype(np.int64)
     return replace(
         rows,
         indptr=indptr,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...communicator.collective_errors import gather, together
+from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ...errors import DataError
 
 if TYPE_CHECKING:
@@ -185,9 +185,13 @@ def find_sources(
     Raises:
         DataError: If there are none, or ranks see different files.
     """
-    sources = together(comm, lambda: tuple(Source.of(path) for path in _expand(paths)))
+    sources = run_collectively(
+        comm, lambda: tuple(Source.of(path) for path in _expand(paths))
+    )
     names = "\n".join(f"{source.path.name} {source.size}" for source in sources)
-    checksums = gather(comm, zlib.crc32(names.encode("utf-8", "surrogateescape")))[:, 0]
+    checksums = allgather_numbers(
+        comm, zlib.crc32(names.encode("utf-8", "surrogateescape"))
+    )[:, 0]
     if (checksums != checksums[0]).any():
         other = int((checksums != checksums[0]).argmax())
         raise DataError(
@@ -232,11 +236,11 @@ def split_text(sources: tuple[Source, ...], comm: Communicator | None) -> list[P
             for s in sources
         ]
     rank, ranks = comm.rank, comm.size
-    own = together(
+    own = run_collectively(
         comm,
         lambda: [s.length() if i % ranks == rank else 0 for i, s in enumerate(sources)],
     )
-    lengths = [int(length) for length in gather(comm, *own).sum(axis=0)]
+    lengths = [int(length) for length in allgather_numbers(comm, *own).sum(axis=0)]
     total = sum(lengths)
     low, high = rank * total // ranks, (rank + 1) * total // ranks
     pieces, before = [], 0

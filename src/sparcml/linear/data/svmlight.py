@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...communicator.collective_errors import gather, together
+from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ...errors import DataError
 from ...files import replacing
 from ...kernels import SVMLIGHT_PADDING as PADDING
@@ -79,8 +79,8 @@ def _read(
 ) -> Rows:
     pieces = split_text(sources, comm)
     lowest, highest = _bounds(zero_based, features)
-    parser = together(comm, lambda: _parse(pieces, lowest, highest, dtype))
-    table = gather(comm, parser.rows, parser.smallest, parser.largest)
+    parser = run_collectively(comm, lambda: _parse(pieces, lowest, highest, dtype))
+    table = allgather_numbers(comm, parser.rows, parser.smallest, parser.largest)
     counts = table[:, 0].astype(np.int64)
     if not counts.sum():
         shown = ", ".join(str(source.path) for source in sources[:3])
@@ -89,7 +89,7 @@ def _read(
         zero_based = bool((table[:, 1] == 0).any())
         lowest, limit = _bounds(zero_based, features)
         if table[:, 2].max() > limit:  # parse again for the line of the mistake
-            together(comm, lambda: _parse(pieces, lowest, limit, dtype))
+            run_collectively(comm, lambda: _parse(pieces, lowest, limit, dtype))
     indptr, indices, values, labels = parser.take()
     if not zero_based:
         indices -= 1

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ...communicator.collective_errors import together
+from ...communicator.collective_errors import run_collectively
 from .inputs import check_columns, check_settings, common_dtype, single_rank
 from .solve import advance, solve
 
@@ -141,7 +141,7 @@ class LinearModel(BaseEstimator):
                 return rows, labels, weights
             return rows[weights > 0], labels[weights > 0], weights[weights > 0]
 
-        X, y, weights = together(comm, check)
+        X, y, weights = run_collectively(comm, check)
         return common_dtype(comm, X), y, weights
 
     def _fit(

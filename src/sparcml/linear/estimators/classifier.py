@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ...communicator.collective_errors import together
+from ...communicator.collective_errors import run_collectively
 from ...errors import DataError
 from ..data.labels import (
     balanced_weights,
@@ -56,7 +56,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         """
         with self._communicator() as comm:
             X, y, weights = self._check_inputs(comm, X, y, sample_weight)
-            together(comm, lambda: y.size and check_classification_targets(y))
+            run_collectively(comm, lambda: y.size and check_classification_targets(y))
             self.classes_ = unique_labels(comm, y)
             if self.classes_.size < 2:
                 raise DataError(
@@ -82,7 +82,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         first = not hasattr(self, "coef_")
         with self._communicator() as comm:
             X, y, weights = self._check_inputs(comm, X, y, sample_weight, reset=first)
-            codes = together(comm, lambda: self._encode(y, classes, first))
+            codes = run_collectively(comm, lambda: self._encode(y, classes, first))
             weights = self._weigh_classes(comm, codes, weights)
             self._partial_fit(comm, X, self._targets(codes), weights)
         return self
@@ -125,7 +125,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
         if self.class_weight == "balanced":
             factors = balanced_weights(comm, codes, self.classes_.size, weights)
         else:
-            factors = together(comm, self._class_factors)
+            factors = run_collectively(comm, self._class_factors)
         return factors[codes] if weights is None else factors[codes] * weights
 
     def _class_factors(self) -> Doubles:

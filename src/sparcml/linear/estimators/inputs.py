@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ...aggregate import Method
 from ...communicator.arguments import resolve_timeout
-from ...communicator.collective_errors import gather
+from ...communicator.collective_errors import allgather_numbers
 from ...communicator.communicator import Communicator
 from ...errors import DataError
 from ...transport import ThreadGroup, ThreadTransport
@@ -101,7 +101,7 @@ def single_rank() -> Communicator:
 def common_seed(comm: Communicator, random_state: Any) -> int:
     """Draw a seed on rank 0 and broadcast it."""
     drawn = float(check_random_state(random_state).randint(MAX_SEED))
-    return int(gather(comm, drawn)[0, 0])
+    return int(allgather_numbers(comm, drawn)[0, 0])
 
 
 def common_dtype(comm: Communicator, X: Any) -> Any:
@@ -111,7 +111,7 @@ def common_dtype(comm: Communicator, X: Any) -> Any:
         DataError: If ranks have different numbers of features, or there are fewer rows than
             ranks.
     """
-    table = gather(comm, X.shape[0], X.shape[1], X.dtype != np.float32)
+    table = allgather_numbers(comm, X.shape[0], X.shape[1], X.dtype != np.float32)
     total, features = int(table[:, 0].sum()), table[:, 1].astype(int)
     if (features != features[0]).any():
         other = int(np.flatnonzero(features != features[0])[0])
@@ -133,7 +133,7 @@ def number_rows(comm: Communicator, X: Any, weights: Doubles | None) -> tuple[Ro
     Weights are scaled to a mean of 1, so that a solver's mean is the weighted mean.
     """
     own = float(X.shape[0] if weights is None else weights.sum())
-    table = gather(comm, X.shape[0], own, weights is not None)
+    table = allgather_numbers(comm, X.shape[0], own, weights is not None)
     counts, mass = table[:, 0].astype(int), float(table[:, 1].sum())
     first, total = int(counts[: comm.rank].sum()), int(counts.sum())
     if table[:, 2].any():  # on any rank
@@ -151,7 +151,7 @@ def center(
     many times faster: coordinates no longer interact with the intercept.
     """
     nnz = float(X.nnz if issparse(X) else np.count_nonzero(X))
-    nnz, size = gather(comm, nnz, X.shape[0] * X.shape[1]).sum(axis=0)
+    nnz, size = allgather_numbers(comm, nnz, X.shape[0] * X.shape[1]).sum(axis=0)
     if nnz <= size / 2:
         return X, None
     X = X.toarray() if issparse(X) else X
@@ -168,7 +168,7 @@ def split_rows(
     comm: Communicator, count: int, fraction: float, seed: int
 ) -> NDArray[np.bool_]:
     """Return which of this rank's `count` rows are in the validation set."""
-    counts = gather(comm, count)[:, 0].astype(int)
+    counts = allgather_numbers(comm, count)[:, 0].astype(int)
     first, total = int(counts[: comm.rank].sum()), int(counts.sum())
     return validation_mask(first, count, total, fraction, seed, SPLIT_OF_ESTIMATORS)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import kernels
-from ...communicator.collective_errors import gather
+from ...communicator.collective_errors import allgather_numbers
 from ...kernels import linear as loops
 from ...stream import Stream
 from ...validation import check_integer, check_real
@@ -142,7 +142,7 @@ class SCDRun:
                 f"{self.state.coordinates.size} of {self.state.margins.size}"
             )
         self.active = np.flatnonzero(np.diff(self.columns.indptr))
-        counts = gather(comm, self.active.size, int(self.columns.indptr[-1]))
+        counts = allgather_numbers(comm, self.active.size, int(self.columns.indptr[-1]))
         columns, entries = counts.max(axis=0).astype(int)
         self.rounds = -(-int(columns) // solver.block_size)
         # A step of the intercept reads all rows; in these rounds it costs no more than others.

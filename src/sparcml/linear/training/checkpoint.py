@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...aggregate.state import reshard_rank
-from ...communicator.collective_errors import together
+from ...communicator.collective_errors import run_collectively
 from ...errors import DataError
 from .npz import read_npz, write_npz
 
@@ -82,9 +82,13 @@ class Checkpoint:
         unfinished = self.folder / f"{UNFINISHED}{final.name}"
         header = {"ranks": comm.size, "epochs": progress[0], **header}
         try:
-            together(comm, lambda: _create(unfinished) if root else None)
-            together(comm, lambda: _write(unfinished, comm.rank, header, common, own))
-            together(comm, lambda: self._finish(unfinished, final) if root else None)
+            run_collectively(comm, lambda: _create(unfinished) if root else None)
+            run_collectively(
+                comm, lambda: _write(unfinished, comm.rank, header, common, own)
+            )
+            run_collectively(
+                comm, lambda: self._finish(unfinished, final) if root else None
+            )
         except BaseException:
             if root:
                 shutil.rmtree(unfinished, ignore_errors=True)
@@ -102,7 +106,7 @@ class Checkpoint:
         Raises:
             DataError: If there is no checkpoint, or it is damaged.
         """
-        return together(comm, lambda: self._load(comm.rank, comm.size, reshard))
+        return run_collectively(comm, lambda: self._load(comm.rank, comm.size, reshard))
 
     def _load(
         self, rank: int, ranks: int, reshard: Reshard

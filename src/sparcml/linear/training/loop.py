@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ...communicator.collective_errors import together
+from ...communicator.collective_errors import run_collectively
 from ..data.partition import partition_columns
 from ..solvers.early_stopping import BestModel
 from ..solvers.learning_rate import default_learning_rate
@@ -223,7 +223,7 @@ def train(
     with observer.training(solver.epochs, len(run.history.epochs)):
         run_epochs(run)
     model = _model(run, config)
-    together(comm, lambda: model.save(config.out) if comm.rank == 0 else None)
+    run_collectively(comm, lambda: model.save(config.out) if comm.rank == 0 else None)
     accuracy = _accuracy(comm, model, data)
     return TrainingResult(model, run.history, data, _stop_reason(run), accuracy)
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ...communicator.collective_errors import gather, together
+from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ...errors import DataError
 from ..solvers.early_stopping import BestModel
 from ..solvers.scd_state import SCDState
@@ -131,7 +131,7 @@ class TrainingRun:
         if not self.config.checkpoint_every:
             return False
         due = self.comm.now() - self.saved_at >= self.config.checkpoint_every
-        return bool(gather(self.comm, due)[0, 0])  # by the clock of rank 0
+        return bool(allgather_numbers(self.comm, due)[0, 0])  # by the clock of rank 0
 
     def save_checkpoint(self, epochs: int, steps: int, elapsed: EpochRecord | None) -> None:
         """Write a checkpoint if there is a folder for it. Collective."""
@@ -156,7 +156,7 @@ class TrainingRun:
         """Restore the checkpoint if the configuration says so. Collective."""
         if self.checkpoint is None or self.config is None:
             return
-        newest = together(self.comm, self.checkpoint.newest)
+        newest = run_collectively(self.comm, self.checkpoint.newest)
         if not self.config.resume:
             if newest is not None:
                 raise DataError(
@@ -165,7 +165,7 @@ class TrainingRun:
                 )
             folder = self.checkpoint.folder  # fail now if it cannot be created
             root = self.comm.rank == 0
-            together(
+            run_collectively(
                 self.comm,
                 lambda: folder.mkdir(parents=True, exist_ok=True) if root else None,
             )
