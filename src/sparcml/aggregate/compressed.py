@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..communicator.arguments import check_reduction
-from ..network.candidates import Planning, Reduction
 from ..quantize.base import QUANTIZERS, Quantizer, mix_seed
 from ..sparsify import TopK
 from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
-from .base import NANO, Method, planned_algorithms
+from .base import Method
+from .compressed_planning import compressed_planning
 from .error_feedback import select, squared_norm, update_residual
 from .reduce import allreduce_streams, allreduce_values, keep_largest, mean_dense
 from .scaling import SharedScale, wire_quantizer
@@ -28,18 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..communicator.communicator import Communicator
+    from ..network.candidates import Planning
     from ..stream import Stream
     from .gradients import Parameter, Shape
     from .reduce import Pair
     from .state import State
 
-AUTO = "auto"
 DENSE_BELOW = 10_000  # values
-# Nanoseconds per value on one core (AMD EPYC, AVX2) without the allreduce: a step of
-# `aggregate` on one rank, 4 M float32 values, medians of 9 runs.
-FULL_COST = 1.15  # without a sparsifier
-SELECTED_COST = 9.0  # per selected value
-SAMPLE = 1 << 20  # values for the bytes per value of a quantizer
 SPARSIFIER_STATE = "memory"  # saved states have this name
 
 
@@ -137,46 +132,7 @@ class Compressed(Method):
 
     def planning(self, shapes: Sequence[Shape]) -> Planning:
         """Describe the allreduce of large parameters and that of small ones."""
-        total = sum(map(math.prod, shapes))
-        sizes = [math.prod(s) for s in shapes if self.compresses_shape("parameter", s)]
-        large = sum(sizes) or total  # a single vector is compressed as well
-        sparsifier, quantizer = at(self.sparsify, 0), self.quantize
-        nnz, value_bytes, cost = large, 4.0, FULL_COST
-        if quantizer is not None:
-            value_bytes = quantizer.nbytes(SAMPLE) / SAMPLE
-            cost += quantizer.planning_cost
-        if sparsifier is not None:
-            nnz = sparsifier.count(large) or large
-            ratio = getattr(sparsifier, "ratio", None) or nnz / large
-            cost = sparsifier.planning_cost + SELECTED_COST * ratio
-            if quantizer is not None:  # the sender and the owner of a range
-                cost += 2 * quantizer.planning_cost * ratio
-        return Planning(
-            self._label(sparsifier),
-            self._planned_algorithms(sparsifier),
-            NANO * cost,
-            (
-                Reduction(large, nnz, value_bytes),
-                Reduction(total - large, total - large, algorithm="native"),
-            ),
-            ratio=getattr(sparsifier, "ratio", None),
-        )
-
-    def _label(self, sparsifier: Sparsifier | None) -> str:
-        if sparsifier is None:
-            return type(self).__name__ if self.quantize is None else self.quantize.label
-        if self.algorithm == "oktopk":
-            return f"Ok-{sparsifier.label}"
-        label = sparsifier.label
-        if self.quantize is not None:
-            label += f", {self.quantize.short_label}"
-        return label if self.algorithm == AUTO else f"{label}, {self.algorithm}"
-
-    def _planned_algorithms(self, sparsifier: Sparsifier | None) -> tuple[str, ...]:
-        if self.algorithm != AUTO:
-            return (self.algorithm,)
-        sparse, quantized = sparsifier is not None, self.quantize is not None
-        return planned_algorithms(sparse=sparse, quantized=quantized)
+        return compressed_planning(self, shapes)
 
     def with_algorithm(self, algorithm: str) -> Compressed:
         """Return the method with this algorithm."""
