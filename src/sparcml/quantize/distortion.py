@@ -1,4 +1,4 @@
-"""What a quantizer does to a vector: bits, length and error, measured."""
+"""Distortion of a quantizer: measured bits, energy, error and bias."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Distortion(NamedTuple):
     """Means over seeds.
 
     Attributes:
-        bits: Of the code, a value; all bytes count.
-        ratio: How many times fewer that is than the 32 of float32.
+        bits: Bits of the code per value, all bytes included.
+        ratio: Compression ratio to the 32 bits of float32.
         energy: ||Q(v)||^2 / ||v||^2.
         error: ||Q(v) - v||^2 / ||v||^2.
-        bias: ||mean of Q(v) - v||^2 / ||v||^2; with n seeds, noise leaves error / n.
+        bias: ||mean of Q(v) - v||^2 / ||v||^2; with n seeds, noise contributes error / n.
     """
 
     bits: float
@@ -35,22 +35,22 @@ class Distortion(NamedTuple):
 def distortion(
     quantizer: Quantizer, vector: NDArray[np.float32], seeds: Iterable[int] = range(8)
 ) -> Distortion:
-    """Code a vector once a seed, and look at what comes back."""
+    """Measure the distortion of a vector, encoded once per seed."""
     v = vector.astype(np.float64)
-    nbytes, lengths, errors, total = [], [], [], np.zeros_like(v)
+    nbytes, energies, errors, total = [], [], [], np.zeros_like(v)
     for seed in seeds:
         code = quantizer.encode(vector, seed)
         decoded = quantizer.decode(code).astype(np.float64)
         nbytes.append(code.nbytes)
-        lengths.append(np.square(decoded).sum())
+        energies.append(np.square(decoded).sum())
         errors.append(np.square(decoded - v).sum())
         total += decoded
-    bits, whole = 8 * float(np.mean(nbytes)) / v.size, float(np.square(v).sum())
+    bits, squared_norm = 8 * float(np.mean(nbytes)) / v.size, float(np.square(v).sum())
     bias = np.square(total / len(nbytes) - v).sum()
     return Distortion(
         bits,
         32 / bits,
-        float(np.mean(lengths)) / whole,
-        float(np.mean(errors)) / whole,
-        float(bias) / whole,
+        float(np.mean(energies)) / squared_norm,
+        float(np.mean(errors)) / squared_norm,
+        float(bias) / squared_norm,
     )

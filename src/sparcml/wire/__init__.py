@@ -1,4 +1,4 @@
-"""Stream <-> bytes. The format is specified in docs/wire-format.md."""
+"""Messages: streams as bytes. The format is specified in docs/wire-format.md."""
 
 from .decoding import auxiliary as auxiliary
 from .decoding import decode as decode

@@ -1,4 +1,4 @@
-"""Message -> Stream, trusting nothing."""
+"""Decoding of messages; every field is checked before it is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def message_length(message: NDArray[np.uint8]) -> int:
-    """How long the message is that these bytes begin with."""
+    """Return the length of the message that these bytes begin with."""
     return _length(Header.read(message), message)
 
 
@@ -31,16 +31,16 @@ def _length(header: Header, message: NDArray[np.uint8]) -> int:
 
 
 def verify(message: NDArray[np.uint8], header: Header | None = None) -> Header:
-    """The header of one whole message, after checking its length and its checksum."""
+    """Check the length and the checksum of a full message and return its header."""
     header = header or Header.read(message)
-    due = _length(header, message)
-    if len(message) != due:
+    expected = _length(header, message)
+    if len(message) != expected:
         raise WireError(
-            f"message must have {due} bytes according to its header, got {len(message)}"
+            f"message must have {expected} bytes according to its header, got {len(message)}"
         )
     (stored,) = message[SIZE - 4 : SIZE].view("<u4")
     if stored != checksum(message):
-        raise WireError("checksum does not match: bytes were changed on the way")
+        raise WireError("checksum does not match: the message was changed in flight")
     return header
 
 
@@ -52,17 +52,17 @@ def decode(
     blocks: int | None = None,
     as_held: bool = True,
 ) -> Stream:
-    """The stream of one whole message.
+    """Return the stream of a full message.
 
     Args:
-        message: All its bytes.
-        fill: What an entry that was not sent stands for.
-        header: What its header says, if it has been read already.
-        blocks: How many the message covers; the whole vector unless said.
-        as_held: Dense where the sender held it dense; otherwise as it was sent.
+        message: All bytes of the message.
+        fill: Value of absent entries.
+        header: Header of the message, if it has been read already.
+        blocks: Number of blocks of the range that the message holds; the full vector by default.
+        as_held: Whether to return a dense stream if the sender held one.
 
     Raises:
-        WireError: If the bytes are no stream. Nothing of them has been used then.
+        WireError: If the message is malformed.
     """
     message = _aligned(message)
     header = verify(message, header)
@@ -72,7 +72,7 @@ def decode(
     try:
         dense = buffer_pool.empty(covered * header.block, header.dtype)
     except (MemoryError, ValueError) as error:
-        raise WireError(f"no room for the vector that was sent: {error}") from None
+        raise WireError(f"not enough memory for the received vector: {error}") from None
     _write(header, message, fill, dense)
     return Stream.unchecked(len(dense), None, dense, header.block, fill, scratch=True)
 
@@ -80,14 +80,17 @@ def decode(
 def decode_into(
     out: Stream, start: int, message: NDArray[np.uint8], header: Header, blocks: int
 ) -> None:
-    """Write what a message holds into `blocks` of a dense stream, from `start` on.
+    """Write the values of a message to `blocks` blocks of a dense stream, from `start` on.
 
     Raises:
-        WireError: If the bytes are no stream. What the range holds is then unspecified.
+        WireError: If the message is malformed. The values of the range are then unspecified.
     """
     message = _aligned(message)
     if (header.block, header.dtype) != (out.block, out.dtype):
-        raise WireError(f"blocks of {header.block}, {header.dtype}, where others were due")
+        raise WireError(
+            f"block and dtype must be {out.block} and {out.dtype}, got {header.block} and "
+            f"{header.dtype}"
+        )
     window = out.raw_values[start * out.block : (start + blocks) * out.block]
     _write(verify(message, header), message, out.fill, window)
 
@@ -95,61 +98,63 @@ def decode_into(
 def _write(
     header: Header, message: NDArray[np.uint8], fill: float, window: NDArray[Any]
 ) -> None:
-    """Put every value of a range in its place."""
+    """Write every value of a range to its position."""
     blocks = len(window) // header.block
     if header.index_format == indices.BITMAP and header.block == 1:
-        section, found = _sections(header, message, blocks)
+        section, received = _sections(header, message, blocks)
         try:
-            kernels.bitmap_expand(section, found, fill, window)
+            kernels.bitmap_expand(section, received, fill, window)
         except ValueError as error:
             raise WireError(str(error)) from None
         return
     dense = header.index_format == indices.DENSE
-    section, found = _sections(header, message, blocks, window if dense else None)
+    section, received = _sections(header, message, blocks, window if dense else None)
     positions = indices.read(header.index_format, section, header.nnz, blocks)
     if positions is not None:
         window.fill(fill)
-        kernels.scatter_assign(window, positions, found, header.block)
-    elif found is not window:
-        window[:] = found
+        kernels.scatter_assign(window, positions, received, header.block)
+    elif received is not window:
+        window[:] = received
 
 
 def _stream(header: Header, message: NDArray[np.uint8], fill: float, blocks: int) -> Stream:
-    section, found = _sections(header, message, blocks)
+    section, received = _sections(header, message, blocks)
     positions = indices.read(header.index_format, section, header.nnz, blocks)
     size = blocks * header.block
-    return Stream.unchecked(size, positions, found, header.block, fill, scratch=True)
+    return Stream.unchecked(size, positions, received, header.block, fill, scratch=True)
 
 
 def _sections(
     header: Header, message: NDArray[np.uint8], blocks: int, out: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The index section, still coded, and the values: in `out` if that saves a copy."""
+    """Return the encoded index section and the values, in `out` if that saves a copy."""
     if header.value_format == values.ABSENT:
-        raise WireError("a bare header where a stream was due")
+        raise WireError("expected a stream, got a header-only message")
     if header.nnz > blocks:
-        raise WireError(f"{header.nnz} entries in a range of {blocks} blocks: impossible")
+        raise WireError(
+            f"nnz must be at most {blocks}, the blocks of the range, got {header.nnz}"
+        )
     if header.index_bytes % 8:
-        raise WireError(f"index section of {header.index_bytes} bytes is not padded to 8")
+        raise WireError(f"index bytes must be a multiple of 8, got {header.index_bytes}")
     values_at = SIZE + header.index_bytes
-    coded, count = message[values_at:], header.nnz * header.block
-    quantizer = values.quantizer_of(header.value_format, coded)
-    found = values.read(coded, count, header.dtype, quantizer, out)
-    return message[SIZE:values_at], found
+    encoded, count = message[values_at:], header.nnz * header.block
+    quantizer = values.quantizer_of(header.value_format, encoded)
+    received = values.read(encoded, count, header.dtype, quantizer, out)
+    return message[SIZE:values_at], received
 
 
 def _aligned(message: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The same bytes where words begin at words: one may be cut out of a bundle."""
+    """Return the bytes aligned to words; a message cut out of a bundle may not be."""
     return buffer_pool.copy(message) if address(message) % 8 else message
 
 
 def address(array: NDArray[Any]) -> int:
-    """Where it begins in memory."""
+    """Return the address of the first byte."""
     return int(array.__array_interface__["data"][0])
 
 
 def auxiliary(message: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """What a bare header that has been verified carries; padding comes as zeros."""
+    """Return the auxiliary payload of a verified header-only message, with its padding."""
     header = Header.read(message)
     if header.value_format != values.ABSENT or header.index_bytes % 8:
         raise WireError("expected an auxiliary payload, got a stream")

@@ -1,4 +1,4 @@
-"""Stream -> message, by the cheapest format."""
+"""Encoding of streams as messages, in the smallest format."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def encode(
     seed: int = 0,
     see: bool = True,
 ) -> tuple[NDArray[np.uint8], Stream]:
-    """One message, in the format that makes it smallest, and what its readers will see.
+    """Return a message in the smallest format, and the stream that its readers decode.
 
-    Whoever sends a stream and goes on computing with it goes on with the second: only
-    then do both sides hold the same bits in the same form.
+    A sender that continues to compute with a stream must use the second result: then all ranks
+    hold the same bits in the same form.
 
     Args:
-        stream: What to send.
-        tag: The call and round it belongs to.
-        quantizer: How values are coded; as they are by default.
-        whole: If the stream is one range of a vector, that vector's number of blocks.
-        seed: What is random in the quantizer.
-        see: Whether to find out what readers will see of values that are coded.
+        stream: Stream to send.
+        tag: Call and round of the message.
+        quantizer: Quantizer of the values; None sends them as they are.
+        whole: Number of blocks of the full vector, if the stream is one range of it.
+        seed: Random seed of the quantizer.
+        see: Whether to decode quantized values for the second result.
     """
     sent, nnz, (index_format, index_bytes, parameter) = _cheapest(stream, quantizer)
     values_at = SIZE + index_bytes
@@ -84,28 +84,28 @@ def _squeeze(
     plane: NDArray[np.uint8],
     rest: NDArray[np.uint8],
 ) -> int:
-    """Write a crowded dense vector without its gaps: both sections in one pass."""
-    found = (
+    """Write a nearly full dense vector without absent entries: both sections in one pass."""
+    stored = (
         rest.view(sent.dtype) if quantizer is None else buffer_pool.empty(nnz, sent.dtype)
     )
-    kernels.bitmap_compact(sent.raw_values, sent.fill, plane, found)
+    kernels.bitmap_compact(sent.raw_values, sent.fill, plane, stored)
     if quantizer is None:
         return rest.size
-    return values.write(found, quantizer, seed, rest)
+    return values.write(stored, quantizer, seed, rest)
 
 
 def _home(stream: Stream) -> NDArray[np.uint8] | None:
-    """The message that a dense stream was decoded from, if nobody else needs it.
+    """Return the message that a dense stream was decoded from, if nothing else uses it.
 
-    A sum formed in place is passed on without a copy: it only gets a new header. From
-    then on it is on its way, and no longer to be overwritten.
+    A sum formed in place is sent without a copy: it only gets a new header. It is in flight from
+    then on and must not be overwritten.
     """
-    found, home = stream.raw_values, stream.raw_values.base
+    values_in, home = stream.raw_values, stream.raw_values.base
     if not (stream.is_dense and stream.is_scratch and isinstance(home, np.ndarray)):
         return None
-    if home.dtype != np.uint8 or home.shape != (SIZE + found.nbytes,):
+    if home.dtype != np.uint8 or home.shape != (SIZE + values_in.nbytes,):
         return None
-    if not found.nbytes or address(found) != address(home) + SIZE:
+    if not values_in.nbytes or address(values_in) != address(home) + SIZE:
         return None
     stream.read_only()
     return home
@@ -114,7 +114,7 @@ def _home(stream: Stream) -> NDArray[np.uint8] | None:
 def _cheapest(
     stream: Stream, quantizer: Quantizer | None
 ) -> tuple[Stream, int, tuple[int, int, int]]:
-    """The form, its entries, and the index format with the fewest bytes."""
+    """Return the smallest form, its nnz and its index format (format, bytes, parameter)."""
 
     def value_bytes(entries: int) -> int:
         return values.nbytes(entries * stream.block, stream.dtype, quantizer)
@@ -124,8 +124,8 @@ def _cheapest(
     dense_bytes = value_bytes(stream.blocks)
     sparse = stream
     if stream.is_dense:
-        # Counting first is one fast pass; most dense vectors are really dense. What is
-        # left out must be bit for bit what the receiver fills in.
+        # Counting first costs one fast pass; most dense vectors have few absent entries. Entries
+        # left out must be bitwise equal to the fill of the receiver.
         nnz = kernels.count_nonfill(
             stream.raw_values, stream.fill, stream.block, bitwise=True
         )
@@ -142,18 +142,18 @@ def _cheapest(
 
 
 def _as_held(stream: Stream) -> tuple[Stream, int, tuple[int, int, int]]:
-    """The same for codes in which a zero is not zero: exactly what is stored goes out."""
+    """Return the form in which the stream is held, for codes that do not preserve zero."""
     if stream.raw_indices is None or stream.nnz == stream.blocks:
         return densify(stream), stream.blocks, (indices.DENSE, 0, 0)
     return stream, stream.nnz, indices.cheapest(stream.raw_indices, stream.blocks)
 
 
 def _is_crowded(stream: Stream, nnz: int) -> bool:
-    """Whether a plane is certainly the smallest index format of a dense vector.
+    """Return whether a bitmap is certainly the smallest index format of a dense vector.
 
-    A Golomb-Rice code of crowded indices is that plane up to its last entry, and a head of
-    8 bytes: not smaller if the plane's last word has an entry. Up to two indices as they
-    are take no more than a word.
+    At this density a Golomb-Rice code is the bitmap up to its last entry and a head of 8 bytes,
+    so it is not smaller if the last word of the bitmap has an entry. Up to two u32 indices fit in
+    one word.
     """
     if stream.block > 1 or nnz < max(3, CROWDED * stream.blocks):
         return False
@@ -164,14 +164,14 @@ def _is_crowded(stream: Stream, nnz: int) -> bool:
 def header_only(
     stream: Stream, tag: Tag, auxiliary: NDArray[Any] | None = None
 ) -> NDArray[np.uint8]:
-    """A message that only says what the stream is: no indices, no values.
+    """Return a message that describes a stream without its entries.
 
-    In their place a collective may send numbers of its own.
+    A collective may send an auxiliary payload in place of the indices.
     """
-    carried = 0 if auxiliary is None else auxiliary.nbytes
-    message = np.zeros(SIZE + indices.padded(carried), np.uint8)
+    payload_bytes = 0 if auxiliary is None else auxiliary.nbytes
+    message = np.zeros(SIZE + indices.padded(payload_bytes), np.uint8)
     if auxiliary is not None:
-        message[SIZE : SIZE + carried] = auxiliary.view(np.uint8)
+        message[SIZE : SIZE + payload_bytes] = auxiliary.view(np.uint8)
     Header(
         tag,
         stream.dtype,

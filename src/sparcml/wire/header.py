@@ -1,4 +1,4 @@
-"""The 32 bytes that open every message."""
+"""The header of 32 bytes that opens every message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD_DENSE = 0x80  # bit of the index format: the sender holds the vector dense
 
 @dataclass(frozen=True)
 class Tag:
-    """Which call, and which of its rounds, a message belongs to."""
+    """Call and round of a message."""
 
     call: int  # collective and operation
     sequence: int  # calls on this communicator so far
@@ -36,7 +36,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Header:
-    """A message's header, field by field."""
+    """Fields of the header."""
 
     tag: Tag
     dtype: np.dtype[Any]
@@ -49,7 +49,7 @@ class Header:
     held_dense: bool = False
 
     def write(self, message: NDArray[np.uint8]) -> None:
-        """Put it in front of a message that is complete but for the header."""
+        """Write the header to the first bytes of a message whose sections are complete."""
         LAYOUT.pack_into(
             message.data,
             0,
@@ -72,25 +72,33 @@ class Header:
 
     @classmethod
     def read(cls, message: NDArray[np.uint8]) -> Header:
-        """Take it off a message, checked as far as a header alone can be."""
+        """Return the header of a message.
+
+        Raises:
+            WireError: If the header alone shows that the message is malformed.
+        """
         if len(message) < SIZE:
-            raise WireError(f"message of {len(message)} bytes is shorter than its header")
+            raise WireError(f"message must have at least {SIZE} bytes, got {len(message)}")
         fields = LAYOUT.unpack_from(message.data, 0)
-        magic, version, call, sequence, dtype, index, value, turn = fields[:8]
+        magic, version, call, sequence, dtype, index, value, round_ = fields[:8]
         blocks, block, nnz, index_bytes, _ = fields[8:]
         if magic != MAGIC:
-            raise WireError(f"magic must be {MAGIC:#06x}, got {magic:#06x}: not a stream")
+            raise WireError(
+                f"magic must be {MAGIC:#06x}, got {magic:#06x}; this is not a message of sparcml"
+            )
         if version != VERSION:
             raise WireError(
-                f"version must be {VERSION}, got {version}: do all ranks run the same "
-                f"release of sparcml?"
+                f"version must be {VERSION}, got {version}; run the same release of sparcml "
+                f"on all ranks"
             )
         if dtype not in DTYPES:
             raise WireError(f"dtype at offset 8 must be 1 or 2, got {dtype}")
         if block < 1 or nnz > blocks:
-            raise WireError(f"{nnz} entries of {block} in {blocks} blocks: impossible")
+            raise WireError(
+                f"nnz must be at most {blocks} and block at least 1, got {nnz} and {block}"
+            )
         return cls(
-            Tag(call, sequence, turn),
+            Tag(call, sequence, round_),
             DTYPES[dtype],
             index & ~HELD_DENSE,
             value,
@@ -103,5 +111,5 @@ class Header:
 
 
 def checksum(message: NDArray[np.uint8]) -> int:
-    """CRC-32C of everything but the checksum itself."""
+    """Return the CRC-32C of all bytes except the checksum."""
     return kernels.crc32c(message[SIZE:], kernels.crc32c(message[:CRC_AT]))

@@ -1,4 +1,4 @@
-"""Index formats: which entries a message has. Every section is a multiple of 8 bytes."""
+"""Index formats: the positions of the entries. Sections have a multiple of 8 bytes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 DENSE, U32, GAP, BITMAP = range(4)
 NAMES = {DENSE: "dense", U32: "u32", GAP: "gap", BITMAP: "bitmap"}
-MOST_BYTES = 2**32 - 8  # the header counts a section's bytes in 32 bits
+MAX_BYTES = 2**32 - 8  # the field of the header has 32 bits
 
 
 def padded(nbytes: int) -> int:
-    """Rounded up to 8, so that the values that follow are aligned."""
+    """Return nbytes rounded up to a multiple of 8, which aligns the values."""
     return (nbytes + 7) & ~7
 
 
 def bitmap_nbytes(blocks: int) -> int:
-    """One bit a block."""
+    """Return the bytes of a bitmap: one bit per block, in words of 8 bytes."""
     return (blocks + 63) // 64 * 8
 
 
 def cheapest(indices: NDArray[np.uint32], blocks: int) -> tuple[int, int, int]:
-    """The format with the fewest bytes: (format, bytes, its parameter)."""
+    """Return the smallest format as (format, bytes, parameter)."""
     nnz = len(indices)
     shift, gap = kernels.gap_plan(indices)
     options = [
@@ -36,43 +36,43 @@ def cheapest(indices: NDArray[np.uint32], blocks: int) -> tuple[int, int, int]:
         (gap, GAP, shift),
         (padded(4 * nnz), U32, 0),
     ]
-    nbytes, kind, parameter = min(o for o in options if o[0] <= MOST_BYTES)
-    return kind, nbytes, parameter
+    nbytes, index_format, parameter = min(o for o in options if o[0] <= MAX_BYTES)
+    return index_format, nbytes, parameter
 
 
 def write(
-    kind: int,
+    index_format: int,
     parameter: int,
     indices: NDArray[np.uint32],
     blocks: int,
     out: NDArray[np.uint8],
 ) -> None:
-    """Fill a section of exactly the size that `cheapest` gave."""
-    if kind == GAP:
+    """Write a section of the size that `cheapest` returned."""
+    if index_format == GAP:
         kernels.gap_encode(indices, parameter, out=out)
-    elif kind == BITMAP:
+    elif index_format == BITMAP:
         kernels.bitmap_encode(indices, blocks, out=out)
-    elif kind == U32:
+    elif index_format == U32:
         out[: 4 * len(indices)] = indices.view(np.uint8)
         out[4 * len(indices) :] = 0
 
 
 def read(
-    kind: int, section: NDArray[np.uint8], nnz: int, blocks: int
+    index_format: int, section: NDArray[np.uint8], nnz: int, blocks: int
 ) -> NDArray[np.uint32] | None:
-    """The indices, checked: strictly ascending and below `blocks`. None if dense."""
-    if kind not in NAMES:
-        raise WireError(f"index format at offset 9 is unknown: {kind}")
+    """Return checked indices, strictly ascending and below `blocks`; None if dense."""
+    if index_format not in NAMES:
+        raise WireError(f"index format at offset 9 is unknown: {index_format}")
     try:
-        if kind == GAP:
+        if index_format == GAP:
             return kernels.gap_decode(section, nnz, blocks)
-        if kind == BITMAP:
+        if index_format == BITMAP:
             return kernels.bitmap_decode(section, nnz, blocks)
     except ValueError as error:
-        raise WireError(f"{NAMES[kind]} section: {error}") from None
-    if kind == DENSE:
+        raise WireError(f"{NAMES[index_format]} section: {error}") from None
+    if index_format == DENSE:
         if nnz != blocks or len(section):
-            raise WireError("a dense message must have all entries and no indices")
+            raise WireError("a dense message must have nnz = blocks and no index section")
         return None
     return _read_u32(section, nnz, blocks)
 
@@ -80,13 +80,13 @@ def read(
 def _read_u32(section: NDArray[np.uint8], nnz: int, blocks: int) -> NDArray[np.uint32]:
     if len(section) != padded(4 * nnz) or section[4 * nnz :].any():
         raise WireError(
-            f"u32 section of {nnz} entries has {len(section)} bytes, or padding"
+            f"u32 section of {nnz} entries must have {padded(4 * nnz)} bytes with zero padding, "
+            f"got {len(section)} bytes"
         )
     indices = section[: 4 * nnz].view(np.uint32)
     bad = kernels.ascending_prefix(indices, blocks)
     if bad < nnz:
         raise WireError(
-            f"index {indices[bad]} at entry {bad} is not above its predecessor and below "
-            f"{blocks}"
+            f"indices must be ascending and below {blocks}, got {indices[bad]} at entry {bad}"
         )
     return indices

@@ -1,7 +1,7 @@
-"""How many bytes a stream takes on the wire: bounds for any indices, and a likely value.
+"""Number of bytes of a message: bounds for any indices, and an expected value.
 
-Collectives declare entries; these functions turn them into bytes, for the tests that
-count, for `explain` and `auto`, and for the simulator.
+Collectives declare entries; these functions convert them to bytes for `explain`, `auto`, the
+simulator and the tests that count.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from .indices import bitmap_nbytes, padded
 
 
 def max_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
-    """No message of at most nnz entries is larger."""
+    """Return an upper bound on the bytes of a message of at most nnz entries."""
     sparse = nnz * entry_bytes + min(padded(4 * nnz), bitmap_nbytes(blocks))
     return SIZE + min(sparse, blocks * entry_bytes)
 
 
 def min_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:
-    """No message of at least nnz entries is smaller: neighbours cost a bit each."""
+    """Return a lower bound for at least nnz entries; adjacent indices cost one bit each."""
     index = 8 + padded((nnz + 7) // 8) if nnz else 0
     sparse = nnz * entry_bytes + min(index, padded(4 * nnz), bitmap_nbytes(blocks))
     return SIZE + min(sparse, blocks * entry_bytes)
@@ -37,13 +37,15 @@ def expected_nbytes(nnz: float, blocks: int, entry_bytes: float) -> float:
 
 def expected_index_nbytes(nnz: float, blocks: int) -> float:
     """Return the expected size of nnz random indices: gaps are coded near their entropy."""
-    share = min(1.0, nnz / blocks)
+    density = min(1.0, nnz / blocks)
     bits = (
-        -math.log2(share) - (1 - share) * math.log2(1 - share) / share if share < 1 else 0
+        -math.log2(density) - (1 - density) * math.log2(1 - density) / density
+        if density < 1
+        else 0
     )
     return min(nnz * bits / 8 + 16, 4 * nnz, bitmap_nbytes(blocks))
 
 
 def auxiliary_nbytes(count: int, each: int) -> int:
-    """A bare header that carries so many numbers of `each` bytes."""
+    """Return the bytes of a header-only message with `count` auxiliary items of `each` bytes."""
     return SIZE + padded(count * each)

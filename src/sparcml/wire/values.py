@@ -1,4 +1,4 @@
-"""Value formats: raw floats as they are in memory, or a quantizer's code."""
+"""Value formats: floats as in memory, or the code of a quantizer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RAW = 0
-ABSENT = 255  # a bare header
-MOST_SETTINGS = 64  # bytes: enough for any quantizer's
+ABSENT = 255  # a header-only message
+MAX_SETTINGS = 64  # bytes
 
 
 def nbytes(count: int, dtype: np.dtype[Any], quantizer: Quantizer | None) -> int:
-    """Bytes of the section; at most so many if the code's length varies."""
+    """Return the bytes of the section, or the maximum if the length varies."""
     if quantizer is None:
         return count * dtype.itemsize
     return len(quantizer.settings) + quantizer.nbytes(count)
@@ -30,7 +30,7 @@ def length(
     dtype: np.dtype[Any],
     quantizer: Quantizer | None,
 ) -> int:
-    """Bytes of the section that begins with these."""
+    """Return the bytes of the section that begins with these bytes."""
     if quantizer is None:
         return count * dtype.itemsize
     at = len(quantizer.settings)
@@ -43,7 +43,7 @@ def length(
 def write(
     values: NDArray[Any], quantizer: Quantizer | None, seed: int, out: NDArray[np.uint8]
 ) -> int:
-    """Fill the section, and tell how much of it was needed; a quantizer works on float32."""
+    """Write the section and return the bytes used."""
     if quantizer is None:
         out[:] = values.view(np.uint8)
         return out.size
@@ -52,12 +52,12 @@ def write(
     return at + quantizer.encode(values, seed, out[at:]).nbytes
 
 
-def quantizer_of(kind: int, section: NDArray[np.uint8]) -> Quantizer | None:
-    """What the section was coded with."""
-    if kind in (RAW, ABSENT):
+def quantizer_of(value_format: int, section: NDArray[np.uint8]) -> Quantizer | None:
+    """Return the quantizer of a section, or None if values are raw or absent."""
+    if value_format in (RAW, ABSENT):
         return None
     try:
-        return from_wire(kind, section[:MOST_SETTINGS].tobytes())
+        return from_wire(value_format, section[:MAX_SETTINGS].tobytes())
     except ValueError as error:
         raise WireError(str(error)) from None
 
@@ -69,7 +69,7 @@ def read(
     quantizer: Quantizer | None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """The values; raw ones are a view of the message, coded ones may go to `out`."""
+    """Return the values: a view of the message if raw; decoded values may go to `out`."""
     if quantizer is None:
         return section.view(dtype)
     code = section[len(quantizer.settings) :]
@@ -77,5 +77,5 @@ def read(
         values = quantizer.decode(Code(count, code), out if dtype == np.float32 else None)
     except ValueError as error:
         raise WireError(f"value section: {error}") from None
-    with np.errstate(invalid="ignore"):  # a NaN that signals is one all the same
+    with np.errstate(invalid="ignore"):  # signaling NaNs
         return values.astype(dtype, copy=False)
