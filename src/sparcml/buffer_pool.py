@@ -1,12 +1,11 @@
-"""Large arrays out of memory that was used before.
+"""A pool of reused memory for large arrays.
 
-Fresh memory is dear: the system hands it out page by page, and clears each page. In sums
-of 64 MB that took longer than all our loops together. So large arrays give their memory back
-here when nobody refers to them any more, and the next call finds it, still warm.
+New memory is expensive: the system maps it page by page and clears each page. In sums of 64 MB
+this took longer than all loops of the library. Large arrays therefore return their memory to the
+pool when nothing refers to them any more, and the next array reuses it.
 
-What lies here unused, and what is in use, is together at most half as much again as was
-once in use at the same time; what has lain here longest goes first. `release` gives all
-that is unused back to the system.
+Used and unused memory together are at most 1.5 times the largest amount that was in use at the same
+time; the memory that was unused longest is freed first. `release` frees all unused memory.
 """
 
 from __future__ import annotations
@@ -25,24 +24,26 @@ if TYPE_CHECKING:
 
     Block = NDArray[np.uint8]
 
-LARGE = 1 << 15  # smaller ones come from the heap, which keeps its pages
+LARGE = 1 << 15  # bytes; smaller arrays come from the heap, which keeps its pages
 SLACK = 1.5  # times the peak
-STEPS = 8  # sizes to a doubling: at most an eighth of a block is left unused
+STEPS = 8  # sizes per doubling: at most an eighth of a block is unused
 
 
 class BufferPool:
-    """Blocks of memory by size, the one used last on top."""
+    """Blocks of memory by size; the last one used is reused first."""
 
     def __init__(self) -> None:
-        self._free: dict[int, list[tuple[int, Block]]] = {}  # (when, block)
-        self._back: deque[tuple[int, Block | None]] = deque()  # (bytes, block), to settle
+        self._free: dict[int, list[tuple[int, Block]]] = {}  # (time, block)
+        self._returned: deque[tuple[int, Block | None]] = (
+            deque()
+        )  # (bytes, block), not counted yet
         self._puts = 0
         self._lock = threading.RLock()
         self.releases = 0
         self.used = self.peak = self.unused = 0  # bytes, as of the last `update_counts`
 
     def acquire(self, nbytes: int) -> Block:
-        """A block of at least that many bytes."""
+        """Return a block of at least `nbytes` bytes."""
         size = _rounded(nbytes)
         with self._lock:
             self.update_counts()
@@ -51,26 +52,26 @@ class BufferPool:
                 _, block = stack.pop()
                 self.unused -= size
             else:
-                block = self._fresh(size)
+                block = self._allocate(size)
             self.used += size
             self.peak = max(self.peak, self.used)
             self._make_room()
         return block
 
     def give_back(self, block: Block, releases: int) -> None:
-        """Nobody uses this block any more, which was taken after so many releases.
+        """Return a block that was acquired after `releases` releases to the pool.
 
-        It takes no lock: a lease may end anywhere, even inside `acquire`, or when the thread
-        that holds the lock is no more.
+        It does not lock: an array may end anywhere, even within `acquire`, or after the thread
+        that holds the lock has ended.
         """
-        kept = block if releases == self.releases else None
-        self._back.append((block.nbytes, kept))
+        reusable = block if releases == self.releases else None
+        self._returned.append((block.nbytes, reusable))
 
     def update_counts(self) -> None:
-        """Bring the books up to date with what was put back."""
+        """Update the counts with the blocks that were given back."""
         with self._lock:
-            while self._back:
-                nbytes, block = self._back.popleft()
+            while self._returned:
+                nbytes, block = self._returned.popleft()
                 self.used -= nbytes
                 if block is not None:
                     self.unused += nbytes
@@ -78,7 +79,7 @@ class BufferPool:
                     self._free.setdefault(nbytes, []).append((self._puts, block))
 
     def release(self) -> None:
-        """Give all that is not in use back to the system, and the rest when it is not."""
+        """Free all unused memory now, and memory in use as soon as it is unused."""
         with self._lock:
             self.releases += 1
             self.update_counts()
@@ -86,11 +87,11 @@ class BufferPool:
             self.unused = 0
             self.peak = self.used
 
-    def _fresh(self, size: int) -> Block:
+    def _allocate(self, size: int) -> Block:
         try:
             return np.empty(size, np.uint8)
         except MemoryError:
-            self.release()  # what lies here may be what is missing
+            self.release()  # unused memory may be what is missing
             return np.empty(size, np.uint8)
 
     def _make_room(self) -> None:
@@ -101,7 +102,7 @@ class BufferPool:
 
 
 class _PooledBuffer:
-    """What an array and all its views hold on to; its end is theirs."""
+    """Owner of the memory of an array and its views; it ends with the last of them."""
 
     __slots__ = ("__array_interface__", "_block", "_pool", "_releases")
 
@@ -116,7 +117,7 @@ class _PooledBuffer:
         }
 
     def __del__(self) -> None:
-        if hasattr(self, "_block"):  # there may have been no memory for it
+        if hasattr(self, "_block"):  # allocation may have failed
             self._pool.give_back(self._block, self._releases)
 
 
@@ -124,7 +125,7 @@ DEFAULT_POOL = BufferPool()
 
 
 def _after_fork() -> None:
-    """Another thread may have been at it, and will never finish in this process."""
+    """Replace the lock, which a thread of the parent may hold."""
     DEFAULT_POOL._lock = threading.RLock()
     DEFAULT_POOL.release()
 
@@ -133,31 +134,31 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def empty(count: int, dtype: DTypeLike) -> NDArray[Any]:
-    """As `numpy.empty`, of one dimension."""
-    kind = np.dtype(dtype)
-    if count * kind.itemsize < LARGE:
-        return np.empty(count, kind)
-    return np.asarray(_PooledBuffer(DEFAULT_POOL, count, kind))
+    """Return an uninitialized vector, like `numpy.empty`."""
+    type_ = np.dtype(dtype)
+    if count * type_.itemsize < LARGE:
+        return np.empty(count, type_)
+    return np.asarray(_PooledBuffer(DEFAULT_POOL, count, type_))
 
 
 def full(count: int, fill: float, dtype: DTypeLike) -> NDArray[Any]:
-    """As `numpy.full`, of one dimension."""
+    """Return a filled vector, like `numpy.full`."""
     array = empty(count, dtype)
     array.fill(fill)
     return array
 
 
 def copy(array: NDArray[Any]) -> NDArray[Any]:
-    """As `array.copy()`, of one dimension."""
+    """Return a copy of a vector."""
     new = empty(array.size, array.dtype)
     new[:] = array
     return new
 
 
 def concatenate(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """As `numpy.concatenate`, of arrays of one dtype and dimension."""
-    whole = empty(sum(a.size for a in arrays), arrays[0].dtype)
-    return np.concatenate(arrays, out=whole)
+    """Return vectors of one dtype joined, like `numpy.concatenate`."""
+    joined = empty(sum(a.size for a in arrays), arrays[0].dtype)
+    return np.concatenate(arrays, out=joined)
 
 
 def _age(stack: list[tuple[int, Block]]) -> int:
@@ -165,6 +166,6 @@ def _age(stack: list[tuple[int, Block]]) -> int:
 
 
 def _rounded(nbytes: int) -> int:
-    """The next size that blocks have."""
+    """Return the next size of a block."""
     step = 1 << max(0, nbytes.bit_length() - STEPS.bit_length())
     return -(-nbytes // step) * step

@@ -56,10 +56,10 @@ def test_tensors(name):
 
 def test_a_tensor_in_main_memory_is_not_copied():
     torch = pytest.importorskip("torch")
-    from sparcml.sparsify.vector import Host, opened
+    from sparcml.sparsify.vector import Host, as_source
 
     x = torch.ones(10)
-    source = opened(x)
+    source = as_source(x)
     assert isinstance(source, Host)
     assert source.values.ctypes.data == x.data_ptr()
 

@@ -122,9 +122,9 @@ def test_arguments_that_make_no_sense():
     for value in (0, -1, np.nan, np.inf):
         with pytest.raises(ValueError, match="value must be above 0"):
             sparcml.Threshold(value)
-    with pytest.raises(ValueError, match="give value or ratio"):
+    with pytest.raises(ValueError, match="exactly one of value and ratio"):
         sparcml.Threshold()
-    with pytest.raises(ValueError, match="give value or ratio"):
+    with pytest.raises(ValueError, match="exactly one of value and ratio"):
         sparcml.Threshold(1.0, 0.1)
     with pytest.raises(ValueError, match="ratio must be above 0"):
         sparcml.Threshold(ratio=0)

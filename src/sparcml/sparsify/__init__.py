@@ -1,4 +1,4 @@
-"""The entries that matter: one file a method."""
+"""Sparsifiers: the entries of a vector to send, one file per method."""
 
 from .base import SPARSIFIERS as SPARSIFIERS
 from .base import Selection as Selection

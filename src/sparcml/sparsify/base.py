@@ -1,4 +1,8 @@
-"""What a sparsifier is: a frozen set of settings that selects entries of a vector."""
+"""Base class, selection and registry of the sparsifiers.
+
+A sparsifier is a frozen dataclass of settings that selects entries of a vector. It is one file in
+this folder: the class declares a name and a number, which registers it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 
 from .. import buffer_pool, kernels
 from ..registry import Registry
-from .vector import Host, opened
+from .vector import Host, as_source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,29 +109,29 @@ class Sparsifier(ABC):
 
     @abstractmethod
     def count(self, size: int) -> int | None:
-        """Entries that are selected of so many values; None if the data decide."""
+        """Return the number of entries selected from `size` values; None if it depends on them."""
 
     @abstractmethod
     def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
-        """The selection; `state` is what `initial_state()` once gave, and is updated."""
+        """Return the selection; `state` comes from `initial_state` and is updated in place."""
 
     def initial_state(self) -> NDArray[np.float64]:
-        """What it carries from call to call, for callers to keep; empty for most."""
+        """Return the state that callers keep between calls; empty for most sparsifiers."""
         return np.empty(0)
 
     def select(self, vector: Any, seed: int = 0) -> Stream:
-        """The entries that matter.
+        """Select entries of a vector.
 
         Args:
-            vector: A NumPy array (flattened in C order) or a dense torch tensor, of
-                float32, float64, float16 or bfloat16. Of a tensor that is not in main
-                memory only the selection is copied.
-            seed: Decides what is random, if anything is.
+            vector: A NumPy array (flattened in C order) or a dense torch tensor, of float32,
+                float64, float16 or bfloat16. Only the selection of a tensor on another device
+                is copied to the host.
+            seed: Random seed; sparsifiers without randomness ignore it.
 
         Returns:
-            Entries of float32, or float64 if the vector is.
+            The selected entries, as float64 if the vector is float64 and as float32 otherwise.
         """
-        return self.select_from(opened(vector), seed, self.initial_state())
+        return self.select_from(as_source(vector), seed, self.initial_state())
 
     def select_with_residual(
         self,
@@ -138,16 +142,15 @@ class Sparsifier(ABC):
         state: NDArray[np.float64] | None = None,
         out: Vector | None = None,
     ) -> Selection:
-        """Select from residual + gradient, and keep the rest: error feedback's step.
+        """Select from the corrected gradient, residual + gradient, and compute the new residual.
 
         Args:
-            residual: What is owed from before: float32 or float64, one dimension,
-                contiguous. So must be the others, of the same dtype and size.
-            gradient: What is new.
-            seed: Decides what is random, if anything is.
-            state: From `initial_state()`, updated in place; a fresh one if left out.
-            out: Where the rest goes; may be `residual`, and must not overlap these arrays
-                otherwise. A new array if left out.
+            residual: Residual of earlier steps: a contiguous vector of float32 or float64.
+            gradient: Gradient, of the same size and dtype.
+            seed: Random seed; sparsifiers without randomness ignore it.
+            state: Result of `initial_state`, updated in place; a new one by default.
+            out: Array that receives the new residual. It may be `residual`, and must not overlap
+                the inputs otherwise. A new array by default.
         """
         state = self.initial_state() if state is None else state
         out = checked_out(residual, gradient, out)
@@ -161,15 +164,15 @@ class Sparsifier(ABC):
         seed: int,
         state: NDArray[np.float64],
     ) -> Selection:
-        """`take` with arguments that were checked; without a fused kernel."""
-        squares = kernels.add_residual(residual, gradient, out)
+        """Select with checked arguments; subclasses may use a fused kernel."""
+        squared_norm = kernels.add_residual(residual, gradient, out)
         stream = self.select_from(Host(out), seed, state)
         subtract(out, stream)
-        return Selection(stream, out, squares)
+        return Selection(stream, out, squared_norm)
 
 
 def checked_out(residual: Vector, gradient: Vector, out: Vector | None) -> Vector:
-    """The array for the rest; raise unless all three are of a kind."""
+    """Return the array of the new residual, after checks of all three vectors."""
     _check_vector("residual", residual, residual)
     _check_vector("gradient", gradient, residual)
     if out is None:
@@ -187,7 +190,7 @@ def checked_out(residual: Vector, gradient: Vector, out: Vector | None) -> Vecto
 
 
 def _check_vector(name: str, x: Vector, residual: Vector) -> None:
-    """Raise unless it is a contiguous vector of the residual's size and type."""
+    """Check that x is a contiguous vector with the size and dtype of the residual."""
     if not isinstance(x, np.ndarray):
         raise TypeError(
             f"select_with_residual: {name} must be a NumPy vector of float32 or float64, got "
@@ -209,16 +212,16 @@ def _check_vector(name: str, x: Vector, residual: Vector) -> None:
         )
 
 
-def subtract(owed: Vector, sent: Stream) -> None:
-    """Take off what is sent; where the very value is sent zero is left, of NaN too."""
+def subtract(corrected: Vector, sent: Stream) -> None:
+    """Subtract the sent entries in place; values sent unchanged leave zero, NaN too."""
     indices, values = sent.pairs()
-    due = owed.reshape(-1, sent.block)[indices].reshape(-1)
-    bits = f"u{owed.itemsize}"
-    left = np.zeros_like(due)
-    other = due.view(bits) != values.view(bits)
+    selected = corrected.reshape(-1, sent.block)[indices].reshape(-1)
+    bits = f"u{corrected.itemsize}"
+    residual = np.zeros_like(selected)
+    changed = selected.view(bits) != values.view(bits)
     with np.errstate(invalid="ignore"):
-        np.subtract(due, values, out=left, where=other)
-    kernels.scatter_assign(owed, indices, left, sent.block)
+        np.subtract(selected, values, out=residual, where=changed)
+    kernels.scatter_assign(corrected, indices, residual, sent.block)
 
 
 def parse_number(name: str, option: str, text: str) -> float:

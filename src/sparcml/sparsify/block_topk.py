@@ -1,7 +1,7 @@
-"""Blocks: the k blocks of largest norm, such as rows of a matrix.
+"""BlockTopK: the k blocks of largest norm, such as rows of a matrix.
 
-An index stands for a whole block, so indices cost next to nothing. Of all blocks' squared
-norms the k largest are kept: ||v - BlockTopK(v)||^2 <= (1 - k/blocks) ||v||^2.
+There is one index per block, so indices cost little.
+||v - BlockTopK(v)||^2 <= (1 - k/blocks) ||v||^2.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BlockTopK(Sparsifier):
-    """The blocks of consecutive values with the largest norm; of equal ones the first.
+    """Select the blocks of consecutive values with the largest norm; ties go to the first.
 
-    The stream's entries are blocks. If the vector is no whole number of blocks, its last
-    block is shorter, and the entries are single values. A block with NaN counts as largest.
+    The entries of the stream are blocks. If the size is not a multiple of the block, the last
+    block is shorter and the entries are single values. A block with NaN counts as the largest.
 
     Args:
-        ratio: Share of the blocks; their number * ratio rounded half up, at least one.
-        k: The number of blocks instead.
-        block: Values of a block.
+        ratio: Fraction of the blocks; their number * ratio is rounded half up, at least one.
+        k: Number of blocks; give this or `ratio`.
+        block: Values per block.
     """
 
     ratio: float | None = None
@@ -59,23 +59,25 @@ class BlockTopK(Sparsifier):
 
     @property
     def biased(self) -> bool:
-        """Yes: small blocks never come."""
+        """True: small blocks are never selected."""
         return True
 
     def count(self, size: int) -> int | None:
-        """Blocks; not known if the last one is shorter and entries are single values."""
+        """Return the number of blocks; None if the last block is shorter."""
         if size % self.block:
             return None
         return count_entries(self.ratio, self.k, size // self.block)
 
     def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
-        """The largest."""
+        """Return the blocks of largest norm."""
         del seed, state
         size, block = source.size, self.block
         squares = source.block_squares(block)
         chosen, _ = kernels.top_k(squares, count_entries(self.ratio, self.k, squares.size))
         if size % block == 0:
             return Stream.unchecked(size, chosen, source.gather(chosen, block), block)
-        places = np.add.outer(chosen.astype(np.int64) * block, np.arange(block)).reshape(-1)
-        indices = places[places < size].astype(np.uint32)
+        positions = np.add.outer(chosen.astype(np.int64) * block, np.arange(block)).reshape(
+            -1
+        )
+        indices = positions[positions < size].astype(np.uint32)
         return Stream.unchecked(size, indices, source.gather(indices))

@@ -1,7 +1,7 @@
-"""Selections with torch operations, for tensors that live elsewhere.
+"""Selection with torch operations, for tensors on another device.
 
-The same entries as the kernels select, ties and NaN included. Only what is selected
-leaves the device.
+It selects the same entries as the kernels, ties and NaN included. Only the selection is copied to
+the host.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Device:
         return int(self.tensor.numel())
 
     def top_k(self, k: int) -> Entries:
-        """All above the k-th largest, and the first of those that equal it."""
+        """Return all entries above the k-th largest, and the first of those equal to it."""
         if not k:
             return self._entries(self.torch.empty(0, dtype=self.torch.int64))
         ranks = self._ranks(self.tensor)
-        least = self.torch.topk(ranks, k, sorted=False).values.min()
-        chosen = ranks > least
-        equal = self.torch.nonzero(ranks == least).reshape(-1)
+        smallest = self.torch.topk(ranks, k, sorted=False).values.min()
+        chosen = ranks > smallest
+        equal = self.torch.nonzero(ranks == smallest).reshape(-1)
         chosen[equal[: k - int(chosen.sum())]] = True
         return self._entries(self.torch.nonzero(chosen).reshape(-1))
 
     def bucket_top_k(self, k: int, bucket: int) -> Entries:
-        """A stable sort of each bucket, the last one filled up with what ranks below all."""
+        """Return the k largest per bucket by a stable sort; padding of the last ranks lowest."""
         torch, size = self.torch, self.size
         bucket = min(bucket, max(1, size))
         rows = -(-size // bucket)
@@ -55,22 +55,22 @@ class Device:
         return self._entries(indices[indices < size])
 
     def at_least(self, threshold: float) -> Entries:
-        """All whose bits are at least the threshold's."""
-        least = self._ranks(self.torch.tensor([threshold], dtype=self.tensor.dtype))
-        found = self._ranks(self.tensor) >= least.to(self.tensor.device)
-        return self._entries(self.torch.nonzero(found).reshape(-1))
+        """Return all entries whose magnitude has at least the bits of the threshold."""
+        bound = self._ranks(self.torch.tensor([threshold], dtype=self.tensor.dtype))
+        reached = self._ranks(self.tensor) >= bound.to(self.tensor.device)
+        return self._entries(self.torch.nonzero(reached).reshape(-1))
 
     def sample(self, stride: int) -> Values:
-        """Every stride-th value."""
+        """Return every stride-th value."""
         return self._host(self.tensor[::stride].contiguous())
 
     def gather(self, indices: Indices, block: int = 1) -> Values:
-        """The blocks of values at these indices, as one array."""
-        places = self.torch.from_numpy(indices.astype(np.int64)).to(self.tensor.device)
-        return self._host(self.tensor.reshape(-1, block)[places].reshape(-1))
+        """Return the blocks at these indices as one flat array."""
+        positions = self.torch.from_numpy(indices.astype(np.int64)).to(self.tensor.device)
+        return self._host(self.tensor.reshape(-1, block)[positions].reshape(-1))
 
     def block_squares(self, block: int) -> NDArray[np.float64]:
-        """In the kernels' order: lane i mod 8, then halves."""
+        """Return sums of squares, added in the order of the kernels: lane i mod 8, then halves."""
         torch, size = self.torch, self.size
         blocks, rows = -(-size // block), -(-block // LANES)
         squares = torch.nn.functional.pad(
@@ -88,15 +88,15 @@ class Device:
         return self._host(torch.where(total.isnan(), torch.nan, total))
 
     def _ranks(self, tensor: Any) -> Any:
-        """The bits of |v|, which order magnitudes as integers."""
+        """Return the bits of |v|, which order magnitudes as integers."""
         torch = self.torch
         wide = tensor.dtype == torch.float64
         bits = tensor.view(torch.int64 if wide else torch.int32)
         return bits & torch.iinfo(bits.dtype).max
 
     def _entries(self, indices: Any) -> Entries:
-        places = indices.to(self.tensor.device)
-        return self._host(places).astype(np.uint32), self._host(self.tensor[places])
+        positions = indices.to(self.tensor.device)
+        return self._host(positions).astype(np.uint32), self._host(self.tensor[positions])
 
     @staticmethod
     def _host(tensor: Any) -> NDArray[Any]:

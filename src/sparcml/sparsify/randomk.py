@@ -1,7 +1,7 @@
-"""RandomK: k entries at random, the same for all who have the same seed.
+"""RandomK: k entries at random, the same for the same seed.
 
-Scaled by d/k it is unbiased, with E||RandomK(v)||^2 = (d/k) ||v||^2; unscaled, it leaves
-(1 - k/d) ||v||^2 on average.
+Scaled by d/k it is unbiased, with E||RandomK(v)||^2 = (d/k) ||v||^2. Unscaled, its mean squared
+error is (1 - k/d) ||v||^2.
 
 Reference: Stich et al., Sparsified SGD with Memory, 2018.
 """
@@ -22,20 +22,19 @@ if TYPE_CHECKING:
 
     from .vector import Source
 
-KEY = 0x5BA5_C311  # sets these numbers apart from others of the same seed
+KEY = 0x5BA5_C311  # separates this random sequence from others with the same seed
 
 
 @dataclass(frozen=True)
 class RandomK(Sparsifier):
-    """Entries at places that only the seed decides: every k of them equally likely.
+    """Select k entries that depend on the seed only; all subsets are equally likely.
 
     Args:
-        ratio: Share of the entries; size * ratio rounded half up, at least one.
-        k: Their number instead.
-        scaled: Multiply by size / k, so that the mean over seeds is the vector. With error
-            feedback, which makes up for the rest by itself, set it to False.
-        shared: All ranks are given the same seed: then values can be summed as they are,
-            and no index need be sent.
+        ratio: Fraction of the entries; size * ratio is rounded half up, at least one.
+        k: Number of entries; give this or `ratio`.
+        scaled: Multiply by size / k, so that the mean over seeds is the vector. Error feedback
+            needs unscaled entries.
+        shared: Whether all ranks use the same seed: then indices need not be sent.
     """
 
     ratio: float | None = None
@@ -61,7 +60,7 @@ class RandomK(Sparsifier):
 
     @property
     def biased(self) -> bool:
-        """Not if it is scaled."""
+        """Whether the entries are unscaled."""
         return not self.scaled
 
     @property
@@ -74,43 +73,43 @@ class RandomK(Sparsifier):
         return replace(self, scaled=False)
 
     def count(self, size: int) -> int:
-        """Exactly so many."""
+        """Return the exact number of selected entries."""
         return count_entries(self.ratio, self.k, size)
 
     def omega(self, size: int) -> float:
-        """E||C(v) - v||^2 = omega ||v||^2 of the scaled form: d/k - 1."""
+        """Return omega = d/k - 1 in E||C(v) - v||^2 = omega ||v||^2, for scaled entries."""
         return size / self.count(size) - 1 if size else 0.0
 
     def indices(self, size: int, seed: int) -> NDArray[np.uint32]:
-        """The places of a vector of this size, ascending."""
+        """Return the selected indices of a vector of this size, ascending."""
         k = self.count(size)
-        if 2 * k > size:  # few are left out: draw those
-            kept = np.ones(size, np.bool_)
-            kept[_draw(size, size - k, seed)] = False
-            return np.flatnonzero(kept).astype(np.uint32)
+        if 2 * k > size:  # draw the few that are left out
+            selected = np.ones(size, np.bool_)
+            selected[_draw(size, size - k, seed)] = False
+            return np.flatnonzero(selected).astype(np.uint32)
         return _draw(size, k, seed)
 
     def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
-        """The values at those places."""
+        """Return the values at the selected indices."""
         del state
         indices = self.indices(source.size, seed)
         values = source.gather(indices)
         if self.scaled and indices.size:
-            with np.errstate(all="ignore"):  # too large becomes infinite
+            with np.errstate(all="ignore"):  # overflow becomes infinite
                 values = values * values.dtype.type(source.size / indices.size)
         return Stream.unchecked(source.size, indices, values)
 
 
 def _draw(size: int, k: int, seed: int) -> NDArray[np.uint32]:
-    """The first k different numbers of a random sequence, sorted.
+    """Return the first k distinct numbers of a random sequence, sorted.
 
-    The raw numbers of the generator are used: those are the same in all versions of NumPy.
+    The raw output of the generator is used because it is the same in all versions of NumPy.
     """
     random = np.random.Philox(key=np.array([seed % 2**64, KEY], np.uint64))
     drawn = np.empty(0, np.uint32)
     while drawn.size < k:
         raw = random.random_raw(k - drawn.size)
-        # 53 bits times a size below 2^32: the odds of two places differ by 2^-21 at most.
+        # 53 bits times a size below 2^32: probabilities of two indices differ by 2^-21 at most.
         more = (raw >> np.uint64(11)) * (size / 2**53)
         drawn = np.sort(np.concatenate([drawn, more.astype(np.uint32)]))
         drawn = drawn[np.append(True, drawn[1:] != drawn[:-1])]

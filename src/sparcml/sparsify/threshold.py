@@ -1,9 +1,9 @@
-"""Threshold: all entries of at least a magnitude, given or found for a target share.
+"""Threshold: all entries of at least a magnitude, given or adapted to a target ratio.
 
 ||v - Threshold(v)||^2 <= d lambda^2.
 
-Found: a sample's quantile, as in Deep Gradient Compression, is reused for a number of
-calls and corrected a little in each, as in Ok-Topk.
+An adaptive threshold is the quantile of a sample, as in Deep Gradient Compression. It is reused for
+a number of calls and corrected a little in each, as in Ok-Topk.
 
 References: Strom 2015 (+-lambda), Dryden et al. 2016; Lin et al., Deep Gradient
 Compression, 2018; Li and Hoefler, Ok-Topk, 2022.
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
     from .vector import Entries, Sampled, Source, Values
 
 REUSED = 32  # calls until the threshold is sampled again
-SAMPLE = 100  # every so manieth value, unless
-SAMPLED = 2.0  # the sample has fewer of the target than this
+SAMPLE = 100  # stride of the sample, smaller if
+SAMPLED = 2.0  # the sample would have fewer selected entries than this
 MANY, FEW = 1.3, 0.8  # times the target: bounds after sampling
-LOWER, TRIES = 0.8, 10  # by how much it is lowered if there are too few, and how often
+LOWER, TRIES = 0.8, 10  # factor if there are too few, and number of attempts
 SOME_MORE, SOME_LESS = 5 / 4, 2 / 3  # times the target: the threshold is corrected
-SCALE = 1.012  # by how much
-ASTRAY = 2.0  # times too many or too few: the threshold is given up
+SCALE = 1.012  # factor of a correction
+ASTRAY = 2.0  # times the target, or its inverse: the threshold is sampled again
 
 
 @dataclass(frozen=True)
 class Threshold(Sparsifier):
-    """All entries of at least a magnitude; NaN and infinities among them.
+    """Select all entries of at least a magnitude, including NaN and infinities.
 
     With `ratio`, the number of entries varies around the target, which costs less than an exact
     selection; zeros are never selected. The state then holds the threshold and the number of
     calls that used it. `select_with_residual` reuses it if the same state is passed again.
 
     Args:
-        value: The magnitude.
-        ratio: Find one that about this share of the entries reaches.
-        strom: Send plus or minus `value` and keep the difference; values that are not
-            finite are sent as they are.
+        value: Magnitude.
+        ratio: Target fraction of the entries; give this or `value`.
+        strom: Send plus or minus `value`; the residual keeps the difference. Values that are
+            not finite are sent unchanged.
     """
 
     value: float | None = None
@@ -66,7 +66,7 @@ class Threshold(Sparsifier):
     def __post_init__(self) -> None:
         if (self.value is None) == (self.ratio is None):
             raise ValueError(
-                f"Threshold: give value or ratio, one of the two, got value={self.value}, "
+                f"Threshold: exactly one of value and ratio must be given, got value={self.value}, "
                 f"ratio={self.ratio}"
             )
         check_ratio(self)
@@ -74,7 +74,7 @@ class Threshold(Sparsifier):
         if self.value is not None and not 0 < self.value < math.inf:
             raise ValueError(f"Threshold: value must be above 0, got {self.value}")
         if self.strom and self.value is None:
-            raise ValueError("Threshold: strom sends plus or minus value: give one")
+            raise ValueError("Threshold: value must be given if strom is set, got None")
 
     @classmethod
     def from_option(cls, text: str) -> Threshold:
@@ -88,24 +88,24 @@ class Threshold(Sparsifier):
 
     @property
     def biased(self) -> bool:
-        """Yes: small entries never come."""
+        """True: small entries are never selected."""
         return True
 
     def count(self, size: int) -> int | None:
-        """The data decide."""
+        """Return None: the number depends on the values."""
         del size
         return None
 
     def initial_state(self) -> NDArray[np.float64]:
-        """Of an adaptive one: the threshold (0: none yet) and the calls it has served."""
+        """Return the adaptive threshold (0: none yet) and the number of calls that used it."""
         return np.zeros(0 if self.ratio is None else 2)
 
     def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
-        """All that reach the threshold."""
+        """Return the entries that reach the threshold."""
         del seed
         threshold, sampled = self._choose(source, state)
-        found = source.at_least(threshold)
-        return self._stream(source, found, state, sampled=sampled)
+        entries = source.at_least(threshold)
+        return self._stream(source, entries, state, sampled=sampled)
 
     def _select_into(
         self,
@@ -115,20 +115,22 @@ class Threshold(Sparsifier):
         seed: int,
         state: NDArray[np.float64],
     ) -> Selection:
-        """In one pass, unless a threshold must be corrected."""
+        """Select in one pass, unless the threshold must be corrected."""
         del seed
         threshold, sampled = self._choose(Sum(residual, gradient), state)
-        *found, squares = kernels.at_least_with_residual(residual, gradient, threshold, out)
-        stream = self._stream(Host(out), (found[0], found[1]), state, sampled=sampled)
+        *entries, squared_norm = kernels.at_least_with_residual(
+            residual, gradient, threshold, out
+        )
+        stream = self._stream(Host(out), (entries[0], entries[1]), state, sampled=sampled)
         if self.strom:
             subtract(out, stream)
         else:
             indices, values = stream.pairs()
             kernels.scatter_assign(out, indices, np.zeros_like(values))
-        return Selection(stream, out, squares)
+        return Selection(stream, out, squared_norm)
 
     def _choose(self, source: Sampled, state: NDArray[np.float64]) -> tuple[float, bool]:
-        """The threshold, and whether it was just sampled."""
+        """Return the threshold, and whether it was just sampled."""
         if self.value is not None:
             return self.value, False
         if state[0] > 0 and state[1] < REUSED:
@@ -140,81 +142,81 @@ class Threshold(Sparsifier):
     def _stream(
         self,
         source: Source,
-        found: Entries,
+        entries: Entries,
         state: NDArray[np.float64],
         *,
         sampled: bool,
     ) -> Stream:
-        """What is sent of that which was found."""
+        """Return the stream of the entries, and correct the threshold."""
         target = count_entries(self.ratio, None, source.size) if self.ratio else 0
         if self.strom:
-            found = found[0], _plus_minus(found[1], self.value or 0.0)
+            entries = entries[0], _plus_minus(entries[1], self.value or 0.0)
         elif sampled:
-            found = _settled(source, found, target, state)
+            entries = _lowered(source, entries, target, state)
         elif self.ratio:
-            found = _reused(found, target, state)
-        return Stream.unchecked(source.size, *found)
+            entries = _reused(entries, target, state)
+        return Stream.unchecked(source.size, *entries)
 
 
 def _plus_minus(values: Values, size: float) -> Values:
-    """That size with the values' signs; what is not finite stays as it is."""
+    """Return `size` with the signs of the values; values that are not finite are unchanged."""
     return np.where(
         np.isfinite(values), np.copysign(values.dtype.type(size), values), values
     )
 
 
 def _sampled(source: Sampled, target: int) -> float:
-    """The magnitude that as great a share of a sample reaches."""
+    """Return the magnitude that the target fraction of a sample reaches."""
     if not source.size:
         return _tiny(np.dtype(np.float32))
     stride = max(1, min(SAMPLE, int(target / SAMPLED)))
     sample = source.sample(stride)
-    share = max(1, round(sample.size * target / source.size))
-    return _least(kernels.top_k(sample, share)[1])
+    wanted = max(1, round(sample.size * target / source.size))
+    return _smallest(kernels.top_k(sample, wanted)[1])
 
 
-def _settled(
-    source: Source, found: Entries, target: int, state: NDArray[np.float64]
+def _lowered(
+    source: Source, entries: Entries, target: int, state: NDArray[np.float64]
 ) -> Entries:
-    """After sampling: lower the threshold while too few reach it; cut if too many do."""
+    """Lower a sampled threshold while too few entries reach it; cut if too many do."""
     for _ in range(TRIES):
-        if found[0].size >= FEW * target or state[0] <= _tiny(found[1].dtype):
-            break  # in the second case all that is not zero is there
-        state[0] = max(state[0] * LOWER, _tiny(found[1].dtype))
-        found = source.at_least(state[0])
+        if entries[0].size >= FEW * target or state[0] <= _tiny(entries[1].dtype):
+            break  # in the second case all nonzeros are selected
+        state[0] = max(state[0] * LOWER, _tiny(entries[1].dtype))
+        entries = source.at_least(state[0])
     state[1] = 1
-    return _cut(found, target, state) if found[0].size > MANY * target else found
+    return _cut(entries, target, state) if entries[0].size > MANY * target else entries
 
 
-def _reused(found: Entries, target: int, state: NDArray[np.float64]) -> Entries:
-    """Follow the data slowly; if they have run away, sample in the next call."""
-    count = found[0].size
+def _reused(entries: Entries, target: int, state: NDArray[np.float64]) -> Entries:
+    """Correct a reused threshold a little; far from the target, sample in the next call."""
+    count = entries[0].size
     state[1] += 1
     if count > ASTRAY * target:
-        found = _cut(found, target, state)
+        entries = _cut(entries, target, state)
     if not target / ASTRAY <= count <= ASTRAY * target:
         state[0] = 0
     elif count < SOME_LESS * target:
         state[0] /= SCALE
     elif count > SOME_MORE * target:
         state[0] *= SCALE
-    return found
+    return entries
 
 
-def _cut(found: Entries, target: int, state: NDArray[np.float64]) -> Entries:
-    """The largest of what was found: exactly the target."""
-    chosen, values = kernels.top_k(found[1], target)
-    state[0] = _least(values)
-    return found[0][chosen], values
+def _cut(entries: Entries, target: int, state: NDArray[np.float64]) -> Entries:
+    """Return exactly `target` of the entries, the largest."""
+    chosen, values = kernels.top_k(entries[1], target)
+    state[0] = _smallest(values)
+    return entries[0][chosen], values
 
 
-def _least(values: NDArray[np.float32] | NDArray[np.float64]) -> float:
-    """The least magnitude of some; above zero and, of NaN alone, infinite."""
+def _smallest(values: NDArray[np.float32] | NDArray[np.float64]) -> float:
+    """Return the smallest magnitude, above zero; infinite if all values are NaN."""
     with np.errstate(invalid="ignore"):
-        least = float(np.fmin.reduce(np.abs(values)))
-    return math.inf if math.isnan(least) else max(least, _tiny(values.dtype))
+        smallest = float(np.fmin.reduce(np.abs(values)))
+    return math.inf if math.isnan(smallest) else max(smallest, _tiny(values.dtype))
 
 
 def _tiny(dtype: np.dtype[np.float32] | np.dtype[np.float64]) -> float:
-    """The least magnitude there is."""
+    """Return the smallest positive magnitude of a dtype."""
     return float(np.finfo(dtype).smallest_subnormal)

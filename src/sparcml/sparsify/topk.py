@@ -1,6 +1,6 @@
-"""TopK: the k largest magnitudes, of the whole vector or of every bucket.
+"""TopK: the k entries of largest magnitude, in the full vector or per bucket.
 
-||v - TopK(v)||^2 <= (1 - k/d) ||v||^2, and no other k entries leave less.
+||v - TopK(v)||^2 <= (1 - k/d) ||v||^2, and no other k entries have a smaller error.
 
 References: Strom 2015, Aji and Heafield 2017; in buckets of 512: Renggli et al. 2019
 (SparCML). Convergence with error feedback: Alistarh et al. 2018, Stich et al. 2018.
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TopK(Sparsifier):
-    """The entries of largest magnitude: always exactly k (all, if there are fewer).
+    """Select exactly k entries of largest magnitude, or all if there are fewer.
 
-    Magnitudes are ordered by their bits, so NaN comes before infinity before numbers; of
-    equal ones the lowest index is taken. Zeros are taken if there is nothing else.
+    Magnitudes are ordered by their bits: NaN is above infinity, which is above all numbers. Ties
+    go to the lowest index. Zeros are selected if nothing else is left.
 
     Args:
-        ratio: Share of the entries; size * ratio rounded half up, at least one.
-        k: Their number instead.
-        bucket: Select so many of every `bucket` consecutive values instead of the whole
-            vector; the last bucket may be shorter.
+        ratio: Fraction of the entries; size * ratio is rounded half up, at least one.
+        k: Number of entries; give this or `ratio`.
+        bucket: Select from every `bucket` consecutive values instead of the full vector. The
+            last bucket may be shorter.
     """
 
     ratio: float | None = None
@@ -74,28 +74,28 @@ class TopK(Sparsifier):
 
     @property
     def biased(self) -> bool:
-        """Yes: small entries never come."""
+        """True: small entries are never selected."""
         return True
 
     def count(self, size: int) -> int:
-        """Exactly so many."""
+        """Return the exact number of selected entries."""
         if self.bucket is None:
             return count_entries(self.ratio, self.k, size)
         full, rest = divmod(size, self.bucket)
-        return full * self._each() + min(self._each(), rest)
+        return full * self._per_bucket() + min(self._per_bucket(), rest)
 
-    def _each(self) -> int:
-        """Entries of a full bucket, and of a shorter one if it has as many."""
+    def _per_bucket(self) -> int:
+        """Return the number of entries per bucket; a shorter bucket may have fewer."""
         assert self.bucket is not None
         return count_entries(self.ratio, self.k, self.bucket)
 
     def select_from(self, source: Source, seed: int, state: NDArray[np.float64]) -> Stream:
-        """The largest."""
+        """Return the entries of largest magnitude."""
         del seed, state
         if self.bucket is None:
             pairs = source.top_k(self.count(source.size))
         else:
-            pairs = source.bucket_top_k(self._each(), self.bucket)
+            pairs = source.bucket_top_k(self._per_bucket(), self.bucket)
         return Stream.unchecked(source.size, *pairs)
 
     def _select_into(
@@ -106,14 +106,16 @@ class TopK(Sparsifier):
         seed: int,
         state: NDArray[np.float64],
     ) -> Selection:
-        """In one pass."""
+        """Select and update the residual in one pass."""
         del seed, state
         size = residual.size
         if self.bucket is None:
-            found = kernels.top_k_with_residual(residual, gradient, self.count(size), out)
-        else:
-            found = kernels.bucket_top_k_with_residual(
-                residual, gradient, self._each(), self.bucket, out
+            selected = kernels.top_k_with_residual(
+                residual, gradient, self.count(size), out
             )
-        indices, values, squares = found
-        return Selection(Stream.unchecked(size, indices, values), out, squares)
+        else:
+            selected = kernels.bucket_top_k_with_residual(
+                residual, gradient, self._per_bucket(), self.bucket, out
+            )
+        indices, values, squared_norm = selected
+        return Selection(Stream.unchecked(size, indices, values), out, squared_norm)

@@ -1,6 +1,6 @@
-"""What a selection is made from: a vector in memory, or a tensor on a device.
+"""Sources of a selection: an array in memory, or a tensor on a device.
 
-Both answer the same questions, so each sparsifier is written once.
+Both have the same methods, so each sparsifier is written once.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 
 
 class Sampled(Protocol):
-    """A vector of which a sample can be had."""
+    """A vector that can be sampled."""
 
     @property
     def size(self) -> int:
         """Number of values."""
 
     def sample(self, stride: int) -> Values:
-        """Every stride-th value."""
+        """Return every stride-th value."""
 
 
 class Source(Sampled, Protocol):
-    """A vector that can be asked for its largest entries; see kernels for what is meant."""
+    """A vector with the operations of the selection kernels."""
 
     def top_k(self, k: int) -> Entries:
-        """The k largest."""
+        """Return the k entries of largest magnitude."""
 
     def bucket_top_k(self, k: int, bucket: int) -> Entries:
-        """The k largest of every bucket."""
+        """Return the k entries of largest magnitude per bucket."""
 
     def at_least(self, threshold: float) -> Entries:
-        """All with |v| >= threshold."""
+        """Return all entries with |v| >= threshold."""
 
     def gather(self, indices: Indices, block: int = 1) -> Values:
-        """The blocks of values at these indices, as one array."""
+        """Return the blocks at these indices as one flat array."""
 
     def block_squares(self, block: int) -> NDArray[np.float64]:
-        """Sums of squares of every `block` values."""
+        """Return the sum of squares per block."""
 
 
 @dataclass(frozen=True)
 class Sum:
-    """Of two vectors, before it is computed."""
+    """The sum of two vectors, not yet computed."""
 
     a: Values
     b: Values
@@ -65,7 +65,7 @@ class Sum:
         return self.a.size
 
     def sample(self, stride: int) -> Values:
-        """Every stride-th value."""
+        """Return every stride-th value."""
         with np.errstate(all="ignore"):
             total: Values = self.a[::stride] + self.b[::stride]
         return total
@@ -83,40 +83,40 @@ class Host:
         return self.values.size
 
     def top_k(self, k: int) -> Entries:
-        """The k largest."""
+        """Return the k entries of largest magnitude."""
         return kernels.top_k(self.values, k)
 
     def bucket_top_k(self, k: int, bucket: int) -> Entries:
-        """The k largest of every bucket."""
+        """Return the k entries of largest magnitude per bucket."""
         return kernels.bucket_top_k(self.values, k, bucket)
 
     def at_least(self, threshold: float) -> Entries:
-        """All with |v| >= threshold."""
+        """Return all entries with |v| >= threshold."""
         return kernels.at_least(self.values, threshold)
 
     def sample(self, stride: int) -> Values:
-        """Every stride-th value."""
+        """Return every stride-th value."""
         return np.ascontiguousarray(self.values[::stride])
 
     def gather(self, indices: Indices, block: int = 1) -> Values:
-        """The blocks of values at these indices, as one array."""
+        """Return the blocks at these indices as one flat array."""
         return self.values.reshape(-1, block)[indices].reshape(-1)
 
     def block_squares(self, block: int) -> NDArray[np.float64]:
-        """Sums of squares of every `block` values."""
+        """Return the sum of squares per block."""
         return kernels.block_squared_norms(self.values, block)
 
 
-def opened(vector: Any) -> Source:
-    """A caller's vector, flat; float16 and bfloat16 become float32."""
+def as_source(vector: Any) -> Source:
+    """Return a vector of the user, flat; float16 and bfloat16 become float32."""
     if isinstance(vector, np.ndarray):
         return Host(_flat(vector))
     if not is_tensor(vector):
         raise TypeError(
-            f"select: expected a NumPy array or a torch tensor, got "
+            f"select: vector must be a NumPy array or a torch tensor, got "
             f"{type(vector).__name__}; use np.asarray"
         )
-    return _opened_tensor(vector)
+    return _tensor_source(vector)
 
 
 def _flat(array: NDArray[Any]) -> Values:
@@ -126,8 +126,8 @@ def _flat(array: NDArray[Any]) -> Values:
     return as_values(array).reshape(-1)
 
 
-def _opened_tensor(tensor: Any) -> Source:
-    """On the processor: a view of its memory."""
+def _tensor_source(tensor: Any) -> Source:
+    """Return a view of a tensor in main memory, or the tensor on its device."""
     from .device import Device
 
     check_tensor("select", tensor)
