@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import wire
+from sparcml import quantize, wire
 from sparcml.quantize import QUANTIZERS
 from sparcml.wire import indices
 
@@ -31,7 +31,7 @@ def test_the_page_shows_every_format():
 
 @pytest.mark.parametrize(("made", "dump"), EXAMPLES, ids=[made for made, _ in EXAMPLES])
 def test_example(made, dump):
-    found = eval(made, {"np": np, **vars(sparcml)})
+    found = eval(made, {"np": np, "Stream": sparcml.Stream, **vars(quantize)})
     stream, coder = found if isinstance(found, tuple) else (found, None)
     message, _ = wire.encode(stream, TAG, coder)
     assert bytes(message) == bytes(unhex(dump))
