@@ -60,7 +60,7 @@ LINK := 1gbit
 ON_CLUSTER = $(BIN)/sparcml run --network $(LINK)
 bench-cluster: $(VENV)/.dev
 	$(ON_CLUSTER) -n 8 -m sparcml bench allreduce $(SUMS) --runs 10 --link $(LINK) \
-	  --algorithms $(SPARSE) --quantize none,qsgd8 --json $(RESULTS)-cluster-8.json
+	  --algorithms $(SPARSE) --quantize none,qsgd:8 --json $(RESULTS)-cluster-8.json
 	$(ON_CLUSTER) -n 4 -m sparcml bench allreduce --sizes 16M --density 1 --runs 10 --link $(LINK) \
 	  --algorithms $(DENSE) --json $(RESULTS)-cluster-4.json
 	$(ON_CLUSTER) -n 2 benchmarks/run_overlap.py --json $(RESULTS)-overlap.json

@@ -3,6 +3,7 @@
 Each part runs in a process of its own: registration lasts as long as a process.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -56,6 +57,13 @@ def test_fit_trains_with_it(specification, tmp_path):
 
 def test_help_of_bench():
     assert "exchange_all" in command("bench", "allreduce", "--help")
+
+
+def test_rows_of_the_planner():
+    options = ("--params", "10M", "--ranks", "8", "--step-time", "250ms", "--json")
+    rows = json.loads(command("plan", *options))["rows"]
+    assert {"Stride", "Byte", "HalfStep"} <= {row["method"] for row in rows}
+    assert "exchange_all" in {row["collective"] for row in rows}
 
 
 def test_laws_of_the_collective():
