@@ -60,7 +60,7 @@ def test_coded_values_and_the_bound_of_a_link(tmp_path):
     file = tmp_path / "allreduce.json"
     done = bench(
         *("allreduce", "-n", "2", "--sizes", "16K", "--density", "0.1,1"),
-        *("--algorithms", "ring,dsar_split_allgather,auto", "--quantize", "none,qsgd8"),
+        *("--algorithms", "ring,dsar_split_allgather,auto", "--quantize", "none,qsgd:8"),
         *("--runs", "3", "--quick", "--link", "100mbit", "--json", str(file)),
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -106,7 +106,9 @@ class Trial:
         contender.run()  # the first run is slow, and `auto` may use a cached choice
         self.comm.stats.reset()
         contender.prepare()
-        error = 0.0 if quantizer is None else self.case.quantization_error(self.comm.size)
+        error = 0.0
+        if quantizer is not None:
+            error = self.case.quantization_error(quantizer, self.comm.size)
         wrong = different(_dense(contender.run()), self.expected, error)
         counts = np.array([self.comm.stats.bytes, wrong], np.float64)
         times = _run_times(self.comm, contender, seconds, self.runs)

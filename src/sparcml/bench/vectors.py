@@ -12,6 +12,10 @@ from sparcml import Stream
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
+    from sparcml.quantize import Quantizer
+
+SEEDS = 4  # of the random quantizers, for a bound of their error
+
 
 def positions(rng: np.random.Generator, blocks: int, nnz: int) -> NDArray[np.uint32]:
     """Draw `nnz` of `blocks` indices uniformly at random, in ascending order."""
@@ -64,13 +68,16 @@ class BenchCase:
         """Nonzero blocks per rank."""
         return max(1, round(self.size // self.block * self.density))
 
-    def quantization_error(self, ranks: int) -> float:
-        """Return the largest error that `QSGD(8)` or `Half` can add to a value of the sum.
+    def quantization_error(self, quantizer: Quantizer, ranks: int) -> float:
+        """Return a bound of the error that a quantizer can add to a value of the sum.
 
-        One step is 1/127 of the largest value, which is 8 on a rank and 8 P in the sum; each
-        rank and the owner of the range encode the value once.
+        Each rank and the owner of the range encode the value once. The largest value is 8 on
+        a rank and 8 P in the sum; errors are proportional to it.
         """
-        return (ranks * 8 + 8 * ranks + 8) / 127
+        values = np.linspace(-1, 1, 1 << 13, dtype=np.float32)
+        codes = [quantizer.encode(values, seed) for seed in range(SEEDS)]
+        errors = [np.abs(quantizer.decode(code) - values).max() for code in codes]
+        return 1.1 * float(max(errors)) * (ranks * 8 + 8 * ranks + 8)
 
     def vector(self, rank: int) -> Stream:
         """Return the vector of a rank."""

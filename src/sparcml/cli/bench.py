@@ -31,12 +31,12 @@ from sparcml.bench.vectors import BenchCase
 from sparcml.cli.console import StatusLine, check_folder
 from sparcml.cli.launch.start import start_self, under_launcher
 from sparcml.environment import describe
-from sparcml.quantize import QSGD, Half, Quantizer
+from sparcml.quantize import Quantizer
+from sparcml.quantize.base import QUANTIZERS
 from sparcml.units import parse_bandwidth, parse_size
 
 COMMAND = "sparcml bench allreduce"
 DTYPES = ("float32", "float64")
-CODINGS = {"none": None, "qsgd8": QSGD(8), "half": Half()}
 COLUMNS = (
     Column("label", "algorithm", "", 27),
     Column("size", "size", "(B)", 9, "d"),
@@ -55,6 +55,14 @@ COLUMNS = (
     Column("speedup", "vs dense", "", 8, ".2f"),
     Column("wrong", "#wrong", "", 6, "d"),
 )
+
+
+def quantizer_names() -> str:
+    """Return the specifications of `--quantize`."""
+    quantizers = [q for q in QUANTIZERS.values() if q.selectable]
+    names = [f"{q.name}:{q.option}" if q.option else q.name for q in quantizers]
+    return ", ".join(("none", *names))
+
 
 app = typer.Typer(help="Measure collectives and check their results.", no_args_is_help=True)
 
@@ -79,7 +87,7 @@ def allreduce(
         str, typer.Option(help=f"all, or names from {', '.join(all_algorithms())}.")
     ] = "all",
     quantize: Annotated[
-        str, typer.Option(help=f"Quantizers: names from {', '.join(CODINGS)}.")
+        str, typer.Option(help=f"Quantizers, separated by commas: {quantizer_names()}.")
     ] = "none",
     dtype: Annotated[
         str, typer.Option(help="Type of the values: " + " or ".join(DTYPES) + ".")
@@ -220,13 +228,22 @@ def _pairs(algorithms: str, codings: str) -> list[tuple[str, Quantizer | None]]:
     pairs: list[tuple[str, Quantizer | None]] = [(name, None) for name in baselines]
     own = [name for name in names if name not in BASELINES]
     for coding in codings.split(","):
-        if coding not in CODINGS:
-            raise typer.BadParameter(
-                f"quantize must be names from {', '.join(CODINGS)}, got {coding!r}"
-            )
-        usable = [n for n in own if coding == "none" or supports_quantization(n)]
-        pairs += [(name, CODINGS[coding]) for name in usable]
+        quantizer = _quantizer(coding)
+        usable = [n for n in own if quantizer is None or supports_quantization(n)]
+        pairs += [(name, quantizer) for name in usable]
     return pairs
+
+
+def _quantizer(text: str) -> Quantizer | None:
+    name, _, option = text.partition(":")
+    if name == "none":
+        return None
+    try:
+        return QUANTIZERS[name].from_option(option)
+    except (KeyError, TypeError, ValueError):
+        raise typer.BadParameter(
+            f"quantize must be some of {quantizer_names()}, got {text!r}"
+        ) from None
 
 
 def _bandwidth(text: str) -> float:
