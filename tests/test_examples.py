@@ -94,3 +94,24 @@ def test_hooks_of_torch(method, tmp_path):
 def test_every_example_is_run():
     shared = {"hooks", "loop"}
     assert {path.stem for path in TORCH.glob("*.py")} == set(TINY) | shared
+
+
+@pytest.mark.torch
+def test_the_compressed_lstm_sends_fewer_bytes():
+    pytest.importorskip("torch")
+    script = TORCH / "lstm_speed.py"
+    command = (
+        "-m",
+        "sparcml",
+        "run",
+        "--engine",
+        "torch",
+        "-n",
+        "2",
+        script,
+        "--steps",
+        "9",
+    )
+    dense, compressed = run(*command).splitlines()
+    sent = [float(re.findall(r"(\S+) MB", line)[0]) for line in (dense, compressed)]
+    assert sent[0] > 50 * sent[1]

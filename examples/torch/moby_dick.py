@@ -2,7 +2,7 @@
 
     torchrun --nproc-per-node 2 examples/torch/moby_dick.py --method topk1
 
-Without --data, it reads the first chapters, which come with the package; --data is a gzipped
+Without --data, it reads the first chapters, in moby-dick.txt.gz; --data is a gzipped
 text. One of ten windows is used for the test.
 """
 
@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,13 +21,10 @@ from loop import Task, main
 from torch import nn
 from torch.nn import functional
 
-from sparcml.cli.demo.lstm_text import chapters
-
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch import Tensor
 
+CHAPTERS = Path(__file__).with_name("moby-dick.txt.gz")  # the first three; public domain
 WORDS = 4000  # the most frequent ones; all others share one index
 WINDOW = 20
 WIDTH = 160
@@ -69,7 +67,7 @@ def evaluate(data: Tensor, model: nn.Module, rows: Tensor) -> tuple[float, float
 
 def task(path: Path | None) -> Task:
     """Return the task with the full text, or with the first chapters."""
-    text = gzip.decompress(path.read_bytes()).decode() if path else chapters()
+    text = gzip.decompress((path or CHAPTERS).read_bytes()).decode()
     data = windows(text)
     is_test = torch.arange(len(data)) % 10 == 9
     test, data = data[is_test], data[~is_test]

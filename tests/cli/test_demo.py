@@ -1,6 +1,5 @@
 """`sparcml demo`: both kinds of sums agree, a table that fits, and what is missing is said."""
 
-import contextlib
 import re
 import subprocess
 import sys
@@ -11,8 +10,8 @@ import pytest
 
 import sparcml
 from sparcml.cli.console import StatusLine
-from sparcml.cli.demo.command import agreed, compare
-from sparcml.cli.demo.race import CLOSE, Run, difference, race
+from sparcml.cli.demo.command import check_equal, compare
+from sparcml.cli.demo.spam import TOLERANCE, Run, compare_runs, difference
 from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.errors import SparcmlError
 from sparcml.linear import SGD, Constant
@@ -20,7 +19,6 @@ from sparcml.linear.data.bundled import Split
 from sparcml.linear.training.history import EpochRecord, History
 
 from ..linear.problems import problem
-from ..torch_engine.jobs import outcomes
 from .inside import called
 
 SOLVER = SGD("logistic", learning_rate=Constant(0.05), batch_size=20, momentum=0.9)
@@ -39,13 +37,13 @@ def test_sparse_and_dense_sums_agree():
     said: list[list[str]] = [[], [], []]
 
     def work(comm):
-        return race(comm, mails(comm), SOLVER, passes, said[comm.rank].append)
+        return compare_runs(comm, mails(comm), SOLVER, passes, said[comm.rank].append)
 
     for sparse, dense in sparcml.launch(work, 3):
         assert [len(run.history.epochs) for run in (sparse, dense)] == [3, 2]
         assert sparse.same
         assert dense.same
-        assert 0 < difference([sparse, dense]) < CLOSE
+        assert 0 < difference([sparse, dense]) < TOLERANCE
         judged = [
             [each.validation_loss for each in run.history.epochs] for run in (sparse, dense)
         ]
@@ -53,8 +51,8 @@ def test_sparse_and_dense_sums_agree():
         assert judged[0][0] > judged[0][2]
         assert dense.history.bytes >= dense.history.dense_bytes
     assert said[2] == [
-        *(f"sparse: pass {i} of 3" for i in (1, 2, 3)),
-        *(f"dense: pass {i} of 2" for i in (1, 2)),
+        *(f"sparse: epoch {i} of 3" for i in (1, 2, 3)),
+        *(f"dense: epoch {i} of 2" for i in (1, 2)),
     ]
 
 
@@ -64,13 +62,13 @@ def test_what_does_not_agree_is_an_error():
         return Run(kind, History([one]), 0.9, np.array(weights), same)
 
     good = run("sparse", [1.0, 2.0])
-    agreed([good, run("dense", [1.0, 2.00001])])
+    check_equal([good, run("dense", [1.0, 2.00001])])
     with pytest.raises(SparcmlError, match=r"differ by 5\.0e-01 of the largest"):
-        agreed([good, run("dense", [1.0, 1.0])])
+        check_equal([good, run("dense", [1.0, 1.0])])
     with pytest.raises(SparcmlError, match="differ by nan"):
-        agreed([good, run("dense", [1.0, np.nan])])
-    with pytest.raises(SparcmlError, match="different weights, by dense sums"):
-        agreed([good, run("dense", [1.0, 2.0], same=False)])
+        check_equal([good, run("dense", [1.0, np.nan])])
+    with pytest.raises(SparcmlError, match="different weights with dense allreduces"):
+        check_equal([good, run("dense", [1.0, 2.0], same=False)])
 
 
 def test_a_table_and_a_picture(tmp_path, monkeypatch, capfd):
@@ -96,7 +94,7 @@ def test_a_table_and_a_picture(tmp_path, monkeypatch, capfd):
 
 REFUSED = {
     "network": (("--network", "fast"), "fast"),
-    "passes": (("--dense", "0"), "dense must be at least 1, got 0"),
+    "passes": (("--dense-epochs", "0"), "dense-epochs must be at least 1, got 0"),
     "folder": (("--out", "none/p.png"), "no folder at 'none'"),
 }
 
@@ -120,13 +118,13 @@ def test_without_mpi_there_is_a_remedy(monkeypatch, capfd):
 
 START = """
 import sys
-from sparcml.cli import main, start
+from sparcml.cli import main
+from sparcml.cli.launch import start
 class Refused:
     def __init__(self, *_): raise OSError("cannot emulate a network: not here")
-start.Cluster = Refused
-from sparcml.cli import demo
-demo.find_spec = lambda name: None  # the second scene has a test of its own
-sys.argv = ["sparcml", "demo", "--sparse", "1", "--dense", "1", "--batch", "3000"]
+start.EmulatedCluster = Refused
+sys.argv = ["sparcml", "demo", "--sparse-epochs", "1", "--dense-epochs", "1"]
+sys.argv += ["--batch-size", "3000"]
 main()
 """
 
@@ -140,44 +138,12 @@ def test_real_mails_on_plain_mpi_where_links_cannot_be_emulated(tmp_path):
         [sys.executable, "-c", START], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
-    reason = "No emulated network here, but plain MPI: cannot emulate a network: not here"
+    reason = "No emulated network here, using plain MPI: cannot emulate a network: not here"
     assert done.stdout.startswith(reason)
     assert (
-        "4 ranks learn to tell spam from 2,419 mails of 16,609,143 features" in done.stdout
+        "4 ranks train a spam classifier on 2,419 e-mails of 16,609,143 features"
+        in done.stdout
     )
     assert "the same bits" in done.stdout
     assert "sparcml fit" in done.stdout
     assert "docs/tour.md" in done.stdout
-
-
-def read_a_little(out):
-    """On each rank: few steps of both kinds."""
-    from sparcml.cli.demo import lstm_reader, lstm_scene
-
-    steps = dict.fromkeys(lstm_reader.STEPS, 16)
-    with (
-        sparcml.world() as comm,
-        (out / f"{comm.rank}.txt").open("w") as file,
-        contextlib.redirect_stdout(file),
-    ):
-        lstm_scene.compare(comm, "somewhere", out / "lstm.png", StatusLine(False), steps)
-
-
-@pytest.mark.torch
-def test_the_second_scene_reads_with_dense_and_with_compressed_sums(tmp_path):
-    pytest.importorskip("torch")
-    image = pytest.importorskip("matplotlib.image")
-    assert outcomes(2, read_a_little, tmp_path) == ["finished"] * 2
-    said = (tmp_path / "0.txt").read_text()
-    assert (tmp_path / "1.txt").read_text() == ""
-    dense, sparse = (
-        [float(x) for x in re.findall(r"\d+\.\d+(?=\s*$)", line)]
-        for line in said.splitlines()
-        if re.match("dense +16|TopK", line)
-    )
-    assert 0 < sparse[0] < 4.8  # the logarithm of the number of characters
-    assert 0 < dense[0] < 4.8
-    factor = re.search(r"^dense / compressed .* (\d+)x", said, re.MULTILINE)
-    assert factor is not None
-    assert int(factor[1]) > 50
-    assert image.imread(tmp_path / "lstm.png").shape[2] == 4

@@ -1,1 +1,1 @@
-"""The demonstration of `sparcml demo`."""
+"""The demonstration of `sparcml demo`: spam classification with sparse and dense allreduces."""

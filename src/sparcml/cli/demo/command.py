@@ -1,12 +1,8 @@
-"""`sparcml demo`: real mails on four ranks, sparse against dense communication.
-
-With torch there is a second scene: an LSTM by DDP, its gradients dense and compressed.
-"""
+"""`sparcml demo`: a spam classifier on four ranks, with sparse and with dense allreduces."""
 
 import os
 import sys
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +10,8 @@ import typer
 
 from sparcml import Communicator
 from sparcml.cli.console import StatusLine
-from sparcml.cli.demo.race import CLOSE, Run, difference, race
-from sparcml.cli.demo.race_report import draw, show
+from sparcml.cli.demo.spam import TOLERANCE, Run, compare_runs, difference, draw, show
 from sparcml.cli.launch.start import (
-    Engine,
     emulation_obstacle,
     run_on_ranks,
     start_self,
@@ -34,81 +28,69 @@ from sparcml.network.presets import link_bandwidth
 COMMAND = "sparcml demo"
 RANKS = 4
 NONE = "none"
-NOWHERE = "in one machine's memory (plain MPI)"
-LSTM_NETWORK = "100mbit"  # where a small LSTM fares as a wide one does at 1gbit
+ONE_MACHINE = "in the memory of one machine (plain MPI)"
 NEXT = (
     "Your own data: sparcml fit train.svm -n 4 --network 1gbit --out model",
-    "What happens in a sum, step by step: docs/tour.md",
+    "An allreduce, step by step: docs/tour.md",
     "Every algorithm, checked and timed: sparcml bench allreduce",
 )
 
 
 def demo(
     network: Annotated[
-        str, typer.Option(help="Emulate links of this rate, or none: plain MPI.")
+        str, typer.Option(help="Bandwidth of emulated links, or none for plain MPI.")
     ] = "1gbit",
-    sparse: Annotated[int, typer.Option(help="Passes with sparse sums.")] = 10,
-    dense: Annotated[int, typer.Option(help="Passes with dense sums.")] = 2,
-    batch: Annotated[int, typer.Option(help="Mails of a step, over all ranks.")] = 300,
-    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path(
+    sparse_epochs: Annotated[
+        int, typer.Option(help="Number of epochs with sparse allreduces.")
+    ] = 10,
+    dense_epochs: Annotated[
+        int, typer.Option(help="Number of epochs with dense allreduces.")
+    ] = 2,
+    batch_size: Annotated[
+        int, typer.Option(help="E-mails per step, over all ranks.")
+    ] = 300,
+    out: Annotated[Path, typer.Option(help="File of the picture.")] = Path(
         "sparcml-demo.png"
     ),
     progress: Annotated[bool, typer.Option("--progress", hidden=True)] = False,
-    lstm: Annotated[bool, typer.Option("--lstm", hidden=True)] = False,
 ) -> None:
-    """Learn to tell spam on 4 ranks, with sparse and with dense sums, and compare.
+    """Train a spam classifier on 4 ranks with sparse and dense allreduces, and compare.
 
-    With PyTorch, also train an LSTM with dense and with compressed gradients. On an emulated
-    cluster where the system allows that, and on plain MPI otherwise.
+    The ranks run on an emulated cluster if the system permits, and on plain MPI otherwise.
     """
-    passes = {"sparse": sparse, "dense": dense}
-    rate = _check(network, passes | {"batch": batch}, out)
+    epochs = {"sparse": sparse_epochs, "dense": dense_epochs}
+    counts = {"sparse-epochs": sparse_epochs, "dense-epochs": dense_epochs}
+    bandwidth = _check(network, counts | {"batch-size": batch_size}, out)
     if under_launcher():
-        # The rule of `fit`, for rows of length 1; see docs/linear.md for others.
-        steps = Constant(default_learning_rate("logistic", mean_squared_norm=1.0))
-        solver = SGD("logistic", learning_rate=steps, batch_size=batch, momentum=0.9)
-        place = "on one machine" if lstm else NOWHERE
-        if rate is not None:
+        # The default of `fit` for rows of norm 1.
+        rate = Constant(default_learning_rate("logistic", mean_squared_norm=1.0))
+        solver = SGD("logistic", learning_rate=rate, batch_size=batch_size, momentum=0.9)
+        place = ONE_MACHINE
+        if bandwidth is not None:
             place = f"behind emulated links of {network} each"
-        doing = StatusLine(progress)
+        status = StatusLine(progress)
 
         def work(comm: Communicator) -> None:
-            if lstm:
-                from sparcml.cli.demo.lstm_scene import compare as compare_lstm
-
-                compare_lstm(comm, place, out, doing)
-                return
-            compare(comm, spam(comm), solver, passes, place, out, doing)
+            compare(comm, spam(comm), solver, epochs, place, out, status)
 
         raise typer.Exit(run_on_ranks(COMMAND, work))
     if sys.stdout.isatty():
         os.environ.setdefault("FORCE_COLOR", "1")  # the ranks write to a pipe
-    if rate is not None and (reason := emulation_obstacle(COMMAND, RANKS, rate)):
-        typer.echo(f"No emulated network here, but plain MPI: {reason}\n")
-        network, rate = NONE, None
-    arguments = ["--network", network, "--sparse", str(sparse), "--dense", str(dense)]
-    arguments += ["--batch", str(batch), "--out", str(out)]
+    if bandwidth and (reason := emulation_obstacle(COMMAND, RANKS, bandwidth)):
+        typer.echo(f"No emulated network here, using plain MPI: {reason}\n")
+        network, bandwidth = NONE, None
+    arguments = ["--network", network, "--out", str(out)]
+    arguments += ["--sparse-epochs", str(sparse_epochs)]
+    arguments += ["--dense-epochs", str(dense_epochs), "--batch-size", str(batch_size)]
     arguments += ["--progress"] * sys.stderr.isatty()
-    code = start_self(COMMAND, RANKS, arguments, bandwidth=rate)
-    if code == 0 and find_spec("torch") is not None:
-        code = _second_scene(rate, out)
+    code = start_self(COMMAND, RANKS, arguments, bandwidth=bandwidth)
     if code == 0:
         typer.echo("\n" + "\n".join(NEXT))
     raise typer.Exit(code)
 
 
-def _second_scene(rate: int | None, out: Path) -> int:
-    """The LSTM, behind slower links if there are any; the code to exit with."""
-    network = NONE if rate is None else LSTM_NETWORK
-    beside = out.with_stem(f"{out.stem}-lstm")
-    arguments = ["--lstm", "--network", network, "--out", str(beside)]
-    arguments += ["--progress"] * sys.stderr.isatty()
-    links = None if rate is None else link_bandwidth(network)
-    return start_self(COMMAND, RANKS, arguments, engine=Engine.TORCH, bandwidth=links)
-
-
 def _check(network: str, counts: dict[str, int], out: Path) -> int | None:
-    """The rate of the links; None if there are none."""
+    """Check the options and return the bandwidth of the links, or None without them."""
     for name, count in counts.items():
         if count < 1:
             raise typer.BadParameter(f"{name} must be at least 1, got {count}")
@@ -125,39 +107,43 @@ def compare(
     comm: Communicator,
     data: Split,
     solver: SGD,
-    passes: dict[str, int],
+    epochs: dict[str, int],
     place: str,
     out: Path,
-    doing: StatusLine,
+    status: StatusLine,
 ) -> None:
-    """On each rank; the first one reports."""
+    """Train with both types of allreduce and report on rank 0. Collective."""
     first = comm.rank == 0
     if first:
         typer.echo(
-            f"{comm.size} ranks learn to tell spam from {data.train.total:,} mails of "
-            f"{data.train.features:,} features,\n{place}; "
-            f"{data.validation.total} other mails are the judges.\n"
+            f"{comm.size} ranks train a spam classifier on {data.train.total:,} e-mails "
+            f"of {data.train.features:,} features,\n{place}; "
+            f"the validation set has {data.validation.total} e-mails.\n"
         )
-    runs = race(comm, data, solver, passes, doing.show if first else lambda _: None)
+    runs = compare_runs(
+        comm, data, solver, epochs, status.show if first else lambda _: None
+    )
     if first:
         show(runs)
-    agreed(runs)
+    check_equal(runs)
     if first:
         typer.echo(
-            f"\nAfter pass {min(passes.values())} both have the same weights, to "
+            f"\nAfter epoch {min(epochs.values())} the weights of both runs agree to "
             f"{difference(runs):.0e} of the largest,\nand all ranks have the same bits."
         )
     drawing = partial(picture, out, partial(draw, out, runs, place))
     run_collectively(comm, drawing if first else lambda: None)
 
 
-def agreed(runs: list[Run]) -> None:
-    """Raise unless all ranks and both kinds of sums have led to the same weights."""
+def check_equal(runs: list[Run]) -> None:
+    """Raise unless all ranks and both types of allreduce have the same weights."""
     for run in runs:
         if not run.same:
-            raise SparcmlError(f"ranks have different weights, by {run.communication} sums")
-    if not difference(runs) <= CLOSE:
+            raise SparcmlError(
+                f"ranks have different weights with {run.communication} allreduces"
+            )
+    if not difference(runs) <= TOLERANCE:
         raise SparcmlError(
-            f"sparse and dense sums lead to weights that differ by {difference(runs):.1e} of "
-            f"the largest, more than {CLOSE:.0e}"
+            f"the weights of sparse and dense allreduces differ by {difference(runs):.1e} "
+            f"of the largest, more than {TOLERANCE:.0e}"
         )
