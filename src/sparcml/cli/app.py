@@ -1,4 +1,4 @@
-"""The command line's entry: registers the commands and words a user's mistakes."""
+"""Entry point of the command line: registers the commands and reports usage errors."""
 
 import sys
 from typing import Annotated
@@ -18,13 +18,13 @@ from sparcml.errors import SparcmlError
 
 app = typer.Typer(
     name="sparcml",
-    help="Sum vectors across machines and send only what matters.",
+    help="Sparse and quantized collectives for machine learning.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-# What follows the script belongs to the script, options included.
+# Options after the script belong to the script.
 app.command(context_settings={"allow_interspersed_args": False})(run)
 app.command()(demo)
 app.command()(fit)

@@ -1,4 +1,4 @@
-"""`sparcml info`: what is installed here, and what it can do."""
+"""`sparcml info`: installed versions, engines, networks and settings."""
 
 import importlib
 import json
@@ -18,17 +18,18 @@ Facts = dict[str, dict[str, Any]]
 # name: (value if unset, meaning)
 SETTINGS = {
     "SPARCML_ISA": ("best", "instruction set of the kernels"),
-    "SPARCML_TIMEOUT": ("30", "seconds a rank waits for another before it raises"),
-    "SPARCML_DEBUG": ("", "1: check that vectors of requests stay unchanged"),
-    "SPARCML_NETWORK": ("measured", "the network to reckon with: 1gbit, a file, or none"),
-    "SPARCML_TRACE": ("off", "file for a trace of all ranks, to open in Perfetto"),
+    "SPARCML_TIMEOUT": ("30", "timeout of a wait, in seconds"),
+    "SPARCML_DEBUG": ("", "1: check that the inputs of requests stay unchanged"),
+    "SPARCML_NETWORK": (
+        "measured",
+        "network model: a bandwidth such as 1gbit, a file, or none",
+    ),
+    "SPARCML_TRACE": ("off", "file for a trace of all ranks, for Perfetto"),
 }
 
 
 def info(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the facts as JSON.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output as JSON.")] = False,
 ) -> None:
     """Show versions, instruction sets, engines and settings."""
     facts: Facts = {
@@ -102,7 +103,7 @@ def _torch() -> dict[str, Any]:
 
 
 def _networks() -> dict[str, dict[str, Any]]:
-    """What was measured, and how long ago."""
+    """Return the saved network measurements with their age in seconds."""
     return {
         str(file_for(m.engine, m.hosts)): {
             "engine": m.engine,
@@ -130,7 +131,7 @@ def _rows(facts: Facts) -> list[tuple[str, str]]:
     others = [name for name in kernels["available"] if name != kernels["active"]]
     rows = [(name, found or "not installed") for name, found in facts["versions"].items()]
     rows.append(("instruction set", kernels["active"] or kernels["problem"]))
-    rows.append(("  also here", ", ".join(others) or "none"))
+    rows.append(("  also available", ", ".join(others) or "none"))
     rows.append(("mpi4py", mpi["mpi4py"] or mpi["problem"]))
     if mpi["library"]:
         rows.append(("  library", mpi["library"]))

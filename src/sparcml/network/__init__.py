@@ -1,4 +1,4 @@
-"""What a network costs: probe it, model it, emulate it, simulate it, plan for it."""
+"""Networks between ranks: presets, measurement, emulation, simulation and planning."""
 
 from ..costs import Network as Network
 from .presets import network as network

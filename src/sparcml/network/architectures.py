@@ -1,4 +1,4 @@
-"""The shapes of well-known networks' tensors, built the way the networks are built."""
+"""Shapes of the tensors of well-known architectures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TILE = 1024
 
 
 def alexnet() -> Shapes:
-    """One tower, as most libraries have it."""
+    """Return AlexNet with one tower, as most libraries implement it."""
     convolutions = (
         (64, 3, 11, 11),
         (192, 64, 5, 5),
@@ -22,7 +22,7 @@ def alexnet() -> Shapes:
 
 
 def resnet(blocks: tuple[int, ...], bottleneck: bool, width: int = 64) -> Shapes:
-    """Residual blocks in four groups; each convolution is followed by a scale and a shift."""
+    """Return a ResNet: four groups of residual blocks, with batch normalization."""
     grow = 4 if bottleneck else 1
     shapes = _convolution(width, 3, 7)
     inputs = width
@@ -37,7 +37,7 @@ def resnet(blocks: tuple[int, ...], bottleneck: bool, width: int = 64) -> Shapes
                 shapes += _convolution(inner, inputs, 3)
                 shapes += _convolution(inner, inner, 3)
             if place == 0 and inputs != inner * grow:
-                shapes += _convolution(inner * grow, inputs, 1)  # the way around
+                shapes += _convolution(inner * grow, inputs, 1)  # the projection shortcut
             inputs = inner * grow
     return (*shapes, (CLASSES, inputs), (CLASSES,))
 
@@ -47,7 +47,7 @@ def _convolution(outputs: int, inputs: int, side: int) -> Shapes:
 
 
 def gpt2(layers: int, width: int, words: int = 50257, places: int = 1024) -> Shapes:
-    """Decoder layers with biases; the first matrix of words serves as the last one too."""
+    """Return a GPT-2: decoder layers with biases; input and output embeddings are tied."""
     layer: Shapes = (
         (width,),
         (width,),
@@ -66,7 +66,7 @@ def gpt2(layers: int, width: int, words: int = 50257, places: int = 1024) -> Sha
 
 
 def bert(layers: int, width: int, words: int = 30522, places: int = 512) -> Shapes:
-    """Encoder layers, and the matrix on top of the first word."""
+    """Return a BERT: encoder layers and the pooler."""
     square: Shapes = ((width, width), (width,))
     norm: Shapes = ((width,), (width,))
     up: Shapes = ((4 * width, width), (4 * width,))
@@ -79,7 +79,7 @@ def bert(layers: int, width: int, words: int = 30522, places: int = 512) -> Shap
 def llama(
     layers: int, width: int, inner: int, heads_width: int, words: int, tied: bool
 ) -> Shapes:
-    """Decoder layers without biases; `heads_width` is that of all keys together."""
+    """Return a Llama: decoder layers without biases; `heads_width` is that of all keys."""
     layer: Shapes = (
         (width, width),
         (heads_width, width),
@@ -96,7 +96,7 @@ def llama(
 
 
 def tiles(parameters: int) -> Shapes:
-    """Square matrices: if only a count is known."""
+    """Return square matrices, for a model of which only the number of parameters is known."""
     count, rest = divmod(parameters, TILE * TILE)
     shapes: Shapes = ((TILE, TILE),) * count
     rows, left = divmod(rest, TILE)

@@ -1,4 +1,4 @@
-"""Models by name, by a file with tensor sizes, or by a number of parameters."""
+"""Shapes of models: by name, from a file, or from a number of parameters."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
     from .architectures import Shapes
 
-MOST = 10**12  # parameters; beyond them it must be a slip
+MAX_PARAMETERS = 10**12  # anything beyond is a typing error
 
 
 @dataclass(frozen=True)
 class Model:
-    """What is trained, and how long one rank computes for a step.
+    """Shapes of a model and the computing time of a step.
 
     Attributes:
-        name: As it was asked for.
-        tensors: Their shapes.
-        source: Where the shapes come from.
-        step: Seconds one rank computes for a step, where that is known or assumed.
-        step_source: Where that time comes from.
+        name: Name of the model.
+        tensors: Shapes of its tensors.
+        source: Source of the shapes.
+        step: Seconds of computing per step, if known or assumed.
+        step_source: Source of that time.
     """
 
     name: str
@@ -40,18 +40,18 @@ class Model:
 
     @cached_property
     def parameters(self) -> int:
-        """How many values a gradient has."""
+        """Number of values of a gradient."""
         return sum(map(math.prod, self.tensors))
 
 
 def _images(
     name: str, build: Callable[[], Shapes], source: str, gmacs: float
 ) -> tuple[str, Model]:
-    # A P100 in float32 does about 5.5 of its 9.3 TFLOP/s in such networks (ResNet-50:
-    # about 220 images a second); a training step is three forward passes, an
-    # addition and a multiplication count as two.
-    batch, rate = 32, 5.5e12
-    step = 3 * 2 * gmacs * 1e9 * batch / rate
+    # A P100 in float32 reaches about 5.5 of its 9.3 TFLOP/s in these networks (ResNet-50:
+    # about 220 images per second). A training step costs three forward passes; a
+    # multiplication and an addition count as two operations.
+    batch, operations_per_second = 32, 5.5e12
+    step = 3 * 2 * gmacs * 1e9 * batch / operations_per_second
     about = f"assumed: {batch} images, {gmacs:g} GMAC each, a P100 at 5.5 TFLOP/s"
     return name, Model(name, build(), source, step, about)
 
@@ -59,7 +59,7 @@ def _images(
 def _tokens(
     name: str, build: Callable[[], Shapes], source: str, batch: int
 ) -> tuple[str, Model]:
-    # 6 operations a parameter and token; an A100 in bfloat16 at 40 % of its 312 TFLOP/s.
+    # 6 operations per parameter and token; an A100 in bfloat16 at 40 % of its 312 TFLOP/s.
     model = Model(name, build(), source)
     step = 6 * model.parameters * batch / (0.4 * 312e12)
     about = f"assumed: {batch} tokens, an A100 at 40 % of its peak"
@@ -67,8 +67,8 @@ def _tokens(
 
 
 HE = "He et al. 2016, tensor by tensor"
-WIDE = "He et al. 2016 with every layer four times as wide, as the SparCML talk has it"
-# Built when they are asked for: name, shapes, where from, work.
+WIDE = "He et al. 2016 with every layer four times as wide, as in the SparCML talk"
+# Functions, so that a model is built only when it is used.
 _BUILT: dict[str, Callable[[], tuple[str, Model]]] = {
     "alexnet": lambda: _images(
         "alexnet",
@@ -94,7 +94,7 @@ _BUILT: dict[str, Callable[[], tuple[str, Model]]] = {
             "asr-lstm",
             architectures.tiles(60_000_000),
             "the talk's number, 60 M; its tensors are not published: squares of 1024",
-            # 6 operations a parameter and frame; a V100 in float32 at 9 of its 15 TFLOP/s
+            # 6 operations per parameter and frame; a V100 in float32 at 9 of its 15 TFLOP/s
             6 * 60e6 * 4096 / 9e12,
             "assumed: 4096 frames, a V100 at 9 TFLOP/s",
         ),
@@ -128,30 +128,30 @@ MODELS = tuple(_BUILT)
 
 
 def model(name: str) -> Model:
-    """A model by its name, or from a JSON file: {"tensor": [rows, columns], ...}.
+    """Return a model by name, or from a JSON file: {"tensor": [rows, columns], ...}.
 
     The file may also hold a list of shapes, or sizes in place of shapes.
     """
-    if found := _BUILT.get(name.strip().lower()):
-        return found()[1]
+    if build := _BUILT.get(name.strip().lower()):
+        return build()[1]
     path = Path(name)
     if path.suffix == ".json" or path.is_file():
         return Model(path.name, _read(path), f"the shapes in {path.name}")
     raise ValueError(
-        f"unknown model {name!r}: it is one of {', '.join(MODELS)}, or a JSON file with "
-        f"shapes of tensors"
+        f"model must be one of {', '.join(MODELS)}, or a JSON file with shapes of tensors, "
+        f"got {name!r}"
     )
 
 
 def of_size(text: str) -> Model:
-    """A model of so many parameters: "25.6M", "7B"."""
+    """Return a model with a number of parameters such as 25.6M or 7B."""
     try:
         count = parse_count(text)
     except ValueError:
         raise ValueError(
             f"params must be a number such as 25.6M or 7B, got {text!r}"
         ) from None
-    if not 1 <= count <= MOST:
+    if not 1 <= count <= MAX_PARAMETERS:
         raise ValueError(f"params must be from 1 to 1T, got {text!r}")
     n = round(count)
     return Model(
@@ -166,17 +166,17 @@ def _read(path: Path) -> Shapes:
         raise ValueError(f"no model file at {str(path)!r}") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"model file {str(path)!r} cannot be read: {error}") from None
-    given = list(data.values()) if isinstance(data, dict) else data
-    if not isinstance(given, list) or not given:
-        raise ValueError(_WANTED.format(path, "nothing of the kind"))
-    return tuple(_shape(entry, path) for entry in given)
+    shapes = list(data.values()) if isinstance(data, dict) else data
+    if not isinstance(shapes, list) or not shapes:
+        raise ValueError(_INVALID.format(path, "no shapes"))
+    return tuple(_shape(entry, path) for entry in shapes)
 
 
-_WANTED = 'model file {!s}: wanted shapes such as {{"fc.weight": [1000, 2048]}}, found {}'
+_INVALID = 'model file {!s}: must have shapes such as {{"fc.weight": [1000, 2048]}}, got {}'
 
 
 def _shape(entry: object, path: Path) -> tuple[int, ...]:
     sides = entry if isinstance(entry, list) else [entry]
-    if not sides or not all(type(n) is int and 1 <= n <= MOST for n in sides):
-        raise ValueError(_WANTED.format(path, json.dumps(entry)))
+    if not sides or not all(type(n) is int and 1 <= n <= MAX_PARAMETERS for n in sides):
+        raise ValueError(_INVALID.format(path, json.dumps(entry)))
     return tuple(sides)

@@ -1,8 +1,7 @@
-"""Networks by name, or by what they carry: "gige", "10gbit", "100mbit", "1gbit,50us".
+"""Networks by name, or by bandwidth and latency: "gige", "100mbit", "1gbit,50us".
 
-A name stands for a rate and a latency. Of several messages on their way at the same time
-each further one takes a fifth of the latency: most of that is work at both ends, which
-does not overlap as well as the bytes do.
+To add a preset, add a line to `PRESETS`. The overhead of each further message in flight is a
+fifth of the latency: most of it is work at both ends, which does not overlap.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import math
 from ..costs import COSTS, Network
 from ..units import parse_bandwidth, parse_duration
 
-# Rate, and the time from sending a small message to having it, with the software.
+# Bandwidth, and the latency of a small message including the software.
 PRESETS = {
     "gige": "1gbit,50us",  # Ethernet and TCP, as the next three
     "10gbit": "10gbit,30us",
     "25gbit": "25gbit,20us",
     "100gbit": "100gbit,10us",
     "ib-fdr": "54.5gbit,1.7us",  # InfiniBand FDR: four lanes of 13.64
-    "aries": "80gbit,1.5us",  # Cray XC: what a node can inject
+    "aries": "80gbit,1.5us",  # Cray XC: injection bandwidth of a node
     "ec2": "10gbit,100us",  # virtual machines
 }
 
@@ -30,23 +29,23 @@ MIN_EMULATED, MAX_EMULATED = 10_000, 10**12  # bits per second that a link here 
 
 
 def network(name: str | Network) -> Network:
-    """What a network of that name costs.
+    """Return the model of a network.
 
     Args:
-        name: A preset; a rate such as "100mbit", which comes with 50 µs; a rate with a
-            latency such as "1gbit,200us"; or a `Network`, which is returned as it is.
+        name: A preset; a bandwidth such as "100mbit", with a latency of 50 µs; a bandwidth
+            and a latency such as "1gbit,200us"; or a `Network`, which is returned unchanged.
     """
     if isinstance(name, Network):
-        return _checked(name)
+        return _check(name)
     text = name.strip().lower()
-    rate, _, latency = PRESETS.get(text, text).partition(",")
-    bits, seconds = _bits(rate, name), _seconds(latency or DEFAULT_LATENCY, name)
+    bandwidth, _, latency = PRESETS.get(text, text).partition(",")
+    bits, seconds = _bits(bandwidth, name), _seconds(latency or DEFAULT_LATENCY, name)
     return Network(
         latency=seconds, overhead=seconds / 5, seconds_per_byte=8 / bits, source=name
     )
 
 
-def _checked(given: Network) -> Network:
+def _check(given: Network) -> Network:
     for cost in (*COSTS, "burst"):
         if not 0 <= (seconds := getattr(given, cost)) < math.inf:
             raise ValueError(f"network: {cost} must be finite and >= 0, got {seconds!r}")
