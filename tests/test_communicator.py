@@ -209,7 +209,7 @@ def test_explain_says_what_auto_takes():
             "one of auto, ssar_recursive_double, .*'magic'",
         ),
         ({"op": "xor"}, ValueError, "op must be one of sum, .*mean, got 'xor'"),
-        ({"x": "text"}, TypeError, "expected a Stream, a NumPy array.*got str"),
+        ({"x": "text"}, TypeError, "must be a Stream, a NumPy array.*got str"),
         ({"x": np.arange(3)}, TypeError, "float32 or float64, got int64"),
     ],
 )

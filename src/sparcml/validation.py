@@ -23,6 +23,7 @@ def as_integer(
         TypeError: If it is not an integer.
         ValueError: If it is below the minimum.
     """
+    number: int | None
     try:
         number = operator.index(value)
     except TypeError:

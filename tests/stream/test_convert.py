@@ -61,7 +61,7 @@ def test_what_is_refused():
     ):
         with pytest.raises(TypeError, match=why):
             Stream.from_dense(tensor)
-    with pytest.raises(ValueError, match="does not store is 0"):
+    with pytest.raises(ValueError, match="fill must be 0"):
         Stream.from_dense(scipy_sparse.csr_array(DENSE[None]), fill=1.0)
 
 

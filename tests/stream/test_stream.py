@@ -29,7 +29,7 @@ def test_blocks_are_rows():
     ("size", "indices", "values", "block", "error", "why"),
     [
         (10, [3, 1], [1, 2], 1, ValueError, "got 1 after 3 at position 1.*from_pairs"),
-        (10, [3, 3], [1, 2], 1, ValueError, "ascend, got 3 twice.*from_pairs"),
+        (10, [3, 3], [1, 2], 1, ValueError, "ascending, got 3 twice.*from_pairs"),
         (10, [3, 10], [1, 2], 1, ValueError, r"\[0, 10\), got 10"),
         (10, np.array([3, 10], np.uint32), [1, 2], 1, ValueError, r"\[0, 10\), got 10"),
         (10, [-1, 3], [1, 2], 1, ValueError, r"\[0, 10\), got -1"),
@@ -40,7 +40,7 @@ def test_blocks_are_rows():
         (12, [1, 2], [1, 2], 4, ValueError, "4 for each of 2 indices, got 2"),
         (10, [1], [1, 2, 3, 4], 4, ValueError, "multiple of block=4, got 10"),
         (-1, [], [], 1, ValueError, "size .*>= 0, got -1"),
-        (2.5, [], [], 1, ValueError, "size .*got 2.5"),
+        (2.5, [], [], 1, TypeError, "size .*got 2.5"),
         (10, [], [], 0, ValueError, "block .*got 0"),
         (2**32, [], [], 1, ValueError, r"at most 2\^32 - 1 blocks, got 4294967296"),
         (10, [1], np.array([1]), 1, TypeError, "float32 or float64, got int64.*astype"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from ..communicator.communicator import Communicator
-    from ..stream.stream import Values
+    from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .state import State
 

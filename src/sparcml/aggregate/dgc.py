@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
-    from ..stream.stream import Values
+    from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .state import State
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..sparsify import Sparsifier
-    from ..stream.stream import Values
+    from ..stream.arrays import Values
     from .state import State
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from ..stream import Stream
 from ..stream.convert import to_stream
-from ..stream.tensors import is_tensor, on_host
+from ..stream.tensors import flat_array, is_tensor, to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..stream.stream import Values
+    from ..stream.arrays import Values
 
 UNNAMED = ""  # the name of a gradient that is not in a mapping
 
@@ -129,12 +129,10 @@ def _array_back(array: Values) -> Callable[[Any], Any]:
 def _from_tensor(name: str, x: Any) -> Parameter:
     torch = sys.modules["torch"]
     if x.layout is torch.sparse_coo:
-        stream, to_tensor = to_stream(x)
-        return Parameter(name, (stream.size,), stream.raw_values, stream, to_tensor)
+        stream, restore = to_stream(x)
+        return Parameter(name, (stream.size,), stream.raw_values, stream, restore)
     if not x.dtype.is_floating_point:
         raise TypeError(_not_floats(name, x.dtype))
-
-    def back(y: Values) -> Any:
-        return torch.from_numpy(y).reshape(x.shape).to(x.device, x.dtype)
-
-    return Parameter(name, tuple(x.shape), _flat(on_host(x)), None, back)
+    return Parameter(
+        name, tuple(x.shape), flat_array(x), None, lambda y: to_tensor(y, like=x)
+    )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
     from ..sparsify import TopK
-    from ..stream.stream import Values
+    from ..stream.arrays import Values
 
 Pair = tuple[Stream, Stream]  # the result of an allreduce, and this rank's `seen`
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..communicator.communicator import Communicator
-    from ..stream.stream import Values
+    from ..stream.arrays import Values
     from .gradients import Parameter, Shape
 
 State: TypeAlias = dict[str, NDArray[Any]]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..quantize import Quantizer
-    from ..stream.stream import Values
+    from ..stream.arrays import Values
     from ..transport import CountingTransport, Message, Nodes, Pending
     from .checks import Shape
 

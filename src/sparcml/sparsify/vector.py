@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .. import kernels
-from ..stream.stream import as_values
+from ..stream.arrays import as_values
 from ..stream.tensors import check_tensor, is_tensor, on_host
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""Adding streams: four cases, and many at once. Any of the four operations, not only sum.
+"""Reduction of streams: the table of operations, and addition in any of them.
 
-Which form the result has depends on the operands alone, so all ranks agree on it.
-Memory of an operand marked scratch may be reused for the result.
+The form of a result depends on the operands only, so all ranks have the same form. Memory of an
+operand marked as scratch may be reused for the result.
 """
 
 from __future__ import annotations
@@ -13,15 +13,25 @@ import numpy as np
 
 from .. import buffer_pool, kernels
 from .densify import dense_is_smaller, densify, densify_if_smaller
-from .ops import identity
-from .stream import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .stream import Stream
+
+OPS = ("sum", "min", "max", "prod")
+MEAN = "mean"  # a sum that is divided by the number of ranks at the end
+
+_IDENTITIES = {"sum": 0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
+
+
+def identity(op: str) -> float:
+    """Return the value e with e op x == x, which absent entries stand for."""
+    return _IDENTITIES[op]
+
 
 def add(a: Stream, b: Stream, op: str = "sum") -> Stream:
-    """A op b, entry by entry; what is absent counts as the neutral element."""
+    """Return a op b, entry by entry; absent entries count as the identity."""
     _check_alike(a, b)
     fill = identity(op)
     a, b = refill(a, fill), refill(b, fill)
@@ -31,52 +41,48 @@ def add(a: Stream, b: Stream, op: str = "sum") -> Stream:
         return _dense_sparse(a, b, op)
     if b.is_dense:
         return _dense_sparse(b, a, op)  # every operation is commutative, bit for bit
-    # One of them alone is as large as dense: do not merge first.
+    # If one operand alone is as large as dense, merging first would be wasted.
     if dense_is_smaller(max(a.nnz, b.nnz), a.blocks, a.entry_bytes):
         return _dense_sparse(densify(a), b, op)
     return densify_if_smaller(_sparse_sparse(a, b, op))
 
 
 def add_into(out: Stream, a: Stream, b: Stream, op: str = "sum") -> None:
-    """A op b of dense streams, to where `out` has its values; it may be one of them."""
+    """Write a op b of dense streams to the values of `out`, which may be a or b."""
     _check_alike(a, b)
     kernels.combine_dense(op, a.raw_values, b.raw_values, out.raw_values)
 
 
 def add_many(streams: Sequence[Stream], op: str = "sum") -> Stream:
-    """((s0 op s1) op s2) ...: the same order on every rank, whatever arrived first."""
+    """Return ((s0 op s1) op s2) ..., in this order on every rank."""
     first = streams[0]
     fill = identity(op)
     if len(streams) == 1:
         return densify_if_smaller(refill(first, fill))
     if any(s.is_dense for s in streams):
-        total = streams[0]
+        total = first
         for s in streams[1:]:
             total = add(total, s, op)
         return total
     indices, values = kernels.merge_many(op, [s.pairs() for s in streams], first.block)
-    merged = Stream.unchecked(first.size, indices, values, first.block, fill, scratch=True)
-    return densify_if_smaller(merged)
+    return densify_if_smaller(first.like(indices, values, fill=fill))
 
 
 def difference(a: Stream, b: Stream) -> Stream:
-    """What must be added to b to give a, to rounding."""
+    """Return a - b."""
     if a.is_dense and b.is_dense:
         _check_alike(a, b)
         values = buffer_pool.empty(a.size, a.dtype)
         np.subtract(a.raw_values, b.raw_values, out=values)
-        return Stream.unchecked(a.size, None, values, a.block, scratch=True)
-    minus = Stream.unchecked(b.size, b.raw_indices, -b.raw_values, b.block, scratch=True)
-    return add(a, minus)
+        return a.like(None, values, fill=0.0)
+    return add(a, b.like(b.raw_indices, -b.raw_values, fill=0.0))
 
 
 def refill(x: Stream, fill: float) -> Stream:
-    """The same entries with another meaning of what is absent."""
-    if x.fill == fill and copysign(1, x.fill) == copysign(1, fill):  # -0.0 is another
+    """Return the same entries with another value for absent ones."""
+    if x.fill == fill and copysign(1, x.fill) == copysign(1, fill):  # -0.0 differs from 0.0
         return x
-    return Stream.unchecked(
-        x.size, x.raw_indices, x.raw_values, x.block, fill, scratch=x.is_scratch
-    )
+    return x.like(x.raw_indices, x.raw_values, fill=fill, scratch=x.is_scratch)
 
 
 def _dense_dense(a: Stream, b: Stream, op: str) -> Stream:
@@ -84,24 +90,24 @@ def _dense_dense(a: Stream, b: Stream, op: str) -> Stream:
     values = kernels.combine_dense(
         op, a.raw_values, b.raw_values, None if out is None else out.raw_values
     )
-    return Stream.unchecked(a.size, None, values, a.block, identity(op), scratch=True)
+    return a.like(None, values, fill=identity(op))
 
 
 def _dense_sparse(dense: Stream, sparse: Stream, op: str) -> Stream:
     values = dense.raw_values if dense.is_scratch else buffer_pool.copy(dense.raw_values)
     kernels.scatter(op, values, *sparse.pairs(), dense.block)
-    return Stream.unchecked(
-        dense.size, None, values, dense.block, identity(op), scratch=True
-    )
+    return dense.like(None, values, fill=identity(op))
 
 
 def _sparse_sparse(a: Stream, b: Stream, op: str) -> Stream:
     indices, values = kernels.merge(op, *a.pairs(), *b.pairs(), a.block)
-    return Stream.unchecked(a.size, indices, values, a.block, identity(op), scratch=True)
+    return a.like(indices, values, fill=identity(op))
 
 
 def _check_alike(a: Stream, b: Stream) -> None:
-    for what in ("size", "block", "dtype"):
-        mine, other = getattr(a, what), getattr(b, what)
-        if mine != other:
-            raise ValueError(f"add: streams must have the same {what}, got {mine}, {other}")
+    for attribute in ("size", "block", "dtype"):
+        left, right = getattr(a, attribute), getattr(b, attribute)
+        if left != right:
+            raise ValueError(
+                f"add: streams must have the same {attribute}, got {left} and {right}"
+            )
