@@ -1,10 +1,10 @@
 """Quantizers: values in fewer bits, one file per method."""
 
 from .base import QUANTIZERS as QUANTIZERS
-from .base import Code as Code
 from .base import Quantizer as Quantizer
 from .base import ScaleRule as ScaleRule
 from .base import from_wire as from_wire
+from .code import Code as Code
 from .distortion import Distortion as Distortion
 from .distortion import distortion as distortion
 from .half import Half as Half

@@ -16,36 +16,13 @@ import numpy as np
 
 from .. import buffer_pool
 from ..registry import Registry
-from ..stream.tensors import check_tensor, is_tensor, on_host
+from .code import Code, as_array, as_float32, check_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEEDS = 2**64  # seeds are taken modulo this
 RESERVED_FORMATS = (0, 255)  # raw values, and no values
-
-
-@dataclass(frozen=True)
-class Code:
-    """Encoded values.
-
-    Attributes:
-        count: Number of values.
-        data: Bytes of the code.
-        shape: Shape of the array that was encoded; None means one dimension.
-    """
-
-    count: int
-    data: NDArray[np.uint8]
-    shape: tuple[int, ...] | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes of the code."""
-        return self.data.nbytes
-
-    def __bytes__(self) -> bytes:
-        return self.data.tobytes()
 
 
 @dataclass(frozen=True)
@@ -187,11 +164,11 @@ class Quantizer(ABC):
             TypeError: If the values are not real numbers.
         """
         array = as_array(values)
-        flat = _as_float32(array)
+        flat = as_float32(array)
         expected = self.nbytes(flat.size)
         if out is None:
             out = buffer_pool.empty(expected, np.uint8)
-        _check_out("encode", out, np.uint8)
+        check_out("encode", out, np.uint8)
         if out.shape != (expected,):
             raise ValueError(
                 f"encode: out must have {expected} bytes in one dimension for {flat.size} "
@@ -223,7 +200,7 @@ class Quantizer(ABC):
             raise ValueError(f"decode: shape must have {code.count} values, got {shape}")
         if out is None:
             out = buffer_pool.empty(code.count, np.float32).reshape(shape)
-        _check_out("decode", out, np.float32)
+        check_out("decode", out, np.float32)
         if out.size != code.count:
             raise ValueError(f"decode: out must have {code.count} values, got {out.size}")
         self._read(code.data, out.reshape(-1))
@@ -308,33 +285,6 @@ def parse_bits(name: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise ValueError(f"{name}: BITS must be an integer, got {text!r}") from None
-
-
-def as_array(values: Any) -> NDArray[Any]:
-    """Return real numbers of any shape as an array; torch tensors are copied to the host."""
-    if is_tensor(values):
-        check_tensor("encode", values)
-        return on_host(values)
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"encode: values must be real numbers, got {array.dtype}")
-    return array
-
-
-def _as_float32(array: NDArray[Any]) -> NDArray[np.float32]:
-    """Return a flat, contiguous float32 array; values too large become infinite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.ascontiguousarray(array, np.float32).reshape(-1)
-
-
-def _check_out(function: str, out: Any, dtype: Any) -> None:
-    if not isinstance(out, np.ndarray) or out.dtype != dtype:
-        got = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
-        raise ValueError(
-            f"{function}: out must be an array of {np.dtype(dtype)}, got {got}"
-        )
-    if not out.flags.c_contiguous or not out.flags.writeable:
-        raise ValueError(f"{function}: out must be contiguous and writable")
 
 
 def mix_seed(*numbers: int) -> int:

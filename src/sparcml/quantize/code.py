@@ -1,0 +1,64 @@
+"""Codes, and the arrays of users that are encoded and decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..stream.tensors import check_tensor, is_tensor, on_host
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Code:
+    """Encoded values.
+
+    Attributes:
+        count: Number of values.
+        data: Bytes of the code.
+        shape: Shape of the array that was encoded; None means one dimension.
+    """
+
+    count: int
+    data: NDArray[np.uint8]
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the code."""
+        return self.data.nbytes
+
+    def __bytes__(self) -> bytes:
+        return self.data.tobytes()
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Return real numbers of any shape as an array; torch tensors are copied to the host."""
+    if is_tensor(values):
+        check_tensor("encode", values)
+        return on_host(values)
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"encode: values must be real numbers, got {array.dtype}")
+    return array
+
+
+def as_float32(array: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a flat, contiguous float32 array; values too large become infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.ascontiguousarray(array, np.float32).reshape(-1)
+
+
+def check_out(function: str, out: Any, dtype: Any) -> None:
+    """Check that `out` is a contiguous and writable array of this dtype."""
+    if not isinstance(out, np.ndarray) or out.dtype != dtype:
+        got = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise ValueError(
+            f"{function}: out must be an array of {np.dtype(dtype)}, got {got}"
+        )
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError(f"{function}: out must be contiguous and writable")
