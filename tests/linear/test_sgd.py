@@ -226,7 +226,7 @@ def test_bad_settings():
         SGD(intercept_rate=0.0)
     with pytest.raises(ValueError, match=r"batch_size must be >= 1, got 0"):
         SGD(batch_size=0)
-    with pytest.raises(ValueError, match="rate \\* l2 >= 1"):
+    with pytest.raises(ValueError, match="rate \\* l2 must be below 1"):
         SGD(penalty=Penalty(l2=20.0)).run(sparcml.world(), problem())
 
 
