@@ -20,7 +20,7 @@ def planned(
     ratio: float = 0.005,
     compute: float | None = None,
 ) -> list[Row]:
-    """Return each method with its best collective, and its time by the links alone.
+    """Return each method with its best collective, and its time by the links only.
 
     `links` is the step without the time for selecting, encoding and adding.
     """

@@ -44,7 +44,7 @@ def answer(rows: list[Row]) -> Answer:
 
 def _details(rows: list[Row], ideal: float) -> str:
     head = ["method", *(f"{n} (min)" for n in NETWORKS)]
-    head += [f"{n}, links alone (min)" for n in NETWORKS]
+    head += [f"{n}, links only (min)" for n in NETWORKS]
     lines = []
     for method in METHODS:
         found = [one(rows, method, network=n) for n in NETWORKS]
@@ -60,7 +60,7 @@ def _details(rows: list[Row], ideal: float) -> str:
         f"{STEP * 1e3:.0f} ms per step and {ideal:.1f} minutes on 1,024 nodes without "
         f"communication. "
         f"Our own assumption, a P100 at 5.5 TFLOP/s, gives {own * 1e3:.0f} ms, "
-        f"{ours / 86400:.1f} days and {ours / RANKS / 60:.1f} minutes. Links alone: selecting, "
+        f"{ours / 86400:.1f} days and {ours / RANKS / 60:.1f} minutes. Links only: selecting, "
         f"encoding and adding take no time.\n\n{markdown(head, lines)}"
     )
 

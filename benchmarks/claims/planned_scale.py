@@ -68,7 +68,7 @@ def answer(rows: list[Row]) -> Answer:
         f"ResNets at 64 "
         f"{gains[0]:.2f}x and {gains[1]:.2f}x on Aries, {slow[0]['speedup']:.2f}x and "
         f"{slow[1]['speedup']:.2f}x at 10 Gbit/s; speech at 128 {days(speech):.2f} days, "
-        f"{days(speech, 'links'):.2f} by the links alone"
+        f"{days(speech, 'links'):.2f} by the links only"
     )
     return Answer(all(hits), ours, _why(hits, speech, wide), _details(rows))
 
@@ -97,7 +97,7 @@ def _why(hits: list[bool], speech: Row, wide: list[Row]) -> str:
 
 def _details(rows: list[Row]) -> str:
     head = ["model", "network", "P", "computing (ms)", "dense (ms)", METHOD, CODED]
-    head += ["links alone: " + METHOD, CODED]
+    head += ["links only: " + METHOD, CODED]
     lines = []
     for name, ranks, network in CASES:
         where = {"model": name, "ranks": ranks, "network": network}
@@ -107,9 +107,9 @@ def _details(rows: list[Row]) -> str:
         lines.append([*cells, *(f"{r['links_speedup']:.2f}x" for r in both)])
     return (
         "Estimated by `sparcml plan`, relative to the best dense allreduce, without overlap. Links "
-        "alone: selecting, encoding and adding take no time. The computing time "
+        "only: selecting, encoding and adding take no time. The computing time "
         "is assumed: 32 images on a P100, 4096 frames on a V100. "
-        f"The {DAYS:g} days at 16 ranks are assumed to be computing alone, so {MORE} times more "
+        f"The {DAYS:g} days at 16 ranks are assumed to be computing only, so {MORE} times more "
         f"ranks need at least {DAYS / MORE:.2f} days.\n\n{markdown(head, lines)}"
     )
 

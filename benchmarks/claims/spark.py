@@ -62,7 +62,7 @@ def _details(rows: list[Row]) -> str:
             passes = str(reached.passes) if reached else ""
             least = f"{min(curve['losses']):.4f}"
             lines.append([row["name"], f"`{curve['setting']}`", least, passes, seconds])
-    head = ["program", "setting", "best loss", "passes", "seconds to Spark's best + 1 %"]
+    head = ["program", "setting", "best loss", "epochs", "seconds to Spark's best + 1 %"]
     about = rows[0]
     return (
         f"Logistic regression on {about['rows']:,} URL-like rows with {about['features']:,} "

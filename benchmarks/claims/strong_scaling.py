@@ -49,7 +49,7 @@ def answer(rows: list[Row]) -> Answer:
 
 def _details(rows: list[Row]) -> str:
     at = table(rows)
-    head = ["model", "method", "kind", *(f"P = {n}" for n in EMULATED)]
+    head = ["model", "method", "source", *(f"P = {n}" for n in EMULATED)]
     lines = [
         [name, method, kind, *(_cell(at[kind, name, method, n]) for n in EMULATED)]
         for name in MODELS

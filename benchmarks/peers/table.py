@@ -56,7 +56,7 @@ HEAD = (
     "reading (s)",
     "best loss",
     "setting, to 1 % of it",
-    "passes",
+    "epochs",
     "runs",
     "seconds",
     "ours, to the same loss (s)",

@@ -93,7 +93,7 @@ function update() {
   legends(best);
   bars(best);
   lines("by-ranks", grid.ranks, String, "ranks", (ranks) => ({ ...is, ranks }), is.ranks);
-  lines("by-rate", RATES, rate, "link rate", (r) => ({ ...is, network: { ...is.network, seconds_per_byte: 8 / r } }), now);
+  lines("by-rate", RATES, rate, "bandwidth", (r) => ({ ...is, network: { ...is.network, seconds_per_byte: 8 / r } }), now);
   const kind = (r) => r === take ? "best" : r.speedup < 1 ? "slow" : "";
   $("rows").innerHTML = rows.map((r) => `<tr class="${kind(r)}"><td>${r.method}<td>${r.collective}<td>${(r.step * 1e3).toFixed(2)}`
     + `<td>${times(r.speedup)}<td>${(r.communication * 1e3).toFixed(2)}<td>${(r.nbytes / 1e6).toFixed(2)}</tr>`).join("");
