@@ -9,6 +9,9 @@ import pytest
 import sparcml
 from sparcml import Stream
 from sparcml.collectives import ALLREDUCES
+from sparcml.communicator.selection import Explanation
+from sparcml.costs import Network, Workload
+from sparcml.costs.estimate import Estimate
 
 from . import rosters
 
@@ -198,6 +201,20 @@ def test_explain_says_what_auto_takes():
         flat = {name for name, a in ALLREDUCES.items() if not a.multi_node}
         assert {e.algorithm for e in small.estimates} == flat
         assert "auto chooses ssar_recursive_double" in str(small)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "why"),
+    [
+        ("ssar_ring", "within 3% of the best, ssar_ring"),
+        ("ring", "the engine has the dense"),
+    ],
+)
+def test_explain_gives_the_reason_for_native(ahead, why):
+    workload = Workload(1000, 4.0, (400, 400))
+    estimates = (Estimate(ahead, 2, 1e4, 1.00e-3), Estimate("native", 2, 1e4, 1.02e-3))
+    text = str(Explanation(workload, Network(), estimates, "native", 1e-4, 1e-4))
+    assert why in text.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Plug-ins by name: sparsifiers, quantizers, aggregation methods and collectives.
 
 Each family keeps one `Registry` beside its base class. A plug-in declares its name, an explicit
-number and its capabilities in its own file and registers itself there; the wire format, the
+number (quantizers: their value formats) and its capabilities in its own file and registers
+itself there; the wire format, the
 command line, the benchmarks, the planner, the documentation and the tests look it up.
 """
 

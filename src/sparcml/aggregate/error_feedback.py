@@ -6,8 +6,8 @@
 
 `seen` is this rank's contribution to the result, as the other ranks received it. Entries that
 the sparsifier left out, quantization errors, and entries that Ok-Topk or gTop-k dropped after
-sending are therefore all in the residual: what was applied plus the residuals of all ranks
-equals the sum of the gradients. Every method that keeps a residual uses `update_residual`.
+sending are therefore all in the residual: the applied means plus the mean of the residuals
+equal the mean of the gradients. Every method that keeps a residual uses `update_residual`.
 
 Reference: Stich, Cordonnier, Jaggi: Sparsified SGD with Memory, NeurIPS 2018.
 """
@@ -77,7 +77,7 @@ def select_all(corrected: Values, norm: float = 0.0) -> Selection:
 def update_residual(selection: Selection, seen: Stream) -> Values:
     """Return the corrected gradient minus `seen`.
 
-    The array is that of the selection's residual, so nothing is allocated.
+    The result is the array of the selection's residual, updated in place.
 
     Args:
         selection: What was selected from the corrected gradient, and what was not.

@@ -91,6 +91,11 @@ class Explanation:
         (chosen,) = [e for e in self.estimates if e.algorithm == self.choice]
         others = [e for e in self.estimates if e is not chosen and not e.lossy]
         other = others[0]
+        if other.seconds < chosen.seconds and not ALLREDUCES[other.algorithm].is_dense:
+            return (
+                f"auto chooses {self.choice}: its estimate is within {NEAR - 1:.0%} of the best, "
+                f"{other.algorithm}, and it encodes nothing"
+            )
         if other.seconds < chosen.seconds and ALLREDUCES[self.choice].is_native:
             return (
                 f"auto chooses {self.choice}: the engine has the dense algorithms above it "
@@ -132,10 +137,10 @@ def explain(workload: Workload, network: Network, names: Iterable[str]) -> Expla
 def choose(workload: Workload, network: Network, names: tuple[str, ...]) -> str:
     """Return the algorithm with the lowest estimate; ties go to the first name.
 
-    Our dense algorithms are considered only if they were calibrated. Engines implement
-    them too and encode nothing, so the native allreduce stands for all of them, and a small
-    difference to its rough estimate does not displace it. Lossy algorithms have to be
-    requested by name.
+    The dense algorithms of this package are considered only if they were calibrated. Engines
+    implement them too and encode nothing, so the native allreduce stands for all of them, and
+    a small difference to its rough estimate does not displace it. Lossy algorithms have to
+    be requested by name.
     """
     considered = [
         a
@@ -205,6 +210,7 @@ class AlgorithmSelector:
             return cached, case
         workload = self._agree(x, op, quantize)
         choice = choose(workload, self.network, supporting(op, quantize))
+        # The native allreduce does not detect a mismatch, so its ranks agree in each call.
         self._cache.store(case, None if ALLREDUCES[choice].is_native else choice)
         return choice, case
 
@@ -212,7 +218,7 @@ class AlgorithmSelector:
         """Return the choice for sums of vectors with the nnz of x, made once for all calls.
 
         The native allreduce of gloo runs in threads that cost more than short messages, and
-        ranks agree before it in each call: our own algorithm is faster for short vectors.
+        ranks agree before it in each call: recursive doubling is faster for short vectors.
         """
         case = (x.size, x.nnz, x.block, x.dtype.char, quantize)
         choice = self._cache.pinned(case)
@@ -233,7 +239,7 @@ class AlgorithmSelector:
         result: Stream,
         seconds: float,
     ) -> None:
-        """Record the result of a call, and its measured beside its predicted seconds."""
+        """Record the result of a call, with its measured and its predicted seconds."""
         entry_bytes = (
             x.entry_bytes if quantize is None else quantized_nbytes(x.block, quantize)
         )

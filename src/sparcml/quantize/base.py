@@ -1,4 +1,4 @@
-"""Base class, code and registry of the quantizers.
+"""Base class and registry of the quantizers.
 
 A quantizer is a frozen dataclass of settings that encodes float32 values in fewer bits. It is
 one file in this folder: the class declares a name and its value formats, which registers it.

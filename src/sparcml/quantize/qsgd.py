@@ -40,8 +40,8 @@ class QSGD(Quantizer):
     NaN stays NaN. An infinity makes its bucket infinite or NaN.
 
     Attributes:
-        bits: Bits per value with the sign, 2 to 8. If `levels` is given it determines the width,
-            and `bits` must be that or be left out.
+        bits: Bits per value with the sign, 2 to 8. With `levels` it is derived, and must
+            be left out or agree.
         bucket: Number of consecutive values that share a norm; None for the full vector.
         norm: "max", the largest magnitude, or "l2", the Euclidean norm.
         levels: Number s of levels above zero, 1 to 127; None for as many as fit in `bits`.
