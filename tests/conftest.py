@@ -19,8 +19,8 @@ settings.load_profile("sparcml")
 
 # What `--quick` runs of each parametrized test.
 QUICK_RANKS = 3  # not a power of two
-QUICK_CASES = 3
-QUICK_EXAMPLES = 15  # of hypothesis
+QUICK_CASES = 2
+QUICK_EXAMPLES = 10  # of hypothesis
 
 
 def pytest_report_header(config):

@@ -106,7 +106,8 @@ def test_files_of_the_tour_exist():
     tour = (ROOT / "docs/tour.md").read_text()
     files = re.findall(r"`([\w/]+\.py)`", tour)
     assert len(files) > 50
-    missing = [f for f in files if not (ROOT / "src/sparcml" / f).exists()]
+    places = (ROOT / "src/sparcml", ROOT)  # paths that begin with tests/ are the project's
+    missing = [f for f in files if not any((place / f).exists() for place in places)]
     assert not missing
 
 
