@@ -27,12 +27,26 @@ SECTION = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL
 
 Row = dict[str, Any]
 
+# Results that version 0.1 wrote name settings as that version did.
+RENAMED = {
+    '"Blocks(': '"BlockTopK(',
+    "Exponential(rate=": "ExponentialDecay(learning_rate=",
+    "Inverse(rate=": "InverseDecay(learning_rate=",
+    "Constant(rate=": "Constant(learning_rate=",
+    "), batch=": "), batch_size=",
+}
+
 
 def newest(name: str, results: Path = RESULTS) -> Any:
     """Return the content of the newest file of a name; None without one."""
     dated = re.compile(rf"\d{{4}}-\d\d-\d\d-{re.escape(name)}\.json")
     files = [path for path in results.glob("*.json") if dated.fullmatch(path.name)]
-    return json.loads(max(files).read_text()) if files else None
+    if not files:
+        return None
+    text = max(files).read_text()
+    for old, new in RENAMED.items():
+        text = text.replace(old, new)
+    return json.loads(text)
 
 
 def measured(name: str) -> Any:

@@ -55,6 +55,57 @@ def test_fit_trains_with_it(specification, tmp_path):
     assert (tmp_path / "model").exists()
 
 
+@pytest.mark.mpi
+def test_ranks_that_a_command_starts_import_it(tmp_path):
+    data = tmp_path / "train.svm"
+    data.write_text("\n".join(f"{(-1) ** i} {i % 7 + 1}:1 9:0.5" for i in range(60)) + "\n")
+    paths = [ROOT, Path(sparcml.__file__).parents[1]]
+    options = ["--out", str(tmp_path / "model"), "--epochs", "1", "--compress", "byte"]
+    done = subprocess.run(
+        [sys.executable, "-m", "sparcml", "fit", str(data), "-n", "2", *options],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "SPARCML_PLUGINS": "tests.plugins.byte",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "model").exists()
+
+
+def test_a_class_that_is_defined_twice_replaces_itself():
+    python("""
+import importlib
+from sparcml.quantize.base import QUANTIZERS
+first = QUANTIZERS["byte"]
+importlib.reload(byte)
+assert QUANTIZERS["byte"] is byte.Byte is not first
+""")
+
+
+def test_parameters_that_do_not_reach_the_reader_are_refused():
+    python("""
+from dataclasses import dataclass
+import numpy as np
+from sparcml import Stream, wire
+
+@dataclass(frozen=True)
+class Stepped(byte.Byte):
+    step: float = 0.125
+    name = "stepped"
+    wire_formats = (201,)
+
+try:
+    wire.encode(Stream(9, [3], np.ones(1, "f4")), wire.Tag(0, 1), Stepped(0.5))
+except TypeError as error:
+    assert "from_wire must be defined" in str(error)
+else:
+    raise AssertionError
+""")
+
+
 def test_help_of_bench():
     assert "exchange_all" in command("bench", "allreduce", "--help")
 

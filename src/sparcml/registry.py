@@ -35,6 +35,8 @@ class Registry(Mapping[str, T], Generic[T]):
         Raises:
             ValueError: If the name or the number is taken.
         """
+        if self.holds(name, entry):
+            self.unregister(name)
         if name in self._entries:
             raise ValueError(f"register: {self.family} {name!r} is registered already")
         if number in self._numbers:
@@ -47,6 +49,14 @@ class Registry(Mapping[str, T], Generic[T]):
         entries = {**self._entries, name: entry}
         self._entries = {name: entries[name] for name in order}
         return entry
+
+    def holds(self, name: str, entry: T) -> bool:
+        """Return whether the name has an entry that was defined in the same place.
+
+        A notebook cell that runs again, or `@dataclass(slots=True)`, defines a class twice.
+        """
+        known = self._entries.get(name)
+        return known is not None and _place(known) == _place(entry) != (None, None)
 
     def number(self, name: str) -> int:
         """Return the number of a name."""
@@ -71,3 +81,8 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"Registry({self.family}: {', '.join(self)})"
+
+
+def _place(entry: object) -> tuple[str | None, str | None]:
+    """Return the module and the qualified name of a class; None of other objects."""
+    return getattr(entry, "__module__", None), getattr(entry, "__qualname__", None)

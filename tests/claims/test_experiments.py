@@ -7,7 +7,7 @@ from claims import dense_family, dense_latency, requantize, supports, watched
 from sparcml import Communicator, Stream, TransportError
 from sparcml.collectives import ALLREDUCES
 from sparcml.costs import Workload
-from sparcml.quantize.base import mix_seed
+from sparcml.quantize.code import mix_seed
 from sparcml.stream import range_offsets
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sparcml
+from sparcml.cli.app import RENAMED
 from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.errors import DataError
 from sparcml.linear import SGD, Constant, Penalty, Rows, write_svmlight
@@ -260,3 +261,15 @@ def test_model_metadata(text):
     assert metadata["solver"] == (
         "SGD(learning_rate=Constant(learning_rate=0.5), batch_size=16, epochs=3, seed=3)"
     )
+
+
+@pytest.mark.parametrize("option", ["--rate", "--held-out", "--steps"])
+def test_options_of_version_0_1_name_their_successor(option, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "sparcml", "fit", "x.svm", "--out", "m", option, "1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert f"option {option} is {RENAMED[option]} since version 0.2" in done.stderr

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..communicator.arguments import check_reduction
-from ..quantize.base import QUANTIZERS, Quantizer, mix_seed
+from ..quantize.base import QUANTIZERS, Quantizer
+from ..quantize.code import mix_seed
 from ..sparsify import TopK
 from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
 from .base import Method

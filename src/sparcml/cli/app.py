@@ -16,6 +16,20 @@ from sparcml.cli.probe import probe
 from sparcml.cli.run import run
 from sparcml.errors import SparcmlError
 
+RENAMED = {  # options of version 0.1
+    "--rate": "--learning-rate",
+    "--steps": "--schedule",
+    "--warm-up": "--warmup-epochs",
+    "--batch": "--batch-size",
+    "--block": "--block-size",
+    "--tolerance": "--tol",
+    "--held-out": "--validation-fraction",
+    "--keep": "--save",
+    "--no-keep": "--no-save",
+    "--sparse": "--sparse-epochs",
+    "--dense": "--dense-epochs",
+}
+
 app = typer.Typer(
     name="sparcml",
     help="Sparse and quantized collectives for machine learning.",
@@ -76,6 +90,9 @@ def main() -> None:
 def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = getattr(context, "command_path", "sparcml")
+    option = getattr(error, "option_name", None)
+    if option in RENAMED:
+        return f"{command}: option {option} is {RENAMED[option]} since version 0.2"
     text = " ".join(error.format_message().split())  # type: ignore[attr-defined]
     text = text.removeprefix("Invalid value: ")
     return f"{command}: {text}" if text else f"{command}: see {command} --help"

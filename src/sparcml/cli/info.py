@@ -24,6 +24,7 @@ SETTINGS = {
         "measured",
         "network model: a bandwidth such as 1gbit, a file, or none",
     ),
+    "SPARCML_PLUGINS": ("", "modules that register plug-ins, separated by commas"),
     "SPARCML_TRACE": ("off", "file for a trace of all ranks, for Perfetto"),
 }
 

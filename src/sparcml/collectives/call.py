@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import wire
 from ..costs.workload import DENSIFY_WRITES, ring_nbytes
-from ..quantize.base import mix_seed
+from ..quantize.code import mix_seed
 from ..stream import MEAN, Stream, add, add_many, identity
 from ..stream.densify import densify
 from ..stream.reduction import add_into

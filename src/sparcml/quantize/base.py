@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEEDS = 2**64  # seeds are taken modulo this
-RESERVED_FORMATS = (0, 255)  # raw values, and no values
+MAX_FORMAT = 254  # 0 stands for raw values, 255 for none
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,15 @@ class Quantizer(ABC):
         super().__init_subclass__(**keywords)
         if "name" not in cls.__dict__:
             return
-        taken = {f for q in QUANTIZERS.values() for f in q.wire_formats}
+        if not cls.wire_formats:
+            raise ValueError(f"register: wire_formats of {cls.name!r} must not be empty")
+        others = [q for q in QUANTIZERS.values() if not QUANTIZERS.holds(q.name, cls)]
+        taken = {f for q in others for f in q.wire_formats}
         for wire_format in cls.wire_formats:
-            if wire_format in taken or wire_format in RESERVED_FORMATS:
+            if wire_format in taken or not 1 <= wire_format <= MAX_FORMAT:
                 raise ValueError(
-                    f"register: value format {wire_format} of quantizer {cls.name!r} is taken; "
-                    f"choose another from 1 to 254"
+                    f"register: value format of quantizer {cls.name!r} must be from 1 to "
+                    f"{MAX_FORMAT} and not taken, got {wire_format}"
                 )
         cls.number = min(cls.wire_formats)
         QUANTIZERS.register(cls.name, cls.number, cls)
@@ -247,6 +250,11 @@ class Quantizer(ABC):
             ValueError: If the settings are invalid.
         """
         del wire_format, settings
+        if fields(cls):  # type: ignore[arg-type]
+            raise TypeError(
+                f"{cls.__name__}: from_wire must be defined for a quantizer with parameters; "
+                f"see `settings`"
+            )
         return cls()
 
 
@@ -272,24 +280,3 @@ def _from_settings(
     quantizer: type[Quantizer], wire_format: int, settings: bytes
 ) -> Quantizer:
     return quantizer.from_wire(wire_format, settings)
-
-
-def bucket_size(bucket: int | None, count: int) -> int:
-    """Return the number of values per bucket; None is all of `count` values."""
-    return max(1, count) if bucket is None else bucket
-
-
-def parse_bits(name: str, text: str) -> int:
-    """Return the integer of a specification such as qsgd:4."""
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{name}: BITS must be an integer, got {text!r}") from None
-
-
-def mix_seed(*numbers: int) -> int:
-    """Combine several numbers into one 64-bit seed, by FNV-1a over 64-bit words."""
-    seed = 0xCBF29CE484222325
-    for number in numbers:
-        seed = ((seed ^ number % 2**64) * 0x100000001B3) % 2**64
-    return seed

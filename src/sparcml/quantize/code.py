@@ -1,4 +1,4 @@
-"""Codes, and the arrays of users that are encoded and decoded."""
+"""Codes, the arrays of users that are encoded, and settings that quantizers share."""
 
 from __future__ import annotations
 
@@ -62,3 +62,24 @@ def check_out(function: str, out: Any, dtype: Any) -> None:
         )
     if not out.flags.c_contiguous or not out.flags.writeable:
         raise ValueError(f"{function}: out must be contiguous and writable")
+
+
+def bucket_size(bucket: int | None, count: int) -> int:
+    """Return the number of values per bucket; None is all of `count` values."""
+    return max(1, count) if bucket is None else bucket
+
+
+def parse_bits(name: str, text: str) -> int:
+    """Return the integer of a specification such as qsgd:4."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{name}: BITS must be an integer, got {text!r}") from None
+
+
+def mix_seed(*numbers: int) -> int:
+    """Combine several numbers into one 64-bit seed, by FNV-1a over 64-bit words."""
+    seed = 0xCBF29CE484222325
+    for number in numbers:
+        seed = ((seed ^ number % 2**64) * 0x100000001B3) % 2**64
+    return seed

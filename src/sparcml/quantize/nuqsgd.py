@@ -15,7 +15,8 @@ import numpy as np
 
 from .. import kernels
 from ..validation import check_bits, check_bucket
-from .base import Quantizer, bucket_size, parse_bits
+from .base import Quantizer
+from .code import bucket_size, parse_bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

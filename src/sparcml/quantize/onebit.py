@@ -15,8 +15,8 @@ import numpy as np
 from .. import kernels
 from ..validation import check_bucket
 from . import bitplane
-from .base import Quantizer, bucket_size
-from .code import Code, as_array
+from .base import Quantizer
+from .code import Code, as_array, bucket_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,8 @@ import numpy as np
 from .. import buffer_pool, kernels
 from ..validation import check_bits, check_bucket, check_integer
 from . import elias
-from .base import SEEDS, Quantizer, bucket_size, parse_bits
+from .base import SEEDS, Quantizer
+from .code import bucket_size, parse_bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

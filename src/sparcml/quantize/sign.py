@@ -15,7 +15,8 @@ import numpy as np
 from .. import kernels
 from ..validation import check_bucket, check_real
 from . import bitplane
-from .base import Quantizer, bucket_size
+from .base import Quantizer
+from .code import bucket_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,8 @@ import numpy as np
 
 from .. import kernels
 from ..validation import check_real
-from .base import Quantizer, ScaleRule, bucket_size
+from .base import Quantizer, ScaleRule
+from .code import bucket_size
 from .integer import MAX, Integer
 from .qsgd import omega_of_max
 
@@ -99,6 +100,12 @@ class TernGrad(Quantizer):
         if variance <= FLAT * square:
             return largest
         return float(np.float32(min(largest, self.clip * math.sqrt(variance))))
+
+    @classmethod
+    def from_wire(cls, wire_format: int, settings: bytes) -> TernGrad:
+        """Return the default instance: decoding needs no parameter."""
+        del wire_format, settings
+        return cls()
 
     def nbytes(self, count: int) -> int:
         """Return two bits per value and four bytes."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..aggregate import Dense
 from ..aggregate.error_feedback import return_to_residual
 from ..aggregate.state import RESIDUAL, STEP, keys_of, name_of
-from ..quantize.base import mix_seed
+from ..quantize.code import mix_seed
 from ..stream.tensors import on_host
 from .clipping import Clip
 from .tensors import is_finite, is_sparse, scaled, squares, values_of, zero_gradient
