@@ -30,8 +30,8 @@ TOLERANCE = 1e-4  # relative to the largest weight: float32 sums in another orde
 HEADS = (
     "allreduce",
     "epochs",
-    "seconds\nper epoch",
-    "comm (s)\nper epoch",
+    "epoch\n(s)",
+    "comm\n(s)",
     "bytes sent per\nrank and epoch",
     "validation\nloss",
     "accuracy",
