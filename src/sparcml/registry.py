@@ -2,8 +2,8 @@
 
 Each family keeps one `Registry` beside its base class. A plug-in declares its name, an explicit
 number (quantizers: their value formats) and its capabilities in its own file and registers
-itself there; the wire format, the
-command line, the benchmarks, the planner, the documentation and the tests look it up.
+itself there; the wire format, the command line, the benchmarks, the planner, the documentation
+and the tests look it up.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Registry(Mapping[str, T], Generic[T]):
         A notebook cell that runs again, or `@dataclass(slots=True)`, defines a class twice.
         """
         known = self._entries.get(name)
-        return known is not None and _place(known) == _place(entry) != (None, None)
+        if not isinstance(known, type) or not isinstance(entry, type):
+            return False
+        return (known.__module__, known.__qualname__) == (entry.__module__, entry.__qualname__)
 
     def number(self, name: str) -> int:
         """Return the number of a name."""
@@ -81,8 +83,3 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"Registry({self.family}: {', '.join(self)})"
-
-
-def _place(entry: object) -> tuple[str | None, str | None]:
-    """Return the module and the qualified name of a class; None of other objects."""
-    return getattr(entry, "__module__", None), getattr(entry, "__qualname__", None)
