@@ -26,7 +26,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.dev
+unit: $(VENV)/.dev $(VENV)/.browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 format: $(VENV)/.dev
@@ -134,6 +134,18 @@ $(VENV)/.dev: $(VENV)/.demo
 	@echo "setting up $(VENV): tests, linters and torch (CPU build, some 200 MB)"
 	$(PIP) torch
 	$(PIP) --group lint --group test
+	@touch $@
+
+# Chromium, for the tests of the planner's page. Root on Debian gets the small package (some 90 MB);
+# without one the tests are skipped.
+APT := timeout 200 apt-get -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=10
+BROWSER := DEBIAN_FRONTEND=noninteractive $(APT) install -y --no-install-recommends
+$(VENV)/.browser: | $(VENV)/bin/python
+	@$(BIN)/python tests/cli/browser.py \
+	|| { test "$$(id -u)" = 0 && echo "installing Chromium for the tests of the planner's page" \
+	  && { $(APT) update; $(BROWSER) chromium-headless-shell || $(BROWSER) chromium; } \
+	  >$(VENV)/browser.log 2>&1; } \
+	|| echo "no Chromium: tests of the planner's page are skipped; try: apt-get install chromium"
 	@touch $@
 
 $(VENV)/bin/python:

@@ -58,7 +58,10 @@ class Registry(Mapping[str, T], Generic[T]):
         known = self._entries.get(name)
         if not isinstance(known, type) or not isinstance(entry, type):
             return False
-        return (known.__module__, known.__qualname__) == (entry.__module__, entry.__qualname__)
+        return (known.__module__, known.__qualname__) == (
+            entry.__module__,
+            entry.__qualname__,
+        )
 
     def number(self, name: str) -> int:
         """Return the number of a name."""

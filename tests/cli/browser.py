@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome",
+         "chromium-headless-shell")  # fmt: skip
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 # Pages are our own and files, so the sandbox, which root cannot have, is not missed.
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -115,3 +116,7 @@ class Browser:
         os.close(self._in)
         self._process.terminate()
         self._process.wait(30)
+
+
+if __name__ == "__main__":  # the Makefile asks whether there is one
+    sys.exit(CHROMIUM is None)

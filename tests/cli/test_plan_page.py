@@ -11,7 +11,7 @@ from sparcml.cli.app import app
 
 from .browser import CHROMIUM, Browser
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found")
 
 GIVEN = ("--params", "2M", "--ranks", "12", "--network", "1gbit", "--step-time", "50ms",
          "--overlap", "0.25", "--ratios", "0.01")  # fmt: skip
@@ -72,7 +72,7 @@ def test_numbers_are_those_of_the_command(page, moved):
     printed = json.loads(plan(
         "--params", "2M", "--json",
         "--ranks", str(chosen["ranks"]),
-        "--network", f"{8 / network['byte']:.17g}bit,{network['latency']:.17g}s",
+        "--network", f"{8 / network['seconds_per_byte']:.17g}bit,{network['latency']:.17g}s",
         "--step-time", f"{chosen['compute']:.17g}s",
         "--overlap", str(chosen["overlap"]),
         "--ratios", str(chosen["ratio"]),
