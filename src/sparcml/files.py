@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from contextlib import contextmanager, suppress
@@ -29,6 +30,19 @@ def cache_folder() -> Path:
 def unfinished_path(path: Path, token: str | None = None) -> Path:
     """Return a hidden path in the same folder, for writing before `path` is replaced."""
     return path.with_name(f".{path.name}.{token or secrets.token_hex(4)}")
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError if `replacing` could not create its file beside `path`."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    probe = unfinished_path(path)
+    try:
+        with probe.open("xb"):
+            pass
+        probe.unlink()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 @contextmanager

@@ -118,7 +118,7 @@ def test_page_formulas_give_the_rows_of_the_json(made):
         (["--params", "1M", "--step-time", "soon"], "step time"),
         (["--params", "1M", "--step-time", "0s"], "step time"),
         (["--params", "1M", "--step-time", "1.2.3s"], "step time"),
-        (["--model", "gpt2", "--ranks", "1"], "ranks"),
+        (["--model", "gpt2", "--ranks", "1"], "sparcml plan: ranks must be from 2"),
         (["--model", "gpt2", "--network", "carrier-pigeon"], "gige, 10gbit"),
         (["--model", "gpt2", "--network", "-3gbit"], "bandwidth must be from"),
         (["--model", "gpt2", "--network", "0gbit"], "bandwidth must be from"),

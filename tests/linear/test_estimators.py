@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -293,11 +294,23 @@ def test_partial_fit_refuses_other_shapes():
         Ridge().partial_fit(ROWS, LABELS).partial_fit(ROWS, np.eye(4)[:, :2])
 
 
+def test_import_star_has_every_public_name():
+    names: dict[str, Any] = {}
+    exec("from sparcml.linear import *", names)
+    assert names["LogisticRegression"] is LogisticRegression
+    imports = {"Any", "TYPE_CHECKING", "find_spec"}
+    public = {n for n in vars(sparcml.linear) if n[0].isalpha()} - imports
+    public -= {n for n in public if isinstance(getattr(sparcml.linear, n), ModuleType)}
+    estimators = {"Lasso", "LinearSVC", "LogisticRegression", "Ridge"}
+    assert set(sparcml.linear.__all__) == public | estimators
+
+
 def test_without_scikit_learn_only_estimators_are_missing():
     code = """
 import sys
 from typing import Any
 sys.modules["sklearn"] = None
+from sparcml.linear import *
 import sparcml.linear
 sparcml.linear.SGD
 sparcml.linear.Ridge

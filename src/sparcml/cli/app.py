@@ -95,6 +95,9 @@ def _usage(error: Exception) -> str:
         return f"{command}: option {option} is {RENAMED[option]} since version 0.2"
     text = " ".join(error.format_message().split())  # type: ignore[attr-defined]
     text = text.removeprefix("Invalid value: ")
+    text = text.removeprefix(
+        f"{command.rpartition(' ')[2]}: "
+    )  # a function of the same name
     return f"{command}: {text}" if text else f"{command}: see {command} --help"
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from sparcml.files import check_writable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
@@ -35,6 +37,18 @@ def check_folder(path: Path | None) -> None:
     """Raise a usage error if the folder of an output file does not exist."""
     if path is not None and not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"no folder for {str(path)!r}")
+
+
+def check_output(option: str, path: Path) -> None:
+    """Raise a usage error if an output file cannot be written."""
+    if not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"no folder at {str(path.parent)!r}")
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{option} must be a file that can be written, got {str(path)!r}: {error.strerror}"
+        ) from None
 
 
 def print_table(

@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from sparcml import Communicator
+from sparcml.cli.console import check_output
 from sparcml.cli.fit_progress import FitProgress
 from sparcml.cli.fit_report import show
 from sparcml.cli.launch.start import Engine, run_on_ranks, start_self, under_launcher
@@ -125,11 +126,9 @@ def _check(config: TrainingConfig, plot: Path | None, network: str | None) -> in
     for path in (*config.files, *([config.weights] if config.weights else [])):
         if not path.exists():
             raise typer.BadParameter(f"no file at {str(path)!r}")
-    for path in [config.out] if plot is None else [config.out, plot]:
-        if not path.parent.is_dir():
-            raise typer.BadParameter(f"no folder at {str(path.parent)!r}")
-    if config.out.is_dir():
-        raise typer.BadParameter(f"out must be a file, got the folder {str(config.out)!r}")
+    check_output("--out", config.out)
+    if plot is not None:
+        check_output("--plot", plot)
     return bandwidth
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from sparcml.cli.console import check_output
 from sparcml.errors import DataError
 from sparcml.files import replacing
 from sparcml.linear import LOSSES, Rows, read_svmlight
@@ -51,6 +52,8 @@ def predict(
     For more than two classes, a line of margins or probabilities has one number per class, in
     ascending order of their labels.
     """
+    if out is not None:
+        check_output("--out", out)
     try:
         loaded = Model.load(model)
         rows = _read(loaded, model, files)

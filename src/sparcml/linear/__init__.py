@@ -35,6 +35,33 @@ if TYPE_CHECKING:
 _ESTIMATORS = ("Lasso", "LinearSVC", "LogisticRegression", "Ridge")
 
 
+__all__ = [
+    "LOSSES",
+    "SCD",
+    "SGD",
+    "Constant",
+    "DataError",
+    "ExponentialDecay",
+    "Hashing",
+    "InverseDecay",
+    "Penalty",
+    "Rows",
+    "SCDState",
+    "SGDState",
+    "SolverProgress",
+    "WarmUp",
+    "load_rows",
+    "read_svmlight",
+    "save_rows",
+    "spam",
+    "url_like",
+    "webspam_like",
+    "write_svmlight",
+]
+if find_spec("sklearn") is not None:
+    __all__ += ["Lasso", "LinearSVC", "LogisticRegression", "Ridge"]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

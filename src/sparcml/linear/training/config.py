@@ -7,10 +7,11 @@ type, default and metadata are written here and nowhere else.
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path  # noqa: TC003  # resolved by get_type_hints
 from typing import TYPE_CHECKING, Any
 
+from ...aggregate import Compressed
 from ...aggregate.parse import method_syntax, parse_method
 from ...communicator.arguments import check_reduction
 from ..data.labels import parse_class_weight
@@ -18,8 +19,10 @@ from ..solvers.learning_rate import Constant, ExponentialDecay, InverseDecay, Wa
 from ..solvers.objective import LOSSES, Penalty, loss_of
 from ..solvers.scd import SCD
 from ..solvers.sgd import SGD
+from .options import check_effective, default_of
 
 if TYPE_CHECKING:
+    from ...aggregate import Method
     from ..solvers.learning_rate import LearningRate
 
 SOLVERS = ("sgd", "scd")
@@ -33,7 +36,8 @@ def _option(text: str, **more: Any) -> dict[str, Any]:
     Args:
         text: Help text.
         more: `metavar`, `flag` (explicit option name or names), `argument` (a positional
-            argument), and `resumable` (may change when a run resumes from a checkpoint).
+            argument), `solver` (the only one that reads it), and `resumable` (may change when
+            a run resumes from a checkpoint).
     """
     return {"help": text, **more}
 
@@ -58,7 +62,7 @@ class TrainingConfig:
         ),
     )
     batch_size: int = field(
-        default=32, metadata=_option("sgd: rows per step, over all ranks.")
+        default=32, metadata=_option("sgd: rows per step, over all ranks.", solver="sgd")
     )
     epochs: int | None = field(
         default=None,
@@ -68,25 +72,32 @@ class TrainingConfig:
     )
     learning_rate: float | None = field(
         default=None,
-        metadata=_option("sgd: initial learning rate. Default: from the row norms."),
+        metadata=_option(
+            "sgd: initial learning rate. Default: from the row norms.", solver="sgd"
+        ),
     )
     schedule: str = field(
         default="constant",
-        metadata=_option(f"sgd: learning rate schedule: {', '.join(SCHEDULES)}."),
+        metadata=_option(
+            f"sgd: learning rate schedule: {', '.join(SCHEDULES)}.", solver="sgd"
+        ),
     )
     decay: float = field(
         default=1.0,
         metadata=_option(
             "inverse: learning rate / (1 + decay * epochs); exponential: learning rate * "
-            "exp(-decay * epochs)."
+            "exp(-decay * epochs).",
+            solver="sgd",
         ),
     )
     warmup_epochs: float = field(
-        default=0.0, metadata=_option("sgd: epochs of linear learning rate warm-up.")
+        default=0.0,
+        metadata=_option("sgd: epochs of linear learning rate warm-up.", solver="sgd"),
     )
-    momentum: float = field(default=0.0, metadata=_option("sgd: momentum."))
+    momentum: float = field(default=0.0, metadata=_option("sgd: momentum.", solver="sgd"))
     block_size: int = field(
-        default=100, metadata=_option("scd: coordinates per rank and round.")
+        default=100,
+        metadata=_option("scd: coordinates per rank and round.", solver="scd"),
     )
     l1: float = field(default=0.0, metadata=_option("L1 penalty: l1 * |w|."))
     l2: float = field(default=0.0, metadata=_option("L2 penalty: l2 / 2 * |w|^2."))
@@ -95,18 +106,23 @@ class TrainingConfig:
     communication: str = field(
         default="sparse",
         metadata=_option(
-            "sgd: sparse allreduce, or dense: the engine's own, for comparison."
+            "sgd: sparse allreduce, or dense: the engine's own, for comparison.",
+            solver="sgd",
         ),
     )
     algorithm: str = field(
         default="auto",
-        metadata=_option("Allreduce algorithm: auto, or a name from docs/algorithms.md."),
+        metadata=_option(
+            "sgd: allreduce algorithm: auto, or a name from docs/algorithms.md.",
+            solver="sgd",
+        ),
     )
     compress: str | None = field(
         default=None,
         metadata=_option(
             f"sgd: lossy gradient compression with error feedback: {method_syntax()}.",
             metavar="METHOD",
+            solver="sgd",
         ),
     )
     class_weight: str | None = field(
@@ -126,7 +142,9 @@ class TrainingConfig:
     patience: int = field(
         default=3,
         metadata=_option(
-            "sgd: epochs without a better validation loss before stopping.", resumable=True
+            "sgd: epochs without a better validation loss before stopping.",
+            solver="sgd",
+            resumable=True,
         ),
     )
     tol: float | None = field(
@@ -163,6 +181,7 @@ class TrainingConfig:
         metadata=_option(
             "sgd: also write one after this many seconds within an epoch; 0: never.",
             metavar="SECONDS",
+            solver="sgd",
             resumable=True,
         ),
     )
@@ -184,12 +203,8 @@ class TrainingConfig:
             )
         if self.seed < 0:
             raise ValueError(f"seed must be >= 0, got {self.seed}")
-        if self.solver == "scd" and (self.compress or self.communication != "sparse"):
-            raise ValueError(
-                "compress and communication must be left out with solver scd, which has no "
-                "gradients; use sgd"
-            )
         check_reduction("sum", self.algorithm)
+        check_effective(self)
         self._check_checkpoint()
         if parse_class_weight(self.class_weight) and not loss_of(self.loss).signs:
             raise ValueError(
@@ -207,11 +222,19 @@ class TrainingConfig:
                 f"checkpoint-every must be seconds >= 0 and needs --checkpoint DIR, got "
                 f"{every:g}"
             )
-        if every and self.solver == "scd":
-            raise ValueError(
-                "checkpoint-every must be left out with solver scd, which writes "
-                "checkpoints between epochs only"
-            )
+
+    def method(self) -> Method | None:
+        """Return the aggregation method of `compress`."""
+        if self.compress is None:
+            return None
+        try:
+            method = parse_method(self.compress)
+        except ValueError as error:
+            reason = str(error).removeprefix("parse_method: ").removeprefix("text ")
+            raise ValueError(f"--compress {reason}") from None
+        if self.algorithm == "auto" or not isinstance(method, Compressed):
+            return method
+        return replace(method, algorithm=self.algorithm)
 
     def build_solver(self, default_learning_rate: float) -> SGD | SCD:
         """Return the solver; `default_learning_rate` applies if none is configured."""
@@ -234,7 +257,7 @@ class TrainingConfig:
             momentum=self.momentum,
             communication=self.communication,
             algorithm=self.algorithm,
-            method=None if self.compress is None else parse_method(self.compress),
+            method=self.method(),
             patience=self.patience,
             **common,
         )
@@ -260,10 +283,6 @@ def describe_solver(solver: SGD | SCD) -> str:
     changed = [
         f"{f.name}={value!r}"
         for f in fields(solver)
-        if (value := getattr(solver, f.name)) != _default(f)
+        if (value := getattr(solver, f.name)) != default_of(f)
     ]
     return f"{type(solver).__name__}({', '.join(changed)})"
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()

@@ -21,6 +21,7 @@ from .checkpoint import (
     reshard_sgd,
 )
 from .history import EpochRecord, History
+from .options import resume_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -172,7 +173,8 @@ class TrainingRun:
             return
         reshard = reshard_sgd if self.uses_sgd else reshard_scd
         header, arrays = self.checkpoint.load(self.comm, reshard)
-        _check_resume_key(f"{newest}", header.get("config", {}), self.resume_key)
+        saved = header.get("config", {})
+        _check_resume_key(f"{newest}", self.config, saved, self.resume_key)
         self.history = History.from_json(header["history"])
         elapsed = header["elapsed"]
         self.elapsed = None if elapsed is None else EpochRecord.from_json(elapsed)
@@ -185,12 +187,22 @@ class TrainingRun:
 
 
 def _check_resume_key(
-    path: str, saved: Mapping[str, Any], current: Mapping[str, Any]
+    path: str,
+    config: TrainingConfig,
+    saved: Mapping[str, Any],
+    current: Mapping[str, Any],
 ) -> None:
     saved = {RENAMED.get(name, name): value for name, value in saved.items()}
     for name, value in current.items():
-        if saved.get(name) != value:
-            raise DataError(
-                f"{path}: {name.replace('_', '-')} must be {saved.get(name)}, as in the "
-                f"checkpoint, got {value}"
-            )
+        then = saved.get(name)
+        if then == value:
+            continue
+        remedy = resume_remedy(config, name, then)
+        raise DataError(
+            f"{path}: {name.replace('_', '-')} must be {_shown(then)}, as in the checkpoint, "
+            f"got {_shown(value)}; {remedy}"
+        )
+
+
+def _shown(value: Any) -> str:
+    return "left out" if value is None else str(value)
