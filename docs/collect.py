@@ -9,8 +9,17 @@ from pathlib import Path
 from sparcml.collectives import ALLREDUCES
 
 PAGE = Path(__file__).with_name("algorithms.md")
-BUILDING_BLOCKS = ("agree", "split", "pipeline", "allgather", "broadcast", "reduce", "fold")
-WITHOUT_FIGURE = ("pipeline",)
+BUILDING_BLOCKS = (
+    "agree",
+    "split",
+    "pipeline",
+    "allgather",
+    "broadcast",
+    "reduce",
+    "numbers",
+    "fold",
+)
+WITHOUT_FIGURE = ("pipeline", "numbers")
 FIXED_LINES = ("Rounds", "Bytes sent per rank", "Fan-in", "Reference")
 
 INTRODUCTION = """\

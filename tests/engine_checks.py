@@ -12,7 +12,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tests import laws, rosters
+from tests import call_laws, laws, rosters
 from tests.aggregate import gradients
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def law_checks(ops_of: Callable[[str], Sequence[str]]) -> dict[str, Callable[...
         checks[f"declared_cost-{algorithm}"] = partial(
             _all_cases, laws.declared_cost, algorithm
         )
+    for law in call_laws.CALLS:
+        checks[f"calls-{law.__name__}"] = law
     for name in rosters.METHODS:
         checks[f"conserves-{name}"] = partial(_conserves, name)
     return checks

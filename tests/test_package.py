@@ -93,7 +93,7 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tour.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tour.md", "docs/mpi.md"])
 def test_python_in_the_documents_runs(page, capsys):
     code = blocks(page, "python")
     assert code

@@ -4,7 +4,7 @@ import pytest
 
 import sparcml
 
-from .. import laws, rosters
+from .. import call_laws, laws, rosters
 
 
 @pytest.mark.parametrize("ranks", rosters.RANKS)
@@ -62,3 +62,9 @@ def test_declared_cost_is_counted_cost(algorithm, ranks):
             laws.declared_cost(comm, algorithm, case)
 
     sparcml.launch(body, ranks)
+
+
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("law", call_laws.CALLS)
+def test_calls(law, ranks):
+    sparcml.launch(law, ranks)

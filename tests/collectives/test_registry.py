@@ -32,6 +32,7 @@ NUMBERS = {  # sent in messages: these never change
     "barrier": 16,
     "oktopk": 17,
     "hierarchical": 18,
+    "numbers": 19,
 }
 
 

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -47,6 +48,30 @@ def groups(comm):
     other.close()
 
 
+def mpi_names(comm):
+    """mpi4py's operations and UNDEFINED are accepted."""
+    from mpi4py import MPI
+
+    x = np.array([comm.rank + 1.0])
+    for op, name in (
+        (MPI.SUM, "sum"),
+        (MPI.MIN, "min"),
+        (MPI.MAX, "max"),
+        (MPI.PROD, "prod"),
+    ):
+        assert comm.allreduce(x, op) == comm.allreduce(x, name)
+        assert comm.allreduce(comm.rank, op=op) == comm.allreduce(comm.rank, name)
+        assert comm.reduce(x, 0, op) == comm.reduce(x, 0, name)
+        assert comm.iallreduce(x, op).wait() == comm.allreduce(x, name)
+        assert comm.explain(x, op).choice == comm.explain(x, name).choice
+    np.testing.assert_array_equal(
+        comm.reduce_scatter(x, MPI.MAX), comm.reduce_scatter(x, "max")
+    )
+    with pytest.raises(ValueError, match="op must be one of sum, min"):
+        comm.allreduce(x, MPI.LAND)
+    assert comm.split(MPI.UNDEFINED) is None
+
+
 def segments(comm):
     if comm.size == 1:
         return
@@ -79,6 +104,7 @@ CHECKS = {
     "nan_stays": nan_stays,
     "user_messages": user_messages,
     "groups": groups,
+    "mpi_names": mpi_names,
     "segments": segments,
     "from_mpi": from_mpi,
 }

@@ -4,7 +4,7 @@ import pytest
 
 import sparcml
 
-from .. import laws, rosters
+from .. import call_laws, laws, rosters
 from ..aggregate import gradients
 
 
@@ -63,3 +63,8 @@ def test_declared_cost_is_counted_cost(algorithm, ranks):
 @pytest.mark.parametrize("name", rosters.METHODS)
 def test_nothing_is_lost(name):
     simulate(lambda comm: gradients.conserves(comm, name), 4)
+
+
+@pytest.mark.parametrize("law", call_laws.CALLS)
+def test_calls(law):
+    simulate(law, 4)

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import distributed as dist
 
@@ -72,6 +73,28 @@ def tensors(comm):
     assert result.sum() == 10 * comm.size
 
 
+def torch_names(comm):
+    """Operations of torch.distributed are accepted."""
+    x = torch.tensor([comm.rank + 1.0])
+    for op, name in (
+        (dist.ReduceOp.SUM, "sum"),
+        (dist.ReduceOp.AVG, "mean"),
+        (dist.ReduceOp.MIN, "min"),
+        (dist.ReduceOp.MAX, "max"),
+        (dist.ReduceOp.PRODUCT, "prod"),
+    ):
+        assert comm.allreduce(x, op) == comm.allreduce(x, name)
+        assert comm.allreduce(0.5, op) == comm.allreduce(0.5, name)
+    with pytest.raises(ValueError, match=r"op must be one of sum, .* got 'band'"):
+        comm.allreduce(x, dist.ReduceOp.BAND)
+
+
+def tensor_outputs(comm):
+    out = torch.zeros(comm.size, 3)
+    assert comm.allgather(torch.full((3,), float(comm.rank)), out=out) is out
+    assert out[:, 0].tolist() == list(range(comm.size))
+
+
 def user_group(comm):
     """The user's own messages do not mix with ours, and their subgroups work."""
     if comm.size == 1:
@@ -108,6 +131,8 @@ CHECKS = {
     **law_checks(ops_of),
     "groups": groups,
     "tensors": tensors,
+    "torch_names": torch_names,
+    "tensor_outputs": tensor_outputs,
     "messages_of_any_size": messages_of_any_size,
     "many_messages_in_flight": many_messages_in_flight,
     "user_group": user_group,

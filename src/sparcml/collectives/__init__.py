@@ -8,6 +8,7 @@ from . import allgather as allgather
 from . import barrier as barrier
 from . import broadcast as broadcast
 from . import dense as dense
+from . import numbers as numbers
 from . import reduce as reduce
 from . import sparse as sparse
 from . import split as split

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from .. import buffer_pool, wire
 from ..costs.workload import EntryCount, Round
 from ..errors import WireError
+from . import numbers
 from .base import Collective, register
 
 if TYPE_CHECKING:
@@ -26,15 +27,13 @@ if TYPE_CHECKING:
     from ..stream import Stream
     from ..transport import Message
     from .call import Call
+    from .numbers import Number
 
 
-def allgather(call: Call, x: Stream) -> list[Stream]:
-    """Return the streams of all ranks in rank order; they may differ in size."""
-    message, _ = call.encode(x, 0)
-    return [
-        call.decode(received, rank, 0)
-        for rank, received in enumerate(allgather_messages(call, message))
-    ]
+def allgather(call: Call, x: Stream | Number) -> list[Stream | Number]:
+    """Return the streams or numbers of all ranks in rank order; they may differ in size."""
+    messages = allgather_messages(call, numbers.encode(call, x, 0))
+    return [numbers.decode(call, m, rank, 0) for rank, m in enumerate(messages)]
 
 
 def allgather_messages(call: Call, message: Message, round: int = 0) -> list[Message]:

@@ -12,36 +12,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import WireError
+from . import numbers
 from .base import Collective, register
 
 if TYPE_CHECKING:
     from ..stream import Stream
     from ..transport import Message
     from .call import Call
+    from .numbers import Number
 
 
 def broadcast(
-    call: Call, x: Stream | None, container: int, containers: int, root: int
-) -> tuple[Stream, int]:
-    """Return the root's stream and the number of its container type on every rank.
+    call: Call, x: Stream | Number | None, container: int, containers: int, root: int
+) -> tuple[Stream | Number, int]:
+    """Return the root's stream or number, and the number of its container type.
 
     Args:
         call: The call.
-        x: Stream of the root; ignored on other ranks.
+        x: Stream or number of the root; ignored on other ranks.
         container: Number of the root's container type, which is sent as the round.
         containers: Number of container types.
         root: Rank whose stream is sent.
     """
     message = None
     if call.rank == root and x is not None:
-        message, _ = call.encode(x, container)
+        message = numbers.encode(call, x, container)
     message = broadcast_message(call, message, root)
     container = call.verify(message, root).tag.round
     if container >= containers:
         raise WireError(
             f"broadcast: rank {root} sent an unknown container type, {container}"
         )
-    return call.decode(message, root, container), container
+    return numbers.decode(call, message, root, container), container
 
 
 def broadcast_message(call: Call, message: Message | None, root: int) -> Message:

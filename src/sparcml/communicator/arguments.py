@@ -38,13 +38,18 @@ def resolve_timeout(timeout: float | None) -> float:
 
 
 def check_reduction(
-    op: str,
+    op: Any,
     algorithm: str = "auto",
     quantize: Quantizer | None = None,
     *,
     return_seen: bool = False,
-) -> None:
-    """Raise if the arguments of a reduction are invalid or do not fit together."""
+) -> str:
+    """Return the name of the operation of a reduction.
+
+    Raises:
+        ValueError: If the arguments are invalid or do not fit together.
+    """
+    op = _op_name(op)
     for parameter, value, choices in (
         ("op", op, (*OPS, MEAN)),
         ("algorithm", algorithm, ("auto", *ALLREDUCES)),
@@ -67,12 +72,45 @@ def check_reduction(
         raise ValueError(f"algorithm {algorithm} requires op sum or mean, got {op!r}")
     if return_seen and op not in ("sum", MEAN):
         raise ValueError(f"return_seen requires op sum or mean, got {op!r}")
+    name: str = op
+    return name
+
+
+def _op_name(op: Any) -> Any:
+    """Return the name of an operation of mpi4py or torch.distributed; others unchanged."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and isinstance(op, mpi.Op):
+        names = {"sum": mpi.SUM, "min": mpi.MIN, "max": mpi.MAX, "prod": mpi.PROD}
+        return next((name for name, known in names.items() if known == op), op)
+    torch_op = getattr(sys.modules.get("torch.distributed"), "ReduceOp", None)
+    if torch_op is not None and isinstance(op, torch_op):
+        # AVG, BAND and so on: the enumeration names them all.
+        names = {"AVG": MEAN, "PRODUCT": "prod"}
+        name = str(getattr(op, "name", op))
+        return names.get(name, name.lower())
+    return op
 
 
 def check_root(name: str, root: int, size: int) -> None:
     """Raise unless root is a rank."""
     if not 0 <= root < size:
         raise ValueError(f"{name}: root must be in [0, {size}), got {root}")
+
+
+def is_undefined(color: Any) -> bool:
+    """Return whether a color is None, or mpi4py's UNDEFINED."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    return color is None or (mpi is not None and bool(color == mpi.UNDEFINED))
+
+
+def check_number(function: str, **arguments: Any) -> None:
+    """Raise if an argument of a call is set that is for vectors only, not for numbers."""
+    for parameter, value in arguments.items():
+        if value:
+            raise ValueError(
+                f"{function}: {parameter} requires a vector, got a number; use an array of one "
+                f"value"
+            )
 
 
 def to_operand(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
@@ -114,25 +152,43 @@ def divide_if_mean(x: Stream, op: str, ranks: int) -> Stream:
     return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill)
 
 
-def write_to(out: Any, x: Stream) -> Callable[[Stream], Any]:
-    """Return a function that writes a result like x into the array or tensor `out`."""
+def write_to(
+    function: str, out: Any, size: int | None, dtype: np.dtype[Any] | None
+) -> Callable[..., Any]:
+    """Return a function that writes streams, one after the other, to an array or tensor.
+
+    It returns `out`. The size and dtype are checked at once if they are known, and again
+    when the streams are.
+    """
     torch = sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(out, torch.Tensor)
     array = out.detach().numpy() if is_tensor else out
     if not isinstance(array, np.ndarray):
         raise TypeError(
-            f"out must be a NumPy array or a CPU tensor, got {type(out).__name__}"
+            f"{function}: out must be a NumPy array or a CPU tensor, got {type(out).__name__}"
         )
-    if (array.size, array.dtype) != (x.size, x.dtype):
-        raise ValueError(
-            f"out must have {x.size} values of {x.dtype}, got {array.size} of {array.dtype}"
-        )
-    if not array.flags.c_contiguous or not array.flags.writeable:
-        raise ValueError("out must be contiguous and writable")
 
-    def write(result: Stream) -> Any:
-        flat = array.reshape(-1)
-        flat[:] = result.raw_values if result.is_dense else result.to_dense()
+    def check(size: int, dtype: np.dtype[Any]) -> None:
+        if (array.size, array.dtype) != (size, dtype):
+            raise ValueError(
+                f"{function}: out must have {size} values of {dtype}, got {array.size} of "
+                f"{array.dtype}"
+            )
+
+    check(
+        array.size if size is None else size,
+        array.dtype if dtype is None else dtype,
+    )
+    if not array.flags.c_contiguous or not array.flags.writeable:
+        raise ValueError(f"{function}: out must be contiguous and writable")
+
+    def write(*results: Any) -> Any:
+        check_number(function, out=not all(isinstance(x, Stream) for x in results))
+        check(sum(x.size for x in results), results[0].dtype)
+        flat, at = array.reshape(-1), 0
+        for x in results:
+            flat[at : at + x.size] = x.raw_values if x.is_dense else x.to_dense()
+            at += x.size
         return out
 
     return write

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ..collectives import ALLREDUCES
-from ..collectives.allgather import allgather
-from ..collectives.barrier import barrier
-from ..collectives.broadcast import broadcast
-from ..collectives.reduce import reduce
-from ..collectives.split import scatter_ranges
+from ..collectives.numbers import is_number
 from ..costs import Network
-from ..stream import densify_if_smaller, join
-from ..stream.convert import VECTOR_TYPES, as_vector_type, to_stream, vector_type
+from ..stream import join
 from ..transport import Stats, Transport
 from ..validation import as_integer
 from .arguments import (
+    check_number,
     check_reduction,
-    check_root,
     copy_canonical,
-    copy_if_single,
     divide_if_mean,
+    is_undefined,
     reduction_of,
     to_operand,
     write_to,
 )
-from .requests import NonBlocking, RequestQueue
+from .collective_calls import CollectiveCalls
+from .requests import RequestQueue
 from .selection import AlgorithmSelector
 
 if TYPE_CHECKING:
@@ -47,7 +43,7 @@ if TYPE_CHECKING:
 MAX_KEY = 2**53  # integers that a float64 represents exactly
 
 
-class Communicator(NonBlocking):
+class Communicator(CollectiveCalls):
     """One rank's place among `size` ranks.
 
     All ranks make the same calls in the same order. Vectors may be a `Stream`, a NumPy
@@ -120,7 +116,7 @@ class Communicator(NonBlocking):
     def allreduce(
         self,
         x: Any,
-        op: str = "sum",
+        op: Any = "sum",
         algorithm: str = "auto",
         quantize: Quantizer | None = None,
         *,
@@ -131,9 +127,9 @@ class Communicator(NonBlocking):
         """Reduce over all ranks; every rank gets the same bits. Collective.
 
         Args:
-            x: This rank's vector. Entries that a stream does not store count as the
-                identity of the operation.
-            op: sum, mean, min, max or prod.
+            x: This rank's vector, or a number. Entries that a stream does not store count
+                as the identity of the operation.
+            op: sum, mean, min, max or prod, or the same as `MPI.SUM` or `ReduceOp.SUM`.
             algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by declared
                 cost. For auto the ranks exchange their nnz in the first of 32 similar
                 calls, and when the size of results halves or doubles. All algorithms are
@@ -150,16 +146,28 @@ class Communicator(NonBlocking):
 
         Returns:
             A read-only result of x's type, or `out` if it is given. With return_seen, a
-            pair of the result and this rank's part.
+            pair of the result and this rank's part. Numbers are reduced as in Python:
+            integers exactly, to a float if a rank has a float or for a mean.
 
         Raises:
             MismatchError: If ranks differ in size, dtype, op, algorithm or call order.
             TransportError: If a rank has raised, stalled or ended.
         """
-        check_reduction(op, algorithm, quantize, return_seen=return_seen)
+        op = check_reduction(op, algorithm, quantize, return_seen=return_seen)
         self._session.check_open("allreduce")
+        if is_number(x):
+            algorithm = "" if algorithm == "auto" else algorithm
+            options = {
+                "quantize": quantize,
+                "return_seen": return_seen,
+                "out": out is not None,
+            }
+            check_number("allreduce", algorithm=algorithm, **options)
+            return self._reduce_number("allreduce", x, op)
         stream, restore = to_operand(x, reduction_of(op))
-        restore_result = restore if out is None else write_to(out, stream)
+        restore_result = restore
+        if out is not None:
+            restore_result = write_to("allreduce", out, stream.size, stream.dtype)
         if self.size == 1:
             with self._session.operation("allreduce"):
                 result = seen = copy_canonical(stream)
@@ -183,84 +191,40 @@ class Communicator(NonBlocking):
         return restore_result(result), part
 
     def explain(
-        self, x: Any, op: str = "sum", quantize: Quantizer | None = None
+        self, x: Any, op: Any = "sum", quantize: Quantizer | None = None
     ) -> Explanation:
         """Return the choice of `auto` for x and the costs of all algorithms. Collective."""
-        check_reduction(op, quantize=quantize)
+        op = check_reduction(op, quantize=quantize)
         stream, _ = to_operand(x, reduction_of(op))
         return self._selector.explain(stream, op, quantize)
-
-    def reduce(self, x: Any, root: int = 0, op: str = "sum") -> Any:
-        """Reduce over all ranks; return the result on root, None elsewhere. Collective."""
-        check_root("reduce", root, self.size)
-        check_reduction(op)
-        stream, restore = to_operand(x, reduction_of(op))
-        with self._session.call("reduce", op, stream) as call:
-            result = reduce(call, copy_if_single(stream, self.size), root)
-        return None if result is None else restore(divide_if_mean(result, op, self.size))
-
-    def reduce_scatter(self, x: Any, op: str = "sum") -> Any:
-        """Reduce over all ranks; rank r gets range r of the result. Collective.
-
-        Range r consists of the blocks r N // P to (r + 1) N // P.
-        """
-        check_reduction(op)
-        stream, restore = to_operand(x, reduction_of(op))
-        with self._session.call("reduce_scatter", op, stream) as call:
-            streams = scatter_ranges(call, copy_if_single(stream, self.size))
-            result = call.add_many(streams)
-        return restore(divide_if_mean(result, op, self.size))
-
-    def allgather(self, x: Any) -> list[Any]:
-        """Return every rank's vector by rank; sizes may differ. Collective."""
-        stream, restore = to_stream(x, bitwise=True)
-        stream = densify_if_smaller(stream)
-        with self._session.call("allgather", "sum", None) as call:
-            return [restore(s) for s in allgather(call, stream)]
-
-    def broadcast(self, x: Any = None, root: int = 0) -> Any:
-        """Return the root's vector on every rank. Collective.
-
-        On other ranks x may be None, or a vector of the same shape.
-        """
-        check_root("broadcast", root, self.size)
-        if x is None and self.rank == root:
-            raise ValueError("broadcast: x must be a vector on the root, got None")
-        stream, restore = (None, None) if x is None else to_stream(x, bitwise=True)
-        with self._session.call("broadcast", "sum", stream) as call:
-            sent, type_number = None, 0
-            if self.rank == root and stream is not None:
-                sent = densify_if_smaller(stream)
-                type_number = VECTOR_TYPES.index(vector_type(x))
-            types = len(VECTOR_TYPES)
-            result, type_number = broadcast(call, sent, type_number, types, root)
-        if restore is not None:
-            return restore(result)
-        return as_vector_type(result, VECTOR_TYPES[type_number])
-
-    def barrier(self) -> None:
-        """Wait until all ranks have called this. Collective."""
-        with self._session.call("barrier", "sum", None) as call:
-            barrier(call)
 
     def duplicate(self) -> Communicator:
         """Return a communicator of the same ranks with channels of its own. Collective."""
         return self._child(self._duplicate_transport())
 
-    def split(self, color: int, key: int = 0) -> Communicator:
+    @overload
+    def split(self, color: int, key: int = 0) -> Communicator: ...
+    @overload
+    def split(self, color: None, key: int = 0) -> None: ...
+    def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """Return a communicator of the ranks with the same color. Collective.
 
-        Its ranks are ordered by key, then by rank.
+        Its ranks are ordered by key, then by rank. A rank whose color is None or
+        `MPI.UNDEFINED` joins no group and gets None.
         """
-        color, key = as_integer("split", "color", color), as_integer("split", "key", key)
-        for parameter, value in (("color", color), ("key", key)):
-            if abs(value) > MAX_KEY:
+        if is_undefined(color):
+            color = None
+        for parameter, value in (("color", color or 0), ("key", key)):
+            if abs(as_integer("split", parameter, value)) > MAX_KEY:
                 raise ValueError(f"split: {parameter} must be within ±2^53, got {value}")
-        own = np.array([color, key], np.float64)
-        colors, keys = zip(*(a.astype(np.int64) for a in self.allgather(own)), strict=True)
+        own = np.array([np.nan if color is None else color, key], np.float64)
+        colors, keys = zip(*self.allgather(own), strict=True)
         same = [rank for rank in range(self.size) if colors[rank] == color]
         members = sorted(same, key=lambda rank: (keys[rank], rank))
         with self._session.operation("split"):
+            if color is None:
+                self._transport.decline_split()
+                return None
             return self._child(self._transport.split(members))
 
     def _child(self, transport: Transport) -> Communicator:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kernels
+from ..collectives.numbers import is_number
 from ..stream.convert import to_stream, vector_type
-from .arguments import check_reduction
+from .arguments import check_reduction, check_root
 from .session import Endpoint
 
 if TYPE_CHECKING:
@@ -165,11 +166,12 @@ class NonBlocking(Endpoint, ABC):
     def iallreduce(
         self,
         x: Any,
-        op: str = "sum",
+        op: Any = "sum",
         algorithm: str = "auto",
         quantize: Quantizer | None = None,
         *,
         return_seen: bool = False,
+        out: Any = None,
     ) -> Request:
         """Start an allreduce; `wait` returns its result. Collective.
 
@@ -177,24 +179,42 @@ class NonBlocking(Endpoint, ABC):
         calls, on a duplicate of this communicator. The first call creates it and
         therefore waits for all ranks.
         """
-        check_reduction(op, algorithm, quantize, return_seen=return_seen)
+        op = check_reduction(op, algorithm, quantize, return_seen=return_seen)
 
         def work(comm: Any) -> Any:
-            return comm.allreduce(x, op, algorithm, quantize, return_seen=return_seen)
+            return comm.allreduce(
+                x, op, algorithm, quantize, return_seen=return_seen, out=out
+            )
 
         return self._submit("iallreduce", x, work)
 
-    def iallgather(self, x: Any) -> Request:
-        """Start an allgather; `wait` returns the list. Collective."""
-        return self._submit("iallgather", x, lambda c: c.allgather(x))
+    def ireduce(
+        self, x: Any, root: int = 0, op: Any = "sum", *, out: Any = None
+    ) -> Request:
+        """Start a reduce; `wait` returns the result on root, None elsewhere. Collective."""
+        check_root("ireduce", root, self.size)
+        op = check_reduction(op)
+        return self._submit("ireduce", x, lambda c: c.reduce(x, root, op, out=out))
 
-    def ireduce_scatter(self, x: Any, op: str = "sum") -> Request:
+    def ireduce_scatter(self, x: Any, op: Any = "sum", *, out: Any = None) -> Request:
         """Start a reduce_scatter; `wait` returns this rank's range. Collective."""
-        check_reduction(op)
-        return self._submit("ireduce_scatter", x, lambda c: c.reduce_scatter(x, op))
+        op = check_reduction(op)
+        return self._submit(
+            "ireduce_scatter", x, lambda c: c.reduce_scatter(x, op, out=out)
+        )
+
+    def iallgather(self, x: Any, *, out: Any = None) -> Request:
+        """Start an allgather; `wait` returns the list. Collective."""
+        return self._submit("iallgather", x, lambda c: c.allgather(x, out=out))
+
+    def ibroadcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Request:
+        """Start a broadcast; `wait` returns the root's vector. Collective."""
+        check_root("ibroadcast", root, self.size)
+        return self._submit("ibroadcast", x, lambda c: c.broadcast(x, root, out=out))
 
     def _submit(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
-        vector_type(x)  # raises here if x is not a vector, not in `wait`
+        if x is not None and not is_number(x):
+            vector_type(x)  # raises here if x is not a vector, not in `wait`
         if self._background is None:
             self._background = self._open_background()
         comm, queue = self._background
@@ -217,7 +237,7 @@ class NonBlocking(Endpoint, ABC):
 
 def _check_unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[], Any]:
     """Return the work; with SPARCML_DEBUG=1 it raises if x has changed meanwhile."""
-    if not os.environ.get("SPARCML_DEBUG"):
+    if not os.environ.get("SPARCML_DEBUG") or x is None or is_number(x):
         return work
     before = _checksum(x)
 

@@ -95,6 +95,7 @@ class Transport(ABC):
         global_ranks: The ranks' numbers in the world, for messages to the user.
         nodes: Placement of the ranks on nodes.
         channel_id: The same on all ranks, and different for each duplicate.
+        child_count: Number of duplicates and splits so far, the same on all ranks.
     """
 
     engine: str
@@ -111,7 +112,7 @@ class Transport(ABC):
         self.global_ranks = list(range(size))
         self.nodes = Nodes((0,) * size)
         self.channel_id = "0"
-        self._sibling_count = 0
+        self.child_count = 0
 
     @abstractmethod
     def isend(self, peer: int, message: Message) -> Pending:
@@ -149,6 +150,10 @@ class Transport(ABC):
         that a blocking call of the engine ends at once.
         """
 
+    def decline_split(self) -> None:
+        """Take part in a split that the other ranks make, without joining a group."""
+        self.child_count += 1
+
     @abstractmethod
     def release(self) -> None:
         """Free the engine's resources; called once."""
@@ -157,8 +162,8 @@ class Transport(ABC):
         """Add a transport of some of these ranks, which shares this one's errors."""
         child.global_ranks = [self.global_ranks[member] for member in members]
         child.nodes = self.nodes.subgroup(members)
-        self._sibling_count += 1
-        child.channel_id = f"{self.channel_id}.{self._sibling_count}"
+        self.child_count += 1
+        child.channel_id = f"{self.channel_id}.{self.child_count}"
         child.siblings = self.siblings
         self.siblings.append(child)
         return child

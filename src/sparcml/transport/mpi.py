@@ -173,6 +173,10 @@ class MpiTransport(Transport):
             group.Free()
         return self.add_sibling(child, members)
 
+    def decline_split(self) -> None:
+        super().decline_split()
+        self.comm.Split(MPI.UNDEFINED)
+
     def release(self) -> None:
         if MPI.Is_finalized():
             return

@@ -102,7 +102,6 @@ class ThreadTransport(Transport):
     def __init__(self, group: ThreadGroup, rank: int, timeout: float) -> None:
         super().__init__(rank, len(group.mailboxes), timeout)
         self._group = group
-        self._splits = 0
         self._seen_arrivals = -1
         self.mailbox = group.mailboxes[rank]
 
@@ -159,8 +158,7 @@ class ThreadTransport(Transport):
         return self.split(range(self.size))
 
     def split(self, members: Sequence[int]) -> ThreadTransport:
-        self._splits += 1
-        group = self._group.child((self._splits, *members), len(members))
+        group = self._group.child((self.child_count, *members), len(members))
         child = ThreadTransport(group, list(members).index(self.rank), self.timeout)
         return self.add_sibling(child, members)
 

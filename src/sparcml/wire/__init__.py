@@ -14,3 +14,4 @@ from .sizes import expected_index_nbytes as expected_index_nbytes
 from .sizes import expected_nbytes as expected_nbytes
 from .sizes import max_nbytes as max_nbytes
 from .sizes import min_nbytes as min_nbytes
+from .values import ABSENT as ABSENT

@@ -102,7 +102,6 @@ class TorchTransport(Transport):
     def __init__(self, store: Any, rank: int, size: int, timeout: float) -> None:
         super().__init__(rank, size, timeout)
         self._store = store
-        self._splits = 0
         self._closed = False
         try:
             self._mesh = Mesh(store, rank, size, timeout)
@@ -171,8 +170,7 @@ class TorchTransport(Transport):
         return self.split(range(self.size))
 
     def split(self, members: Sequence[int]) -> TorchTransport:
-        self._splits += 1
-        name = f"{self._splits}:{'.'.join(map(str, members))}"
+        name = f"{self.child_count}:{'.'.join(map(str, members))}"
         store = dist.PrefixStore(name, self._store)
         rank = list(members).index(self.rank)
         child = TorchTransport(store, rank, len(members), self.timeout)

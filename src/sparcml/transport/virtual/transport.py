@@ -83,7 +83,7 @@ class VirtualTransport(Transport):
         self.pending_error: SparcmlError | None = None
         self._clock = channel.cluster.clock
         self._channel = channel
-        self._splits = self._native_calls = 0
+        self._native_calls = 0
 
     def isend(self, peer: int, message: Message) -> Pending:
         message = message.view()
@@ -202,8 +202,7 @@ class VirtualTransport(Transport):
         return self.split(range(self.size))
 
     def split(self, members: Sequence[int]) -> VirtualTransport:
-        self._splits += 1
-        channel = self._channel.child((self._splits, *members), len(members))
+        channel = self._channel.child((self.child_count, *members), len(members))
         child = VirtualTransport(channel, list(members).index(self.rank), self.timeout)
         return self.add_sibling(child, members)
 

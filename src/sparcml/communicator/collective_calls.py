@@ -1,0 +1,154 @@
+"""The collectives of a communicator but allreduce: arguments, call and result of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+from ..collectives.allgather import allgather
+from ..collectives.barrier import barrier
+from ..collectives.broadcast import broadcast
+from ..collectives.numbers import as_number, fold, is_number
+from ..collectives.reduce import reduce
+from ..collectives.split import scatter_ranges
+from ..stream import Stream, densify_if_smaller, range_offsets
+from ..stream.convert import VECTOR_TYPES, as_vector_type, to_stream, vector_type
+from .arguments import (
+    check_number,
+    check_reduction,
+    check_root,
+    copy_if_single,
+    divide_if_mean,
+    reduction_of,
+    to_operand,
+    write_to,
+)
+from .requests import NonBlocking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..collectives.numbers import Number
+
+CONTAINERS = (*VECTOR_TYPES, "number")  # the position is sent in a broadcast
+
+
+class CollectiveCalls(NonBlocking):
+    """Blocking collectives; `out` is a NumPy array or a CPU tensor for the result."""
+
+    def _reduce_number(self, function: str, x: Any, op: str) -> Number:
+        number = as_number(function, x)
+        with self._session.call("numbers", op, None) as call:
+            items = allgather(call, number)
+            return fold([item for item in items if not isinstance(item, Stream)], op)
+
+    def reduce(self, x: Any, root: int = 0, op: Any = "sum", *, out: Any = None) -> Any:
+        """Reduce over all ranks; return the result on root, None elsewhere. Collective.
+
+        Args:
+            x: This rank's vector, or a number.
+            root: Rank that gets the result.
+            op: As in `allreduce`.
+            out: Array for the result, of x's size and dtype; used on root only.
+        """
+        check_root("reduce", root, self.size)
+        op = check_reduction(op)
+        if is_number(x):
+            check_number("reduce", out=out is not None)
+            result = self._reduce_number("reduce", x, op)
+            return result if self.rank == root else None
+        stream, restore = to_operand(x, reduction_of(op))
+        if out is not None and self.rank == root:
+            restore = write_to("reduce", out, stream.size, stream.dtype)
+        with self._session.call("reduce", op, stream) as call:
+            reduced = reduce(call, copy_if_single(stream, self.size), root)
+        return None if reduced is None else restore(divide_if_mean(reduced, op, self.size))
+
+    def reduce_scatter(self, x: Any, op: Any = "sum", *, out: Any = None) -> Any:
+        """Reduce over all ranks; rank r gets range r of the result. Collective.
+
+        Range r consists of the blocks r N // P to (r + 1) N // P; `out` must have its size.
+        """
+        op = check_reduction(op)
+        stream, restore = to_operand(x, reduction_of(op))
+        if out is not None:
+            start, end = range_offsets(stream.blocks, self.size)[self.rank :][:2]
+            size = (end - start) * stream.block
+            restore = write_to("reduce_scatter", out, size, stream.dtype)
+        with self._session.call("reduce_scatter", op, stream) as call:
+            streams = scatter_ranges(call, copy_if_single(stream, self.size))
+            result = call.add_many(streams)
+        return restore(divide_if_mean(result, op, self.size))
+
+    @overload
+    def allgather(self, x: Any, *, out: None = None) -> list[Any]: ...
+    @overload
+    def allgather(self, x: Any, *, out: Any) -> Any: ...
+    def allgather(self, x: Any, *, out: Any = None) -> Any:
+        """Return the list of all ranks' vectors by rank; sizes may differ. Collective.
+
+        Args:
+            x: This rank's vector, or a number.
+            out: Array for all vectors, one after the other, which is returned in place of
+                the list.
+        """
+        sent, restore = _to_item("allgather", x)
+        write = _writer("allgather", out, sent)
+        with self._session.call("allgather", "sum", None) as call:
+            items = allgather(call, sent)
+        return [restore(item) for item in items] if write is None else write(*items)
+
+    def broadcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Any:
+        """Return the root's vector or number on every rank. Collective.
+
+        Args:
+            x: Vector or number of the root. On other ranks None, or a vector of the same
+                shape.
+            root: Rank whose vector is sent.
+            out: Array for the vector, of its size and dtype.
+        """
+        check_root("broadcast", root, self.size)
+        if x is None and self.rank == root:
+            raise ValueError("broadcast: x must be a vector on the root, got None")
+        item, restore = (None, None) if x is None else _to_item("broadcast", x)
+        write = _writer("broadcast", out, item)
+        stream = item if isinstance(item, Stream) else None
+        with self._session.call("broadcast", "sum", stream) as call:
+            container = 0
+            if self.rank == root:
+                kind = "number" if stream is None else vector_type(x)
+                container = CONTAINERS.index(kind)
+            result, container = broadcast(call, item, container, len(CONTAINERS), root)
+        if write is not None:
+            return write(result)
+        if stream is None and isinstance(result, Stream):
+            return as_vector_type(result, CONTAINERS[container])
+        return result if restore is None else restore(result)
+
+    def barrier(self) -> None:
+        """Wait until all ranks have called this. Collective."""
+        with self._session.call("barrier", "sum", None) as call:
+            barrier(call)
+
+
+def _to_item(
+    function: str, x: Any
+) -> tuple[Stream | Number, Callable[[Stream | Number], Any]]:
+    """Return a vector or number to send, and the function that restores received ones."""
+    if is_number(x):
+        return as_number(function, x), lambda item: item
+    stream, restore = to_stream(x, bitwise=True)
+
+    def restore_item(item: Stream | Number) -> Any:
+        return restore(item) if isinstance(item, Stream) else item
+
+    return densify_if_smaller(stream), restore_item
+
+
+def _writer(
+    function: str, out: Any, item: Stream | Number | None
+) -> Callable[..., Any] | None:
+    """Return the function that writes received streams to `out`, if that is given."""
+    if out is None:
+        return None
+    check_number(function, out=is_number(item))
+    return write_to(function, out, None, item.dtype if isinstance(item, Stream) else None)
