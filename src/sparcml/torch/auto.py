@@ -83,6 +83,11 @@ class StepTimer:
         self._rows.append((communication * NANO, exposed * NANO, backward * NANO))
         return len(self._starts) > WARM_UP + MEASURED
 
+    @property
+    def progress(self) -> str:
+        """How many steps have been measured, of how many."""
+        return f"{max(0, len(self._starts) - 1)} of {WARM_UP + MEASURED} steps"
+
     def measure(self, comm: Communicator) -> StepTimes:
         """Return medians over the steps. Collective.
 
@@ -237,5 +242,10 @@ def _ms(seconds: float) -> str:
 
 
 def is_training(ddp: Any) -> bool:
-    """Return whether DDP averages gradients after this forward pass."""
-    return bool(torch.is_grad_enabled() and ddp.training and ddp.require_backward_grad_sync)
+    """Return whether DDP averages gradients after this forward pass.
+
+    The mode of the DDP module itself says nothing: Lightning leaves it in eval mode after a
+    validation. A model may also train a part of itself only.
+    """
+    averages = torch.is_grad_enabled() and ddp.require_backward_grad_sync
+    return bool(averages) and any(module.training for module in ddp.module.modules())

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..aggregate.state import RESIDUAL, STEP, consolidate, keys_of, name_of
+from ..aggregate.state import RESIDUAL, STEP, consolidate, key, keys_of, name_of
+from .tensors import plain_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,14 +97,21 @@ def restore(
             f"{saved['version']}; load it with the version of sparcml that saved it"
         )
     _check_rank(saved, comm)
-    _check_model({n: tuple(shape) for n, shape in saved["shapes"].items()}, shapes)
-    state: State = {k: np.array(v) for k, v in saved["state"].items()}
+    saved_shapes = {plain_name(n): tuple(shape) for n, shape in saved["shapes"].items()}
+    _check_model(saved_shapes, shapes)
+    state: State = {plain_key(k): np.array(v) for k, v in saved["state"].items()}
     _check_sizes(state, shapes)
     state[STEP] = np.array(saved["step"], np.int64)
     if _saved_method(saved) == repr(method):
         return state
     names = sorted({n for k in state if (n := name_of(k)) is not None})
     return method.init({n: shapes[n] for n in names}, state)
+
+
+def plain_key(k: str) -> str:
+    """Return a key of a state that a compiled model may have saved."""
+    entry, _, name = k.partition("/")
+    return key(entry, plain_name(name))
 
 
 def _saved_method(saved: Mapping[str, Any]) -> str:

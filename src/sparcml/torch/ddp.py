@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
+import torch
+from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from ..aggregate import Dense, Method
 from ..communicator.arguments import resolve_timeout
 from ..startup import from_group
 from .clipping import Clip
-from .ddp_handle import AutoDDPHandle, DDPHandle, register, unwrapped
+from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
 from .dense_reducer import DenseReducer
 from .hook import Hook
 from .reducer import GradientReducer
-from .tensors import check_device, excluded_names
+from .tensors import COMPILED, check_device, excluded_names, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import torch
-
     from .handle import Handle
 
 AUTO = "auto"
-MARK = "_compressed_by_sparcml"  # attribute of DDP models that have a handle
+MB = 2**20
+_compressed: WeakSet[DistributedDataParallel] = WeakSet()  # models that have a handle
 
 
 def compress(
@@ -66,12 +68,13 @@ def compress(
     """
     ddp = unwrapped(model)
     _check_model(ddp)
+    _check_compiled(model, ddp)
     if not isinstance(method, Method) and method != AUTO:
         raise TypeError(
             f"compress: method must be {AUTO!r} or a method such as "
             f"sparcml.Compressed(quantize=sparcml.QSGD(4)), got {method!r}"
         )
-    names = {p: n for n, p in ddp.module.named_parameters() if p.requires_grad}
+    names = {p: plain_name(n) for n, p in ddp.module.named_parameters() if p.requires_grad}
     for parameter, name in names.items():
         check_device(name, parameter)
     excluded = excluded_names(list(names.values()), leave)
@@ -87,13 +90,26 @@ def compress(
     comm = from_group(ddp.process_group, timeout=seconds)
     first = method if isinstance(method, Method) else Dense()
     reducer = GradientReducer(comm, first, excluded, limits)
-    setattr(ddp, MARK, True)
+    _compressed.add(ddp)
     dense = DenseReducer(comm, ddp.process_group, seconds)
     hook = Hook(names, reducer, dense, scaler, find_unused=ddp.find_unused_parameters)
     if method == AUTO:
-        return AutoDDPHandle(reducer, hook, names, model)
-    register(model, hook)
+        return AutoDDPHandle(reducer, hook, names, ddp)
+    register(ddp, hook)
     return DDPHandle(reducer, hook, names)
+
+
+def _check_compiled(model: torch.nn.Module, ddp: DistributedDataParallel) -> None:
+    """Raise where torch fails an assertion in the first forward pass."""
+    if ddp.bucket_bytes_cap >= dist._DEFAULT_FIRST_BUCKET_BYTES:
+        return
+    is_compiled = any(hasattr(m, COMPILED) for m in (model, *ddp.modules()))
+    if is_compiled and torch._dynamo.config.optimize_ddp in (True, "ddp_optimizer"):
+        raise ValueError(
+            f"compress: bucket_cap_mb of a compiled model must be at least 1, got "
+            f"{ddp.bucket_bytes_cap / MB:.3g}, which torch.compile does not support; use "
+            f"larger buckets, or set torch._dynamo.config.optimize_ddp = False"
+        )
 
 
 def _check_model(ddp: torch.nn.Module) -> None:
@@ -103,7 +119,8 @@ def _check_model(ddp: torch.nn.Module) -> None:
             f"{type(ddp).__name__}; wrap the model in it first, or pass its optimizer to "
             f"sparcml.torch.wrap"
         )
-    if ddp._comm_hooks or hasattr(ddp, MARK):
+    discard_copies(ddp)
+    if ddp._comm_hooks or ddp in _compressed:
         raise RuntimeError(
             "compress: this model has a communication hook already, and DDP accepts only one; "
             "use handle.change(method) to change the method"

@@ -11,7 +11,7 @@ from ..aggregate.stats import SelectionStats
 from .auto import RowUsage, StepTimer, decide, is_training
 from .handle import Handle
 from .stats import bucket_advice, collect, table
-from .tensors import is_sparse, sparse_tables
+from .tensors import COMPILED, is_sparse, sparse_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,25 +27,55 @@ if TYPE_CHECKING:
     from .stats import Stats
 
 
-def register(model: torch.nn.Module, hook: Hook) -> None:
+class Attached:
+    """A hook of one DDP model, which dynamo does not trace.
+
+    Deep copies of the model, and models that `torch.load` returns, are plain DDP models: their
+    copies of the hook do nothing.
+
+    Args:
+        work: Function to call; None in a copy.
+    """
+
+    def __init__(self, work: Callable[..., Any] | None = None) -> None:
+        self.is_copy = work is None
+        self._work = None if work is None else torch.compiler.disable(work)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function."""
+        return None if self._work is None else self._work(*args)
+
+    def __reduce__(self) -> tuple[type[Attached], tuple[()]]:
+        return Attached, ()
+
+
+def register(ddp: DistributedDataParallel, hook: Hook) -> None:
     """Register the communication hook with DDP."""
-    ddp = unwrapped(model)
-    ddp.register_comm_hook(None, lambda state, bucket: hook(bucket))  # noqa: ARG005
+    ddp.register_comm_hook(Attached(hook), average_bucket)
     # Without this check, the step after an error would raise an internal error of DDP.
-    before_forward(model, lambda ddp, args: hook.check())  # noqa: ARG005
+    ddp.register_forward_pre_hook(Attached(lambda ddp, args: hook.check()))  # noqa: ARG005
+
+
+def average_bucket(state, bucket):  # type: ignore[no-untyped-def] # DDP reads annotations
+    """Pass a bucket to the hook; this function is what DDP pickles with a model."""
+    return state(bucket)
+
+
+def discard_copies(ddp: DistributedDataParallel) -> None:
+    """Remove the hooks that a copied or loaded model has kept."""
+    ddp._comm_hooks = [(h, state) for h, state in ddp._comm_hooks if not _is_copy(state)]
+    for number, hook in list(ddp._forward_pre_hooks.items()):
+        if _is_copy(hook):
+            del ddp._forward_pre_hooks[number]
+
+
+def _is_copy(hook: object) -> bool:
+    return isinstance(hook, Attached) and hook.is_copy
 
 
 def unwrapped(model: torch.nn.Module) -> DistributedDataParallel:
     """Return the DDP model inside a compiled model, or the model itself."""
-    return getattr(model, "_orig_mod", model)
-
-
-def before_forward(model: torch.nn.Module, work: Callable[[Any, Any], None]) -> Any:
-    """Register a function to run before each forward pass, outside of compiled graphs."""
-    ddp = unwrapped(model)
-    return ddp.register_forward_pre_hook(
-        work if ddp is model else torch.compiler.disable(work)
-    )
+    return getattr(model, COMPILED, model)
 
 
 class DDPHandle(Handle):
@@ -108,17 +138,17 @@ class AutoDDPHandle(DDPHandle):
         reducer: GradientReducer,
         hook: Hook,
         names: Mapping[Tensor, str],
-        model: torch.nn.Module,
+        ddp: DistributedDataParallel,
     ) -> None:
         super().__init__(reducer, hook, names)
         self.decision: Decision | None = None
         self._decided = False  # by measurements or by the user
         self._registered = False
         self._timer = StepTimer()
-        self._model = model
-        self._tables = sparse_tables(unwrapped(model).module) & self._shapes.keys()
+        self._ddp = ddp
+        self._tables = sparse_tables(ddp.module) & self._shapes.keys()
         self._rows_used = dict.fromkeys(self._tables, 0)  # in the last step
-        self._observers = [before_forward(model, self._tick)]
+        self._observers = [ddp.register_forward_pre_hook(Attached(self._tick))]
         self._observers += [
             parameter.register_hook(partial(self._count_rows, name))
             for parameter, name in names.items()
@@ -130,7 +160,7 @@ class AutoDDPHandle(DDPHandle):
         if self.decision is None:
             if self._decided:
                 return super().explain()
-            return "auto: still measuring the first steps of plain DDP"
+            return f"auto: still measuring plain DDP, {self._timer.progress}"
         text = f"auto: {self.decision}"
         return f"{text}\n\n{super().explain()}" if self._registered else text
 
@@ -160,7 +190,7 @@ class AutoDDPHandle(DDPHandle):
         self._observers.clear()
         if compress and not self._registered:
             self._registered = True
-            register(self._model, self._hook)
+            register(self._ddp, self._hook)
 
     def _count_rows(self, name: str, gradient: Tensor) -> None:
         self._rows_used[name] = gradient._nnz() if is_sparse(gradient) else len(gradient)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .checkpoint import consolidated_state, restore, saved_state
+from .tensors import plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,7 +89,7 @@ class Handle(ABC):
             reducer.state, reducer.norm = arrays, float(state["norm"])
 
         self._between_steps(load)
-        self._set_layout([tuple(names) for names in state["layout"]])
+        self._set_layout([tuple(map(plain_name, names)) for names in state["layout"]])
 
     @property
     @abstractmethod

@@ -15,7 +15,7 @@ from ..stream.tensors import on_host
 from .clipping import Clip
 from .optimizer_handle import OptimizerHandle
 from .reducer import GradientReducer
-from .tensors import check_device, excluded_names
+from .tensors import check_device, excluded_names, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,7 +94,8 @@ def wrap(
 def _names(
     optimizer: torch.optim.Optimizer, model: torch.nn.Module | None
 ) -> dict[Tensor, str]:
-    of_model = {} if model is None else {p: n for n, p in model.named_parameters()}
+    named = () if model is None else model.named_parameters()
+    of_model = {p: plain_name(n) for n, p in named}
     names = {
         p: of_model.get(p, f"{g}.{i}")
         for g, group in enumerate(optimizer.param_groups)

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 HOSTED = ("cpu", "cuda")  # devices whose tensors are read in place or copied to the host
+COMPILED = "_orig_mod"  # attribute of a compiled module that holds the original
 FLOATS = (torch.float32, torch.float64)
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a parameter without the parts that `torch.compile` adds."""
+    return ".".join(part for part in name.split(".") if part != COMPILED)
 
 
 def excluded_names(names: Sequence[str], leave: str | Iterable[str]) -> frozenset[str]:
@@ -27,7 +33,7 @@ def excluded_names(names: Sequence[str], leave: str | Iterable[str]) -> frozense
     Raises:
         ValueError: If a pattern matches no name.
     """
-    patterns = [leave] if isinstance(leave, str) else list(leave)
+    patterns = [plain_name(p) for p in ([leave] if isinstance(leave, str) else leave)]
     excluded: set[str] = set()
     for pattern in patterns:
         matching = {name for name in names if fnmatchcase(name, pattern)}
@@ -44,7 +50,7 @@ def sparse_tables(module: torch.nn.Module) -> frozenset[str]:
     """Return the names of the parameters that get sparse gradients."""
     types = (torch.nn.Embedding, torch.nn.EmbeddingBag)
     return frozenset(
-        f"{name}.weight" if name else "weight"
+        plain_name(f"{name}.weight" if name else "weight")
         for name, part in module.named_modules()
         if isinstance(part, types) and part.sparse
     )
