@@ -1,5 +1,6 @@
 """A launcher in Open MPI's manner: its options, its rank variable, its end."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -42,6 +43,22 @@ def launcher(tmp_path, monkeypatch) -> Launcher:
 
 def test_open_mpi_may_oversubscribe(launcher):
     assert launcher.command(2, ["x"])[1:] == ["--oversubscribe", "-n", "2", "x"]
+
+
+def test_open_mpi_may_run_as_root(launcher, monkeypatch, capfd):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    names = [
+        f"{p}_ALLOW_RUN_AS_ROOT{s}" for p in ("OMPI", "PRTE") for s in ("", "_CONFIRM")
+    ]
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(names[0], "0")  # the user's own value stays
+    Path("script.py").write_text(f"import os\nprint([os.environ[n] for n in {names}])")
+    with Job(launcher, 1, ["script.py"]) as job:
+        assert job.wait() == 0
+    assert capfd.readouterr().out == "['0', '1', '1', '1']\n"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert launcher.settings() == {}
 
 
 def test_open_mpi_has_no_emulated_network(launcher, monkeypatch):

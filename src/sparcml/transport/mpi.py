@@ -17,6 +17,7 @@ from mpi4py import MPI
 
 from .. import buffer_pool
 from ..errors import TransportError
+from . import shared_memory
 from .base import EMPTY, Message, Pending, Transport
 from .shutdown import GRACE_SECONDS, ShutdownHandler
 
@@ -116,6 +117,8 @@ class MpiTransport(Transport):
     def __init__(self, comm: MPI.Comm, timeout: float) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size(), timeout)
         shutdown = _MpiShutdown.instance()  # first: the duplication may fail
+        if MPI.Is_initialized():  # all ranks of the node have mapped it
+            shared_memory.unlink(shared_memory.segments())
         self.comm = _duplicate(comm, timeout)
         self._control_comm = _duplicate(comm, timeout)
         self._control_sends: list[tuple[MPI.Request, bytes]] = []

@@ -12,14 +12,15 @@ from types import FrameType, TracebackType
 from typing import Self
 
 from sparcml.cli.launch import rank_process
-from sparcml.cli.launch.exit_reports import EXIT_SECONDS, ExitReports
+from sparcml.cli.launch.exit_reports import EXIT_SECONDS, KILL_SIGNALS, ExitReports
 from sparcml.cli.launch.launcher import Launcher
 from sparcml.cli.launch.launcher_output import OutputFilter
 
 QUIET_SECONDS = 0.2  # without output, after which the output is complete
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM)  # hydra's exit codes if a rank is killed
-_KILLED = tuple(128 + number for number in _KILL_SIGNALS)
+# Exit codes of launchers if a rank is killed; hydra's are the numbers of the signals.
+_KILLED_CODES = (*KILL_SIGNALS, *(128 + number for number in KILL_SIGNALS))
+CLEAN_SECONDS = 1.0  # for the launcher to remove its files after its ranks have ended
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Job:
         try:
             self._process = subprocess.Popen(
                 self._launcher.command(self._ranks, program),
-                env=os.environ | self._placement.settings,
+                env=self._launcher.settings() | os.environ | self._placement.settings,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -92,6 +93,9 @@ class Job:
     ) -> None:
         for number, _ in self._handlers:
             signal.signal(number, signal.SIG_IGN)
+        self._reports.kill_ranks()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(CLEAN_SECONDS)
         # Hydra kills every process group when it is killed itself.
         self._process.kill()
         self._process.wait()
@@ -155,11 +159,7 @@ class Job:
 
     def _exit_code(self) -> int:
         self._reports.receive()
-        report = self._reports.first_failure()
-        if report and int(report["code"]) in _KILLED and self._aborted():
-            report = (
-                None  # the launcher killed it, after the failure that it reports itself
-            )
+        report = self._reports.first_failure(self._aborted_time())
         code = 0 if report else self._process.wait(EXIT_SECONDS)
         for output in self._outputs:
             if output.aborted_rank and code:
@@ -167,8 +167,6 @@ class Job:
                     f"rank {output.aborted_rank} called MPI_Abort with code {code}"
                 )
                 return code
-        if not self._aborted():
-            report = report or (self._reports.first_killed() if code else None)
         if report:
             self.failure = f"rank {report['rank']} {report['how']}"
             return int(report["code"])
@@ -177,9 +175,13 @@ class Job:
             self.failure = f"{how}, and no rank reported why; did one call MPI_Abort?"
         return code if code >= 0 else 128 - code
 
-    def _aborted(self) -> bool:
-        """Return whether the launcher exited with a code that no killed rank causes."""
+    def _aborted_time(self) -> float | None:
+        """Return when a rank called MPI_Abort, or None.
+
+        Without a message of MPI: now, if the launcher has exited with a code that no killed
+        rank causes.
+        """
+        times = (output.aborted_time for output in self._outputs)
         code = self._process.poll()
-        return any(output.aborted_rank for output in self._outputs) or (
-            code is not None and code > 0 and code not in (*_KILLED, *_KILL_SIGNALS)
-        )
+        aborted = code is not None and code > 0 and code not in _KILLED_CODES
+        return next((t for t in times if t is not None), time.time() if aborted else None)

@@ -1,5 +1,6 @@
 """The program that starts the ranks: mpiexec, or the torch launcher."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,13 @@ from sparcml.cli.launch import torch_launcher
 
 _NAMES = ("mpiexec", "mpirun")
 _OVERSUBSCRIBE = "--oversubscribe"
+# Open MPI refuses to run as root, as in a container, without its variables: those of Open MPI
+# and, from version 5 on, those of its launcher PRRTE.
+_AS_ROOT = {
+    f"{prefix}_ALLOW_RUN_AS_ROOT{suffix}": "1"
+    for prefix in ("OMPI", "PRTE")
+    for suffix in ("", "_CONFIRM")
+}
 _OPEN_MPI = ("open mpi", "openrte", "open-mpi", "prrte")
 
 
@@ -25,6 +33,10 @@ class Launcher:
     def is_open_mpi(self) -> bool:
         """Whether it belongs to Open MPI."""
         return _OVERSUBSCRIBE in self.options
+
+    def settings(self) -> dict[str, str]:
+        """Return the environment variables that it needs."""
+        return dict(_AS_ROOT) if self.is_open_mpi and os.geteuid() == 0 else {}
 
     def command(self, ranks: int, program: list[str]) -> list[str]:
         """Return the command line that starts a program on `ranks` ranks."""

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from typing import IO
 
 _RULE = b"=" * 83 + b"\n"
@@ -26,6 +27,7 @@ class OutputFilter:
         self.source = source
         self.open = True
         self.aborted_rank = ""  # the rank that called MPI_Abort
+        self.aborted_time: float | None = None
         self._sink = sink
         self._partial_line = b""  # may be the start of a message
         self._rule = b""  # held back, because a banner may follow
@@ -58,6 +60,7 @@ class OutputFilter:
         """Return the bytes to forward for a line and for the rule before it."""
         if match := _ABORT.search(line):
             self.aborted_rank = (match["node"] or match["rank"]).decode()
+            self.aborted_time = time.time()
         if self._in_banner:
             self._in_banner = line != _RULE
             return b""

@@ -43,7 +43,7 @@ def describe(code: int) -> str:
 
 
 class ReportPipe:
-    """Named pipe to `sparcml run`; every report is one line of JSON.
+    """Pipe to `sparcml run`; every report is one line of JSON.
 
     On another machine the pipe does not exist, and reports are dropped.
     """
@@ -55,9 +55,10 @@ class ReportPipe:
         except OSError:
             self.fd = -1
 
-    def report_exit(self, how: str, code: int, ended: bool) -> None:
-        """Report how this rank ended, in one atomic write."""
-        self._send(time=time.time_ns(), code=code, how=how[:400], ended=ended)
+    def report_exit(self, how: str, code: int, ended: bool, number: int = 0) -> None:
+        """Report how this rank ended, and by which signal, in one atomic write."""
+        now = time.time_ns()
+        self._send(time=now, code=code, how=how[:400], ended=ended, signal=number)
 
     def report_start(self) -> None:
         """Report the process id, so that `sparcml run` notices if it is killed."""
@@ -122,7 +123,7 @@ def supervise(pipe: ReportPipe, child: int) -> int:
         signal.signal(number, lambda number, _: stops.append(number))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     status = code if code >= 0 else 128 - code
-    pipe.report_exit(describe(code), status, ended=True)
+    pipe.report_exit(describe(code), status, ended=True, number=max(0, -code))
     # When this process exits, the launcher kills the other ranks; let them report first.
     deadline = time.monotonic() + GRACE_SECONDS
     while status and not stops and time.monotonic() < deadline:
