@@ -4,7 +4,23 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#ifdef SPARCML_X86
+#include <cpuid.h>
+#endif
+
 namespace sparcml {
+namespace {
+
+#ifdef SPARCML_X86
+// Not every compiler's __builtin_cpu_supports knows these two.
+bool has_f16c_and_lzcnt() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
+  return f16c && __get_cpuid(0x80000001, &a, &b, &c, &d) && (c >> 5 & 1);
+}
+#endif
+
+}  // namespace
 
 const char* name(Isa isa) { return isa == Isa::avx2 ? "avx2" : "scalar"; }
 
@@ -16,8 +32,8 @@ std::vector<Isa> available_isas() {
   // Zen).
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
-      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("pclmul") &&
-      __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("lzcnt"))
+      __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.2") &&
+      has_f16c_and_lzcnt())
     found.push_back(Isa::avx2);
 #endif
   found.push_back(Isa::scalar);

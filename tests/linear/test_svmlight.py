@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,17 @@ def test_unusual_numbers_are_exact(tmp_path):
     ]
     texts += ["1e-400", "0e999999999999", "4.9e-324", "1.7976931348623157e308", "9" * 30]
     texts += ["0." + "0" * 400 + "1", "0" * 50 + "1.5", "9007199254740993", "1e22", "1e23"]
+    texts += [
+        "2.4703282292062327e-324",
+        "2.4703282292062328e-324",
+        "2.2250738585072011e-308",
+    ]
+    for number in rng.random(200) * 10.0 ** rng.integers(-300, 300, 200):
+        above = np.nextafter(number, np.inf)
+        middle = (Fraction(float(number)) + Fraction(float(above))) / 2
+        digits, shift = middle.numerator, middle.denominator.bit_length() - 1
+        tie = digits * 5**shift
+        texts += [f"{tie}e-{shift}", f"{tie}{'0' * 800}1e-{shift + 801}", f"{number:.25e}"]
     path = written(tmp_path / "a", "".join(f"0 1:{text}\n" for text in texts))
     rows = read_svmlight(path, dtype=np.float64)
     assert rows.values.tolist() == [float(text) for text in texts]

@@ -3,11 +3,10 @@
 // op.h explains the anonymous namespace.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
-#include <limits>
 
 #include "kernels/bits.h"
+#include "kernels/svmlight/decimal.h"
 
 namespace sparcml {
 namespace {
@@ -49,36 +48,6 @@ inline const char* digits_at(const char* p, std::uint64_t& value, int& digits) {
   }
 }
 
-// Returns whether a nonzero number, from p to end without its sign, is below 1.
-inline bool is_small(const char* p, const char* end) {
-  std::int64_t scale = 0;  // of the first nonzero digit
-  bool point = false, found = false;
-  for (; p < end && *p != 'e' && *p != 'E'; ++p) {
-    if (*p == '.') {
-      point = true;
-    } else {
-      scale += point ? (found ? 0 : -1) : (found || *p != '0' ? 1 : 0);
-      found |= *p != '0';
-    }
-  }
-  if (p < end) {
-    std::int64_t exponent = 0;
-    const bool minus = p[1] == '-';
-    p += p[1] == '-' || p[1] == '+' ? 2 : 1;
-    for (; p < end && exponent < 1000000000; ++p) exponent = exponent * 10 + (*p - '0');
-    scale += minus ? -exponent : exponent;
-  }
-  return scale <= 0;
-}
-
-// Converts any number, from p to end without its sign, with the standard library.
-inline double long_number(const char* p, const char* end) {
-  double value = 0;
-  if (std::from_chars(p, end, value).ec == std::errc::result_out_of_range)
-    return is_small(p, end) ? 0 : std::numeric_limits<double>::infinity();
-  return value;
-}
-
 // Reads the number at p, rounded to nearest, and returns its end, or nullptr if there is none.
 // A number that is too large becomes infinite. Names such as inf and nan are not accepted.
 inline const char* number_at(const char* p, double& value) {
@@ -109,8 +78,8 @@ inline const char* number_at(const char* p, double& value) {
   if (plain && mantissa <= 1ull << 53 && exponent >= -22 && exponent <= 22) {
     const double whole = static_cast<double>(mantissa);
     value = exponent < 0 ? whole / powers[-exponent] : whole * powers[exponent];
-  } else {
-    value = long_number(start, p);
+  } else if (!plain || !mantissa || !round_decimal(mantissa, exponent, false, value)) {
+    value = exact_decimal(start, p);
   }
   if (minus) value = -value;
   return p;
