@@ -19,7 +19,16 @@ BUILDING_BLOCKS = (
     "numbers",
     "fold",
 )
-WITHOUT_FIGURE = ("pipeline", "numbers")
+WITHOUT_FIGURE = ("native", "pipeline", "numbers")
+# Algorithms whose messages take the same routes share a figure, which has the sizes of each.
+SHARED_FIGURES = {
+    "recursive_double": "ssar_recursive_double",
+    "dsar_split_allgather": "ssar_split_allgather",
+    "sharded": "ssar_split_allgather",
+    "split": "ssar_split_allgather",
+    "ssar_ring": "ring",
+    "agree": "allgather",
+}
 FIXED_LINES = ("Rounds", "Bytes sent per rank", "Fan-in", "Reference")
 
 INTRODUCTION = """\
@@ -48,6 +57,7 @@ the density of the result is 7.7 % on 8 ranks and 47 % on 64 ranks.
 
 The figures are drawn by `docs/diagrams.py` from traces of real runs (see [tour.md](tour.md)). A column is a rank,
 rounds go from top to bottom, and an arrow is a message in the colour of its sender; its width shows its size.
+Algorithms whose messages take the same routes share a figure, with a column of sizes each.
 """
 
 
@@ -76,6 +86,8 @@ def section(name: str) -> str:
     if name in WITHOUT_FIGURE:
         return f"## {name}\n\n{text.strip()}\n"
     figure = f"![messages of {name}](figures/{name}.svg)"
+    if shared := SHARED_FIGURES.get(name):
+        figure = f"Figure: see [{shared}](#{shared})."
     return f"## {name}\n\n{text.strip()}\n\n{figure}\n"
 
 

@@ -2,13 +2,15 @@
 
 Each collective runs once on threads; its trace has every message with its round and its
 size. The vertical axis shows rounds instead of time, so that the figures are the same on
-every machine. The width of an arrow shows the size of its message.
+every machine. The width of an arrow shows the size of its message. Collectives whose
+messages take the same routes share a figure (`SHARED_FIGURES` of docs/collect.py).
 """
 
 from __future__ import annotations
 
 import io
 import json
+import runpy
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -31,6 +33,9 @@ RANKS, SIZE, DENSITY = 8, 20_000, 0.05
 FULLER = {name: 1.0 for name, a in ALLREDUCES.items() if a.is_dense}
 FULLER["dsar_split_allgather"] = 0.3
 
+PAGE = runpy.run_path(str(Path(__file__).with_name("collect.py")))
+SHARED, WITHOUT = PAGE["SHARED_FIGURES"], PAGE["WITHOUT_FIGURE"]
+
 # Communicator method that uses a building block.
 METHODS = {
     "agree": "explain",
@@ -44,7 +49,7 @@ MULTI_NODE, TWO_NODES = "hierarchical", Nodes((0, 0, 0, 0, 1, 1, 1, 1))
 
 STYLE = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "sparcml"}
 COLOURS = [f"C{i}" for i in (0, 1, 2, 3, 4, 5, 6, 8)]
-INCH, WIDTH, LEFT, RIGHT = 0.3, 7.0, 0.85, 1.45  # a unit of height; widths
+INCH, RANK, LEFT, RIGHT = 0.3, 0.5875, 0.85, 1.45  # a unit of height; widths
 SLOPE, STEP, GAP = 2.0, 1.2, 0.7  # height of a lone step, of one of many; between rounds
 HEAD = 2.2  # above the first round
 
@@ -82,8 +87,14 @@ def main() -> None:
 
 
 def names() -> list[str]:
-    """Return the names of all figures: the sections of algorithms.md."""
-    return [*ALLREDUCES, *METHODS, "fold"]
+    """Return the names of all figures, in the order of algorithms.md."""
+    sections = [*ALLREDUCES, *METHODS, "fold"]
+    return [name for name in sections if name not in SHARED and name not in WITHOUT]
+
+
+def members(name: str) -> list[str]:
+    """Return the collectives that a figure shows, the one that it is drawn from first."""
+    return [name, *(other for other, shared in SHARED.items() if shared == name)]
 
 
 def _vector(rank: int, density: float) -> sparcml.Stream:
@@ -130,8 +141,6 @@ def _rounds(events: list[dict[str, Any]]) -> list[Band]:
             step = sent[*key, rank]
             sent[*key, rank] += 1
             band.messages.append(Message(step, rank, about["peer"], about["bytes"]))
-        elif name in ALLREDUCES and ALLREDUCES[name].is_native:
-            by_round.setdefault((int(sequence), 0), Band(name, []))
     several = len({sequence for sequence, _ in by_round}) > 1
     return [
         # Ranks add their events to the trace in the order in which they finish.
@@ -142,45 +151,58 @@ def _rounds(events: list[dict[str, Any]]) -> list[Band]:
 
 def figure(name: str) -> str:
     """Return the figure as SVG."""
-    ranks, rounds = bands(name)
-    density = FULLER.get(name, DENSITY)
+    shown = {member: bands(member) for member in members(name)}
+    ranks, rounds = shown[name]
+    shown = {m: found for m, found in shown.items() if len(found[1]) == len(rounds)}
     where = " on 2 nodes" if name == MULTI_NODE else ""
-    about = f"{SIZE} float32 values, density {density:.0%}"
-    heading = f"{name}: {ranks} ranks{where}, {about}"
+    heading = f"{', '.join(shown)}: {ranks} ranks{where}, {SIZE} float32 values"
+    if len(shown) == 1:
+        heading += f", density {FULLER.get(name, DENSITY):.0%}"
     height = sum(band.height + GAP for band in rounds)
-    inch = INCH if len(rounds) < 10 else 0.6 * INCH
+    scale = 1.0 if len(rounds) < 10 else 0.6
+    head = HEAD / scale
+    width = LEFT + ranks * RANK + RIGHT * len(shown)
     with mpl.rc_context(STYLE):
-        canvas = Figure(figsize=(WIDTH, (height + HEAD) * inch), facecolor="white")
+        inches = width, (height + head) * INCH * scale
+        canvas = Figure(figsize=inches, facecolor="white")
         ax = canvas.add_axes(
-            (LEFT / WIDTH, 0, 1 - (LEFT + RIGHT) / WIDTH, 1),
+            (LEFT / width, 0, ranks * RANK / width, 1),
             xlim=(-0.5, ranks - 0.5),
-            ylim=(height, -HEAD),
+            ylim=(height, -head),
         )
         ax.axis("off")
-        ax.text((ranks - 1) / 2, -1.75, heading, ha="center", va="center")
+        ax.text((ranks - 1) / 2, -0.8 * head, heading, ha="center", va="center")
         for rank in range(ranks):
             ax.plot([rank] * 2, [-0.3, height - 0.2], color="0.8", lw=1, zorder=0)
-            ax.text(rank, -0.75, f"rank {rank}", ha="center", va="center", weight="bold")
+            ax.text(rank, -0.35 * head, f"rank {rank}", ha="center", va="center", weight="bold")
+        _sizes(ax, shown, -0.35 * head)
         largest = max(m.nbytes * b.steps for b in rounds for m in b.messages)
         top = 0.0
         for band in rounds:
-            _draw(ax, band, top, ranks, largest)
+            _draw(ax, band, top, largest)
             top += band.height + GAP
         file = io.StringIO()
         canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _draw(ax: Axes, band: Band, top: float, ranks: int, largest: int) -> None:
+def _sizes(ax: Axes, shown: dict[str, tuple[int, list[Band]]], above: float) -> None:
+    """Write the sizes of the messages of each round, one column per collective."""
+    for number, (name, (ranks, rounds)) in enumerate(shown.items()):
+        x, top = ranks - 0.4 + number * RIGHT / RANK, 0.0
+        if len(shown) > 1:
+            title = f"{name},\ndensity {FULLER.get(name, DENSITY):.0%}"
+            ax.text(x, above, title, ha="left", va="center", fontsize=7.5)
+        for band in rounds:
+            ax.text(x, top + band.height / 2, _size(band), ha="left", va="center")
+            top += band.height + GAP
+
+
+def _draw(ax: Axes, band: Band, top: float, largest: int) -> None:
     middle = top + band.height / 2
     reach = SLOPE if band.steps == 1 else 0.9 * STEP
     ax.axhspan(top - 0.15, top + band.height + 0.15, color="0.96", zorder=-1)
     ax.text(-0.6, middle, band.title, ha="right", va="center")
-    if band.messages:
-        ax.text(ranks - 0.4, middle, _size(band), ha="left", va="center")
-    else:
-        text = "messages of the engine, which the trace does not show"
-        ax.text((ranks - 1) / 2, middle, text, ha="center", va="center", style="italic")
     for m in band.messages:
         start = (m.sender, y := top + m.step * STEP)
         end = (m.receiver, y + reach)

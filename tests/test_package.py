@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,22 @@ def test_the_figures_are_up_to_date():
     assert re.findall(r"\(figures/(.*)\.svg\)", shown) == diagrams["names"]()
     for name in diagrams["names"]():
         assert diagrams["figure"](name) == (ROOT / f"docs/figures/{name}.svg").read_text()
+    drawn = {name: routes(diagrams["bands"], name) for name in diagrams["names"]()}
+    assert not [pair for pair in combinations(drawn, 2) if drawn[pair[0]] == drawn[pair[1]]]
+    for name, shared in diagrams["SHARED"].items():
+        mine = routes(diagrams["bands"], name)
+        assert mine == drawn[shared][: len(mine)], name
+
+
+def routes(bands, name):
+    """Senders and receivers of each round."""
+    return [[(m.step, m.sender, m.receiver) for m in band.messages] for band in bands(name)[1]]
+
+
+def test_every_figure_is_shown_on_a_page():
+    pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    shown = set(re.findall(r"\(figures/(.*)\.svg\)", pages))
+    assert shown == {path.stem for path in (ROOT / "docs/figures").glob("*.svg")}
 
 
 def test_the_version_is_the_same_everywhere():

@@ -84,7 +84,7 @@ def figure(rows: list[Row]) -> Figure:
 
     here = [row for row in pages.emulated(rows) if row["loss"] == "logistic"]
     names = list(dict.fromkeys(row["data"] for row in here))
-    canvas, found = axes(len(names), (10.5, 2.9), together=False)
+    canvas, found = axes(len(names), (10.5, 2.9))
     for ax, name in zip(found, names, strict=True):
         _panel(ax, [row for row in here if row["data"] == name], here)
         features = next(row["features"] for row in here if row["data"] == name)
@@ -99,19 +99,19 @@ def figure(rows: list[Row]) -> Figure:
 
 
 def _panel(ax: Axes, rows: list[Row], everything: list[Row]) -> None:
-    from .drawing import BLUE, GREEN, ORANGE
+    from .drawing import COLOURS
 
-    for place, (row, colour) in enumerate(zip(rows, (BLUE, ORANGE, GREEN), strict=False)):
+    for place, row in enumerate(rows):
         computing = row["step"] - row["communicating"]
         ax.barh(place, computing, 0.7, color="0.72")
-        ax.barh(place, row["communicating"], 0.7, left=computing, color=colour)
+        ax.barh(place, row["communicating"], 0.7, left=computing, color=COLOURS[place])
         ends = computing, computing + row["bound"]
         ax.plot(ends, [place, place], "-", color="black", lw=1.5)
         text = f" {row['step']:.2f} s, {pages.ratio(everything, row):.1f}x"
         ax.text(row["step"], place, text, va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), [pages.NAMES[row["sums"]] for row in rows])
     ax.set_xlim(0, 1.5 * max(row["step"] for row in rows))
-    ax.invert_yaxis()
+    ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.grid(visible=False)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .judge import Row
 
 MARKS = "os^vDP*Xo^sd"
+FEWEST = 3  # points that are worth a plot; the tables have the others
 
 
 def where_time_goes(rows: list[Row]) -> Figure:
@@ -46,9 +47,9 @@ def where_time_goes(rows: list[Row]) -> Figure:
 
 
 def bytes_and_scores(rows: list[Row]) -> Figure:
-    """Plot the final score against the bytes of the full run, for each network."""
-    counted = [name for name, about in NETWORKS.items() if not about.rows]
-    names = [name for name in counted if "dense" in scores(rows, name)]
+    """Plot the final score against the bytes of the full run, where methods are compared."""
+    counted = {name: scores(rows, name) for name in NETWORKS if not NETWORKS[name].rows}
+    names = [name for name, at in counted.items() if "dense" in at and len(at) >= FEWEST]
     canvas, found = axes(len(names), (3.4 * len(names) + 2.2, 3.6), together=False)
     for ax, network in zip(found, names, strict=True):
         here = scores(rows, network)
@@ -81,8 +82,8 @@ def bytes_and_scores(rows: list[Row]) -> Figure:
 
 
 def curves(rows: list[Row]) -> Figure:
-    """Plot the score after each epoch, for each network."""
-    names = [name for name in NETWORKS if "dense" in scores(rows, name)]
+    """Plot the score after each epoch, where there are several."""
+    names = [name for name in NETWORKS if len(curve(rows, name, "dense")) >= FEWEST]
     canvas, found = axes(len(names), (3.4 * len(names) + 2.2, 3.4), together=False)
     handles = {}
     for ax, network in zip(found, names, strict=True):

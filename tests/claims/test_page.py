@@ -35,6 +35,16 @@ def test_page_and_figures_are_up_to_date(script):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="no results")
+def test_table_2_has_a_bar_for_each_name():
+    pytest.importorskip("matplotlib")
+    claim = next(claim for claim in CLAIMS if "table-2" in claim.figures)
+    found = kept(claim, RESULTS)
+    assert isinstance(found, dict)
+    for ax in claim.figures["table-2"](found["rows"]).axes:
+        assert len(ax.patches) == 2 * len(ax.get_yticks())  # computing and communication
+
+
 def test_without_results_every_row_says_how_to_get_them(tmp_path):
     pytest.importorskip("matplotlib")
     text = claims_page.page(tmp_path)
