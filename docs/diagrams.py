@@ -174,7 +174,9 @@ def figure(name: str) -> str:
         ax.text((ranks - 1) / 2, -0.8 * head, heading, ha="center", va="center")
         for rank in range(ranks):
             ax.plot([rank] * 2, [-0.3, height - 0.2], color="0.8", lw=1, zorder=0)
-            ax.text(rank, -0.35 * head, f"rank {rank}", ha="center", va="center", weight="bold")
+            ax.text(
+                rank, -0.35 * head, f"rank {rank}", ha="center", va="center", weight="bold"
+            )
         _sizes(ax, shown, -0.35 * head)
         largest = max(m.nbytes * b.steps for b in rounds for m in b.messages)
         top = 0.0

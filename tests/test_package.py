@@ -152,7 +152,9 @@ def test_the_figures_are_up_to_date():
 
 def routes(bands, name):
     """Senders and receivers of each round."""
-    return [[(m.step, m.sender, m.receiver) for m in band.messages] for band in bands(name)[1]]
+    return [
+        [(m.step, m.sender, m.receiver) for m in band.messages] for band in bands(name)[1]
+    ]
 
 
 def test_every_figure_is_shown_on_a_page():

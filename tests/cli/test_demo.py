@@ -32,6 +32,10 @@ def mails(comm):
     return Split(*(each.part(comm.rank, comm.size) for each in whole))
 
 
+def few_mails(comm=None):
+    return None if comm is None else mails(comm)
+
+
 def test_sparse_and_dense_sums_agree():
     passes = {"sparse": 3, "dense": 2}
     said: list[list[str]] = [[], [], []]
@@ -79,7 +83,7 @@ def test_a_table_and_a_picture(tmp_path, monkeypatch, capfd):
 
     def work(comm):
         quiet = StatusLine(False)
-        compare(comm, mails(comm), SOLVER, passes, "somewhere", out, quiet)
+        compare(comm, mails(comm), SOLVER, passes, "somewhere", "in memory", out, quiet)
 
     sparcml.launch(work, 2)
     text = capfd.readouterr().out
@@ -107,13 +111,26 @@ def test_mistakes_are_one_line(mistake, monkeypatch, capfd):
     assert message in err
 
 
-def test_without_mpi_there_is_a_remedy(monkeypatch, capfd):
-    pytest.importorskip("mpi4py")
-    monkeypatch.setattr("sparcml.cli.launch.start.find_launcher", lambda: None)
-    code, out, err = called(monkeypatch, capfd, "demo")
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith("sparcml demo: ")
-    assert "pip install sparcml[mpich]" in err
+@pytest.mark.parametrize("missing", ["mpi4py", "mpiexec"])
+def test_without_mpi_ranks_are_threads(missing, monkeypatch, capfd, tmp_path):
+    if missing == "mpi4py":
+        monkeypatch.setattr("sparcml.cli.launch.start.find_spec", lambda name: None)
+    else:
+        pytest.importorskip("mpi4py")
+        monkeypatch.setattr("sparcml.cli.launch.start.find_launcher", lambda: None)
+    monkeypatch.setattr("sparcml.cli.demo.command.spam", few_mails)
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))  # the font cache is to be built
+    out = tmp_path / "plot.png"
+    options = ("--sparse-epochs", "1", "--dense-epochs", "1", "--out", str(out))
+    code, text, err = called(monkeypatch, capfd, "demo", *options)
+    assert (code, err) == (0, "")
+    first, *_, last = text.splitlines()
+    assert first.startswith("No MPI here, using threads")
+    for line in (first, last):
+        assert "pip install sparcml[mpich]" in line
+    assert "4 ranks train a spam classifier on 100 e-mails" in text
+    assert "the same bits" in text
+    assert "docs/" not in text
 
 
 START = """
@@ -146,4 +163,4 @@ def test_real_mails_on_plain_mpi_where_links_cannot_be_emulated(tmp_path):
     )
     assert "the same bits" in done.stdout
     assert "sparcml fit" in done.stdout
-    assert "docs/tour.md" in done.stdout
+    assert "docs/" not in done.stdout

@@ -58,7 +58,7 @@ def test_open_mpi_may_run_as_root(launcher, monkeypatch, capfd):
         assert job.wait() == 0
     assert capfd.readouterr().out == "['0', '1', '1', '1']\n"
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert launcher.settings() == {}
+    assert launcher.settings() == {"UCX_LOG_LEVEL": "error"}
 
 
 def test_open_mpi_has_no_emulated_network(launcher, monkeypatch):

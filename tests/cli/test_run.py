@@ -22,7 +22,8 @@ from .ranks import (
 
 @each_engine
 def test_output_and_arguments_pass_through(tmp_path, engine):
-    body = "print('to', rank, sys.argv[1:]); print('err', file=sys.stderr)"
+    body = "print('to', rank, sys.argv[1:]); print('err', file=sys.stderr)\n"
+    body += "assert os.environ['UCX_LOG_LEVEL'] == 'error', 'warnings of MPICH are shown'"
     code, out, err = finish(
         start(tmp_path, body, arguments=("-n", "--x=1"), options=engine)
     )

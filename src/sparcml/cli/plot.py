@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ def check_plot(path: Path | None) -> None:
         return
     if not can_draw():
         raise OSError(INSTALL)
+    _silence_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     supported = FigureCanvasAgg.get_supported_filetypes()
@@ -53,8 +55,14 @@ def check_plot(path: Path | None) -> None:
         raise ValueError(f"plot must end in one of {suffixes}, got {path.name!r}")
 
 
+def _silence_matplotlib() -> None:
+    """Hide the warnings of a first import, such as that it builds its font cache."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+
+
 def figure(width: float, height: float) -> Any:
     """Return an empty figure, which needs no screen."""
+    _silence_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from sparcml import Communicator
+from sparcml import Communicator, launch
 from sparcml.cli.console import StatusLine
 from sparcml.cli.demo.spam import TOLERANCE, Run, compare_runs, difference, draw, show
 from sparcml.cli.launch.start import (
     emulation_obstacle,
+    mpi_obstacle,
     run_on_ranks,
     start_self,
     under_launcher,
@@ -29,10 +30,18 @@ COMMAND = "sparcml demo"
 RANKS = 4
 NONE = "none"
 ONE_MACHINE = "in the memory of one machine (plain MPI)"
+THREADS = "as threads of one process"
+MPI_DENSE = "MPI's own allreduce, with the bytes of a ring; MPI counts none"
+THREADS_DENSE = "one addition in shared memory, with the bytes of a ring"
 NEXT = (
     "Your own data: sparcml fit train.svm -n 4 --network 1gbit --out model",
-    "An allreduce, step by step: docs/tour.md",
+    "In Python: python -m pydoc sparcml",
     "Every algorithm, checked and timed: sparcml bench allreduce",
+)
+NEXT_WITHOUT_MPI = (
+    "Your own data: sparcml fit train.svm --out model",
+    "In Python: python -m pydoc sparcml",
+    "On processes and emulated links: pip install sparcml[mpich], then sparcml demo",
 )
 
 
@@ -56,37 +65,54 @@ def demo(
 ) -> None:
     """Train a spam classifier on 4 ranks with sparse and dense allreduces, and compare.
 
-    The ranks run on an emulated cluster if the system permits, and on plain MPI otherwise.
+    The ranks run on an emulated cluster if the system permits, on plain MPI otherwise, and
+    as threads without MPI.
     """
     epochs = {"sparse": sparse_epochs, "dense": dense_epochs}
     counts = {"sparse-epochs": sparse_epochs, "dense-epochs": dense_epochs}
     bandwidth = _check(network, counts | {"batch-size": batch_size}, out)
+    # The default of `fit` for rows of norm 1.
+    rate = Constant(default_learning_rate("logistic", mean_squared_norm=1.0))
+    solver = SGD("logistic", learning_rate=rate, batch_size=batch_size, momentum=0.9)
     if under_launcher():
-        # The default of `fit` for rows of norm 1.
-        rate = Constant(default_learning_rate("logistic", mean_squared_norm=1.0))
-        solver = SGD("logistic", learning_rate=rate, batch_size=batch_size, momentum=0.9)
         place = ONE_MACHINE
         if bandwidth is not None:
             place = f"behind emulated links of {network} each"
         status = StatusLine(progress)
 
         def work(comm: Communicator) -> None:
-            compare(comm, spam(comm), solver, epochs, place, out, status)
+            compare(comm, spam(comm), solver, epochs, place, MPI_DENSE, out, status)
 
         raise typer.Exit(run_on_ranks(COMMAND, work))
-    if sys.stdout.isatty():
-        os.environ.setdefault("FORCE_COLOR", "1")  # the ranks write to a pipe
-    if bandwidth and (reason := emulation_obstacle(COMMAND, RANKS, bandwidth)):
-        typer.echo(f"No emulated network here, using plain MPI: {reason}\n")
-        network, bandwidth = NONE, None
-    arguments = ["--network", network, "--out", str(out)]
-    arguments += ["--sparse-epochs", str(sparse_epochs)]
-    arguments += ["--dense-epochs", str(dense_epochs), "--batch-size", str(batch_size)]
-    arguments += ["--progress"] * sys.stderr.isatty()
-    code = start_self(COMMAND, RANKS, arguments, bandwidth=bandwidth)
+    if reason := mpi_obstacle():
+        typer.echo(f"No MPI here, using threads without emulated links: {reason}\n")
+        _on_threads(solver, epochs, out)
+        code, further = 0, NEXT_WITHOUT_MPI
+    else:
+        if sys.stdout.isatty():
+            os.environ.setdefault("FORCE_COLOR", "1")  # the ranks write to a pipe
+        if bandwidth and (reason := emulation_obstacle(RANKS, bandwidth)):
+            typer.echo(f"No emulated network here, using plain MPI: {reason}\n")
+            network, bandwidth = NONE, None
+        arguments = ["--network", network, "--out", str(out)]
+        arguments += ["--sparse-epochs", str(sparse_epochs)]
+        arguments += ["--dense-epochs", str(dense_epochs), "--batch-size", str(batch_size)]
+        arguments += ["--progress"] * sys.stderr.isatty()
+        code = start_self(COMMAND, RANKS, arguments, bandwidth=bandwidth)
+        further = NEXT
     if code == 0:
-        typer.echo("\n" + "\n".join(NEXT))
+        typer.echo("\n" + "\n".join(further))
     raise typer.Exit(code)
+
+
+def _on_threads(solver: SGD, epochs: dict[str, int], out: Path) -> None:
+    status = StatusLine(sys.stderr.isatty())
+    spam()  # decoded once for all threads
+
+    def work(comm: Communicator) -> None:
+        compare(comm, spam(comm), solver, epochs, THREADS, THREADS_DENSE, out, status)
+
+    launch(work, RANKS)
 
 
 def _check(network: str, counts: dict[str, int], out: Path) -> int | None:
@@ -109,6 +135,7 @@ def compare(
     solver: SGD,
     epochs: dict[str, int],
     place: str,
+    dense: str,
     out: Path,
     status: StatusLine,
 ) -> None:
@@ -124,7 +151,7 @@ def compare(
         comm, data, solver, epochs, status.show if first else lambda _: None
     )
     if first:
-        show(runs)
+        show(runs, dense)
     check_equal(runs)
     if first:
         typer.echo(

@@ -136,8 +136,8 @@ def _epoch(comm: Communicator, data: Split, solver: SGD, state: SGDState) -> Epo
     return replace(record, seconds=seconds)
 
 
-def show(runs: list[Run]) -> None:
-    """Print one row per run, and their ratios."""
+def show(runs: list[Run], dense_allreduce: str) -> None:
+    """Print one row per run, their ratios, and what the dense allreduce is."""
     from rich.console import Console
 
     table = make_table(HEADS)
@@ -162,7 +162,7 @@ def show(runs: list[Run]) -> None:
         style="bold",
     )
     Console(highlight=False).print(table)
-    typer.echo("(dense: MPI's own allreduce, with the bytes of a ring; MPI counts none)")
+    typer.echo(f"(dense: {dense_allreduce})")
 
 
 def draw(path: Path, runs: list[Run], place: str) -> None:

@@ -11,6 +11,8 @@ from sparcml.cli.launch import torch_launcher
 
 _NAMES = ("mpiexec", "mpirun")
 _OVERSUBSCRIBE = "--oversubscribe"
+# MPICH's UCX warns of control messages that arrive while a rank closes.
+_QUIET = {"UCX_LOG_LEVEL": "error"}
 # Open MPI refuses to run as root, as in a container, without its variables: those of Open MPI
 # and, from version 5 on, those of its launcher PRRTE.
 _AS_ROOT = {
@@ -36,7 +38,8 @@ class Launcher:
 
     def settings(self) -> dict[str, str]:
         """Return the environment variables that it needs."""
-        return dict(_AS_ROOT) if self.is_open_mpi and os.geteuid() == 0 else {}
+        as_root = _AS_ROOT if self.is_open_mpi and os.geteuid() == 0 else {}
+        return {**_QUIET, **as_root}
 
     def command(self, ranks: int, program: list[str]) -> list[str]:
         """Return the command line that starts a program on `ranks` ranks."""

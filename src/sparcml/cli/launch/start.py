@@ -111,35 +111,43 @@ def start_self(
     bandwidth: int | None = None,
 ) -> int:
     """Run this command again as the ranks of a job; see `start`."""
-    package, extra = {
-        Engine.MPI: ("mpi4py", "mpich"),
-        Engine.TORCH: ("torch", "torch"),
-    }[engine]
-    if find_spec(package) is None:
-        raise OSError(
-            f"{command}: {package} is not installed; install it with: "
-            f"pip install sparcml[{extra}]"
-        )
+    try:
+        _check_installed(engine)
+    except OSError as error:
+        raise OSError(f"{command}: {error}") from None
     target = ["-m", "sparcml", *command.split()[1:], *arguments]
     return start(command, ranks, target, engine=engine, bandwidth=bandwidth)
 
 
-def emulation_obstacle(command: str, ranks: int, bandwidth: int) -> str:
-    """Return why links of this bandwidth cannot be emulated here; empty if they can.
-
-    Raises:
-        OSError: If ranks cannot be started at all.
-    """
+def mpi_obstacle() -> str:
+    """Return why ranks cannot be started with MPI here; empty if they can."""
     try:
+        _check_installed(Engine.MPI)
         _launcher(Engine.MPI, None)
     except OSError as error:
-        raise OSError(f"{command}: {error}") from error
+        return str(error)
+    return ""
+
+
+def emulation_obstacle(ranks: int, bandwidth: int) -> str:
+    """Return why links of this bandwidth cannot be emulated here; empty if they can."""
     try:
         _launcher(Engine.MPI, bandwidth)
         with EmulatedCluster(ranks, bandwidth):
             return ""
     except OSError as error:
         return str(error)
+
+
+def _check_installed(engine: Engine) -> None:
+    package, extra = {
+        Engine.MPI: ("mpi4py", "mpich"),
+        Engine.TORCH: ("torch", "torch"),
+    }[engine]
+    if find_spec(package) is None:
+        raise OSError(
+            f"{package} is not installed; install it with: pip install sparcml[{extra}]"
+        )
 
 
 def _launcher(engine: Engine, bandwidth: int | None) -> Launcher:
