@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,7 @@ from sklearn import linear_model, svm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import scale
 
@@ -32,10 +34,10 @@ from sparcml.linear import (
 )
 
 
-def synthetic(count=300, features=1000):
+def synthetic(count=300, features=1000, density=0.02):
     """Return sparse rows and targets that are nearly linear in them."""
     rng = np.random.default_rng(0)
-    X = sparse.random_array((count, features), density=0.02, rng=rng, format="csr")
+    X = sparse.random_array((count, features), density=density, rng=rng, format="csr")
     return X, X @ rng.normal(size=features) + 0.3 + 0.05 * rng.normal(size=count)
 
 
@@ -164,6 +166,7 @@ def test_probabilities_do_not_overflow():
 def test_partial_fits_equal_a_fit():
     X, y = CLASSES["sparse"]
     settings: dict[str, Any] = {
+        "C": np.inf,  # the penalty counts the rows of every call
         "solver": "sgd",
         "learning_rate": Constant(0.5),
         "random_state": 3,
@@ -180,6 +183,44 @@ def test_partial_fits_equal_a_fit():
     parts.partial_fit(X, y)
     np.testing.assert_allclose(resumed.coef_, parts.coef_, rtol=1e-12)
     assert resumed.n_iter_ == parts.n_iter_ == 5
+
+
+@pytest.mark.parametrize("density", [0.02, 1.0])
+def test_partial_fit_does_not_depend_on_the_size_of_chunks(density):
+    X, y = signs(*synthetic(3000, 100, density))
+    losses = []
+    for chunk in (30, 300, 3000):
+        model = LogisticRegression(random_state=0, batch_size=30)
+        for start in range(0, len(y), chunk):
+            part = slice(start, start + chunk)
+            model.partial_fit(X[part], y[part], classes=[-1, 1])
+        losses.append(log_loss(y, model.predict_proba(X)))
+    assert max(losses) < 1.1 * min(losses)
+
+
+def test_fit_then_partial_fit_keeps_the_penalty():
+    X, y = CLASSES["sparse"]
+    model = LogisticRegression(C=0.1).fit(X, y)
+    before = np.linalg.norm(model.coef_)
+    for start in range(0, 300, 10):
+        model.partial_fit(X[start : start + 10], y[start : start + 10])
+    assert np.linalg.norm(model.coef_) > 0.9 * before
+
+
+def test_sgd_ends_near_the_optimum_of_sparse_text_like_rows():
+    X, y = CLASSES["sparse"]
+    counts = X * 10
+    counts[0] *= 50  # one long row must not make all learning rates small
+    penalty = PAIRS["logistic"][2]
+    optimum = LogisticRegression().fit(counts, y)
+    best = objective(optimum, counts, y, "logistic", penalty)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = LogisticRegression(solver="sgd", random_state=0).fit(counts, y)
+    assert model.n_iter_ < 100
+    assert objective(model, counts, y, "logistic", penalty) < 1.2 * best
+    with pytest.warns(ConvergenceWarning, match="not converged after 3 epochs"):
+        LogisticRegression(solver="sgd", max_iter=3).fit(counts, y)
 
 
 def test_early_stopping_returns_the_best_model():

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ...communicator.collective_errors import run_collectively
+from ...communicator.collective_errors import allgather_numbers, run_collectively
+from ..solvers.learning_rate import RowNorms
 from .inputs import check_columns, check_settings, common_dtype, single_rank
 from .solve import advance, solve
 
@@ -45,15 +46,17 @@ class LinearModel(BaseEstimator):
         solver: "scd" (coordinate descent to the optimum), "sgd" (mini-batch gradient descent),
             or "auto": scd unless the loss, `method` or `early_stopping` requires sgd.
         max_iter: Largest number of epochs.
-        tol: scd stops when an epoch reduces the objective by less than this fraction; sgd when
-            `n_iter_no_change` epochs do so to the loss.
+        tol: Relative tolerance. scd stops when an epoch reduces the objective by less, sgd when
+            `n_iter_no_change` epochs in a row reduce the best loss by less. None is 1e-6 for
+            scd, 1e-3 for sgd and 1e-2 for sgd with AdaGrad.
         random_state: Seed of the shuffles; that of rank 0 is used.
         early_stopping: Whether sgd stops by the loss on a validation set; the model is then
             the best on it, not the last.
         validation_fraction: Fraction of the rows in the validation set.
         n_iter_no_change: Epochs without progress after which sgd stops.
         batch_size: Rows per step of sgd, over all ranks.
-        learning_rate: A schedule of `sparcml.linear` for sgd; by default from the row norms.
+        learning_rate: A schedule of `sparcml.linear` for sgd. By default, each weight of a
+            classifier of sparse rows has its own (AdaGrad); otherwise it is from the row norms.
         method: An aggregation method that compresses gradients (sgd); lossless by default.
         comm: The ranks; by default, this process only.
     """
@@ -62,6 +65,7 @@ class LinearModel(BaseEstimator):
     intercept_: Any
     n_iter_: int
     _states: list[SGDState]
+    _seen: RowNorms = RowNorms()
 
     def __init__(
         self,
@@ -69,7 +73,7 @@ class LinearModel(BaseEstimator):
         fit_intercept: bool = True,
         solver: str = "auto",
         max_iter: int = 1000,
-        tol: float = 1e-6,
+        tol: float | None = None,
         random_state: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -150,6 +154,8 @@ class LinearModel(BaseEstimator):
         """Fit each target from the beginning."""
         solutions = solve(self, comm, X, targets, weights)
         self._states = []
+        mass = float(X.shape[0] if weights is None else weights.sum())
+        self._seen = RowNorms(mass=float(allgather_numbers(comm, mass).sum()))
         self._set([s.weights for s in solutions], [s.intercept for s in solutions])
         self.n_iter_ = max(s.epochs for s in solutions)
         if comm.rank == 0 and not all(s.converged for s in solutions):
@@ -163,7 +169,7 @@ class LinearModel(BaseEstimator):
     def _partial_fit(
         self, comm: Communicator, X: Any, targets: Doubles, weights: Doubles | None
     ) -> None:
-        """Train each target for one epoch of SGD, from its state."""
+        """Train each target for one epoch of SGD over these rows, from its state."""
         states = getattr(self, "_states", [])
         self._states = advance(self, comm, X, targets, weights, states)
         self._set(

@@ -71,7 +71,11 @@ class LinearClassifier(ClassifierMixin, LinearModel):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Continue with one epoch of SGD over these rows, as if they were all. Collective.
+        """Continue with one epoch of SGD over these rows. Collective.
+
+        The penalty is that of `fit` on the rows of all calls together, so the result hardly
+        depends on how the rows are divided into calls. Each call counts as one epoch of
+        `learning_rate`, if that is set.
 
         Args:
             X: This rank's rows.

@@ -48,7 +48,8 @@ def check_settings(estimator: Any) -> None:
             raise TypeError(f"{name}: {setting} must be an integer, got {value!r}")
         if int(value) < 1:
             raise ValueError(f"{name}: {setting} must be >= 1, got {value!r}")
-    check_number(estimator, "tol")
+    if estimator.tol is not None:
+        check_number(estimator, "tol")
     check_number(estimator, "validation_fraction", positive=True)
     if estimator.validation_fraction >= 1:
         raise ValueError(

@@ -45,7 +45,7 @@ class LogisticRegression(LinearClassifier):
         fit_intercept: bool = True,
         solver: str = "auto",
         max_iter: int = 1000,
-        tol: float = 1e-6,
+        tol: float | None = None,
         random_state: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,

@@ -38,7 +38,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         fit_intercept: bool = True,
         solver: str = "auto",
         max_iter: int = 1000,
-        tol: float = 1e-6,
+        tol: float | None = None,
         random_state: Any = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -82,7 +82,12 @@ class LinearRegressor(RegressorMixin, LinearModel):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Continue with one epoch of SGD over these rows, as if they were all. Collective."""
+        """Continue with one epoch of SGD over these rows. Collective.
+
+        The penalty is that of `fit` on the rows of all calls together, so the result hardly
+        depends on how the rows are divided into calls. Each call counts as one epoch of
+        `learning_rate`, if that is set.
+        """
         first = not hasattr(self, "coef_")
         with self._communicator() as comm:
             X, y, weights = self._check_inputs(

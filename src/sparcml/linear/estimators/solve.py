@@ -9,8 +9,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..data.partition import allgather_rows, partition_columns
-from ..solvers.early_stopping import stalled
-from ..solvers.learning_rate import default_schedule
+from ..solvers.early_stopping import no_improvement
+from ..solvers.learning_rate import (
+    Constant,
+    RowNorms,
+    adaptive_rate,
+    default_schedule,
+    initial_rate,
+)
+from ..solvers.objective import loss_of
 from ..solvers.scd import SCD
 from ..solvers.sgd import SGD
 from ..solvers.sgd_state import INTERCEPT
@@ -26,10 +33,15 @@ if TYPE_CHECKING:
 
     from ...communicator.communicator import Communicator
     from ..data.rows import Rows
+    from ..solvers.learning_rate import LearningRate
     from ..solvers.sgd_state import SGDState
     from .base import LinearModel
 
     Doubles = NDArray[np.float64]
+
+SCD_TOL, SGD_TOL, ADAPTIVE_TOL = 1e-6, 1e-3, 1e-2  # AdaGrad is close to the optimum sooner
+SPARSE = 0.1  # density up to which rows are sparse
+ADAPTIVE = 1e-6  # below most squared gradients, so that rare features take long steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +101,7 @@ def _scd_runs(
         epochs=model.max_iter,
         intercept=model.fit_intercept,
         seed=seed,
-        tol=model.tol,
+        tol=SCD_TOL if model.tol is None else model.tol,
     )
     partition = partition_columns(comm, rows)  # shared by all targets
     for y in targets:
@@ -108,43 +120,68 @@ def _sgd_runs(
 ) -> Iterator[TrainingRun]:
     if not model.early_stopping:
         rows, mass = number_rows(comm, X, weights)
-        sgd = _build_sgd(model, comm, rows, mass, seed)
+        sgd = _solver_of_fit(model, comm, rows, mass, seed)
         for y in targets:
             data = Dataset(replace(rows, labels=y))
-            yield TrainingRun(comm, data, sgd, lambda s: _stalled(sgd, s.losses))
+            yield TrainingRun(comm, data, sgd, lambda s: _stops(sgd, s.losses))
         return
     mask = split_rows(comm, X.shape[0], model.validation_fraction, seed)
     (rows, mass), (validation, _) = (
         number_rows(comm, X[part], None if weights is None else weights[part])
         for part in (~mask, mask)
     )
-    sgd = _build_sgd(model, comm, rows, mass, seed)
+    sgd = _solver_of_fit(model, comm, rows, mass, seed)
     for y in targets:
         train = replace(rows, labels=y[~mask])
         data = Dataset(train, replace(validation, labels=y[mask]))
-        yield TrainingRun(comm, data, sgd, lambda s: _stalled(sgd, s.validation_losses))
+        yield TrainingRun(comm, data, sgd, lambda s: _stops(sgd, s.validation_losses))
 
 
-def _stalled(sgd: SGD, losses: list[float]) -> bool:
-    return stalled(losses, sgd.patience, sgd.tol)
+def _stops(sgd: SGD, losses: list[float]) -> bool:
+    return no_improvement(losses, sgd.patience, sgd.tol)
+
+
+def _solver_of_fit(
+    model: LinearModel, comm: Communicator, rows: Rows, mass: float, seed: int
+) -> SGD:
+    norms, rate = RowNorms.of(comm, rows, mass), None
+    if not _adapts(model, norms, rows.features):
+        penalty = model._penalty(mass)
+        rate = default_schedule(norms, model._loss(), penalty, model.batch_size)
+    return _build_sgd(model, norms, rate, seed)
+
+
+def _adapts(model: LinearModel, norms: RowNorms, features: int) -> bool:
+    """Return whether each weight has its own learning rate: for classes and sparse rows."""
+    return (
+        model.learning_rate is None
+        and model.method is None
+        and loss_of(model._loss()).signs
+        and norms.nnz <= SPARSE * norms.rows * features
+    )
 
 
 def _build_sgd(
-    model: LinearModel, comm: Communicator, rows: Rows, mass: float, seed: int
+    model: LinearModel,
+    norms: RowNorms,
+    rate: LearningRate | None,
+    seed: int,
 ) -> SGD:
-    loss, penalty = model._loss(), model._penalty(mass)
+    """Return the solver; without a learning rate, it is AdaGrad."""
+    adapts = model.learning_rate is None and rate is None
+    default_tol = ADAPTIVE_TOL if adapts else SGD_TOL
     return SGD(
-        loss,
-        penalty,
-        model.learning_rate
-        or default_schedule(comm, rows, loss, penalty, model.batch_size),
+        model._loss(),
+        model._penalty(norms.mass),
+        model.learning_rate or rate or Constant(adaptive_rate(norms)),
+        adaptive=ADAPTIVE if adapts else None,
         batch_size=model.batch_size,
         epochs=model.max_iter,
         intercept=model.fit_intercept,
         seed=seed,
         method=model.method,
         patience=model.n_iter_no_change,
-        tol=model.tol,
+        tol=default_tol if model.tol is None else model.tol,
     )
 
 
@@ -156,11 +193,26 @@ def advance(
     weights: Doubles | None,
     states: list[SGDState],
 ) -> list[SGDState]:
-    """Train each target for one epoch of SGD, from its state or the model. Collective."""
+    """Train each target for one epoch of SGD, from its state or the model. Collective.
+
+    The penalty is that of a fit on all rows so far, and the default learning rate is from
+    their norms, so that neither depends on how many rows a call has.
+    """
     if states:
         X = X.astype(states[0].model.weights.dtype, copy=False)
     rows, mass = number_rows(comm, X, weights)
-    sgd = _build_sgd(model, comm, rows, mass, common_seed(comm, model.random_state))
+    seen = model._seen.plus(RowNorms.of(comm, rows, mass))
+    if states:
+        adapts = states[0].model.adaptive
+    else:  # AdaGrad's first steps are long, which is no good for a model that is fitted
+        adapts = not hasattr(model, "coef_") and _adapts(model, seen, X.shape[1])
+    rate: LearningRate | None = None
+    if not adapts:
+        rate = Constant(initial_rate(model._loss(), seen, model.batch_size))
+    seed = common_seed(comm, model.random_state)
+    sgd = _build_sgd(model, seen, rate, seed)
+    for state in states:
+        state.set_penalty(sgd.penalty)
     compatible = all(
         state.is_compatible(sgd.penalty, sgd.momentum, sgd.adaptive) for state in states
     )
@@ -174,6 +226,7 @@ def advance(
     for state, y in zip(states, targets, strict=True):
         sgd.run_epoch(comm, replace(rows, labels=y), state)
         state.expand()  # the next call has other rows
+    model._seen = seen
     return states
 
 

@@ -1,4 +1,4 @@
-"""Early stopping: two rules on the losses of the epochs, and the best model so far."""
+"""Early stopping: the rule on the losses of the epochs, and the best model so far."""
 
 from __future__ import annotations
 
@@ -27,21 +27,10 @@ def epochs_without_improvement(losses: Sequence[float], tol: float) -> int:
 def no_improvement(losses: Sequence[float], patience: int, tol: float) -> bool:
     """Return whether none of the last `patience` epochs improved on all before it.
 
-    The rule of `SGD.run` and `sparcml fit`: slow but steady progress below `tol` per epoch
-    counts as none.
+    The rule of scikit-learn's SGDClassifier, with a relative tolerance: slow but steady
+    progress below `tol` per epoch counts as none.
     """
     return epochs_without_improvement(losses, tol) >= patience
-
-
-def stalled(losses: Sequence[float], patience: int, tol: float) -> bool:
-    """Return whether the last `patience` epochs together did not improve by `tol`.
-
-    The rule of the estimators: their best loss is compared with the best before them.
-    """
-    if len(losses) <= patience:
-        return False
-    best = min(losses[:-patience])
-    return min(losses[-patience:]) > best * (1.0 - tol)
 
 
 @dataclass(eq=False)

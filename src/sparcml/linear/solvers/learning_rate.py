@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
+ADAPTIVE_MARGIN = 6.0  # of 3 to 10, which are all good on hashed text
 CHUNK_ENTRIES = 1 << 20  # bounds the memory for squares
 
 
@@ -122,10 +123,67 @@ def default_learning_rate(loss: str, mean_squared_norm: float) -> float:
     return float(f"{1.0 / (curvature * mean_squared_norm):.3g}")
 
 
+class RowNorms(NamedTuple):
+    """Squared norms of all ranks' rows, times their weights; the intercept is a 1 in each.
+
+    Attributes:
+        rows: Number of rows.
+        total: Sum of the squared norms.
+        largest: Largest of them.
+        magnitudes: Sum of the magnitudes of all entries.
+        nnz: Number of entries.
+        mass: Weight of the rows, before it was scaled to a mean of 1.
+    """
+
+    rows: int = 0
+    total: float = 0.0
+    largest: float = 0.0
+    magnitudes: float = 0.0
+    nnz: float = 0.0
+    mass: float = 0.0
+
+    @classmethod
+    def of(cls, comm: Communicator, rows: Rows, mass: float) -> RowNorms:
+        """Measure the rows. Collective."""
+        ones = np.ones(len(rows)) if rows.weights is None else rows.weights
+        norms = squared_row_norms(rows) + ones
+        magnitudes = np.linalg.norm(rows.values, 1) + len(rows)
+        own = np.array([norms.sum(), magnitudes, rows.nnz])
+        total, magnitudes, nnz = comm.allreduce(own).tolist()
+        largest = comm.allreduce(np.array([norms.max(initial=0.0)]), op="max")[0]
+        return cls(rows.total, total, float(largest), magnitudes, nnz, mass)
+
+    def plus(self, other: RowNorms) -> RowNorms:
+        """Return the norms of both sets of rows."""
+        return RowNorms(
+            self.rows + other.rows,
+            self.total + other.total,
+            max(self.largest, other.largest),
+            self.magnitudes + other.magnitudes,
+            self.nnz + other.nnz,
+            self.mass + other.mass,
+        )
+
+
+def initial_rate(loss: str, norms: RowNorms, batch_size: int) -> float:
+    """Return the inverse of the curvature that the loss of a batch may have."""
+    curvature = loss_of(loss).curvature or 1.0
+    return 1.0 / (curvature * (norms.total / norms.rows + norms.largest / batch_size))
+
+
+def adaptive_rate(norms: RowNorms) -> float:
+    """Return the default learning rate of AdaGrad for classification of sparse rows.
+
+    A first step changes each weight by the learning rate, so it changes a margin by at most
+    the learning rate times the magnitudes of a row.
+    """
+    return ADAPTIVE_MARGIN * norms.rows / norms.magnitudes
+
+
 def default_schedule(
-    comm: Communicator, rows: Rows, loss: str, penalty: Penalty, batch_size: int
+    norms: RowNorms, loss: str, penalty: Penalty, batch_size: int
 ) -> LearningRate:
-    """Return the default schedule of the estimators. Collective.
+    """Return the default schedule of the estimators.
 
     The first learning rate is the inverse of the curvature that the loss of a batch may have:
     the curvature by the margin times the mean squared row norm plus, since a batch may hold
@@ -135,14 +193,9 @@ def default_schedule(
     Reference: Bottou: Stochastic Gradient Descent Tricks, 2012; Gower et al.: SGD: General
     Analysis and Improved Rates, 2019 (expected smoothness).
     """
-    ones = np.ones(len(rows)) if rows.weights is None else rows.weights
-    norms = squared_row_norms(rows) + ones  # the intercept is a 1 in each row
-    total = comm.allreduce(np.array([norms.sum()]))[0]
-    largest = comm.allreduce(np.array([norms.max(initial=0.0)]), op="max")[0]
-    curvature = loss_of(loss).curvature or 1.0
-    initial = 1.0 / (curvature * (total / rows.total + largest / batch_size))
+    initial = initial_rate(loss, norms, batch_size)
     if penalty.l2:
-        steps = max(1.0, rows.total / batch_size)
+        steps = max(1.0, norms.rows / batch_size)
         return InverseDecay(initial, decay=initial * penalty.l2 * steps)
     return InverseDecay(initial, power=0.5)
 

@@ -87,6 +87,11 @@ class SGDState:
             and (self.model.table.size > 0) == (other.table.size > 0)
         )
 
+    def set_penalty(self, penalty: Penalty) -> None:
+        """Change the strength of the penalty between epochs."""
+        if self.model.adaptive:
+            self.model.numbers[-2:] = penalty.l1, penalty.l2
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of all columns, without the rows of the column index."""
         return {**self.__dict__, "model": self._expanded(self.model), "column_index": None}
