@@ -7,7 +7,6 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .communicator.arguments import resolve_timeout
 from .communicator.communicator import Communicator
 from .communicator.rank_runner import run_on_threads
 from .costs import ONE_MACHINE, Network
@@ -17,7 +16,8 @@ from .network.store import lookup
 from .transport import ThreadGroup, ThreadTransport
 from .transport.bootstrap import this_machine
 from .transport.nodes import find_nodes
-from .validation import as_integer, check_callable
+from .transport.processes import find_processes
+from .transport.timeouts import resolve_timeouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def world(*, timeout: float | None = None) -> Communicator:
         from mpi4py import MPI
 
         return from_mpi(MPI.COMM_WORLD, timeout=timeout)
-    return _open(ThreadTransport(ThreadGroup(1), 0, resolve_timeout(timeout)))
+    return _open(ThreadTransport(ThreadGroup(1), 0, resolve_timeouts(timeout)))
 
 
 def _is_torch_job() -> bool:
@@ -83,7 +83,7 @@ def from_mpi(comm: Any, *, timeout: float | None = None) -> Communicator:
 
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"from_mpi: comm must be an mpi4py intracommunicator, got {comm!r}")
-    return _open(MpiTransport(comm, resolve_timeout(timeout)))
+    return _open(MpiTransport(comm, resolve_timeouts(timeout)))
 
 
 def from_group(process_group: Any = None, *, timeout: float | None = None) -> Communicator:
@@ -98,12 +98,13 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
     """
     from .transport.gloo.rendezvous import open_transport
 
-    return _open(open_transport(process_group, resolve_timeout(timeout)))
+    return _open(open_transport(process_group, timeout))
 
 
 def _open(transport: Transport) -> Communicator:
     """Return a communicator with the network model that rank 0 has looked up."""
     transport.nodes = find_nodes(transport, this_machine().encode())
+    transport.processes = find_processes(transport)
     default = ONE_MACHINE if len(transport.nodes.leaders) == 1 else Network()
     try:
         network = lookup(transport, default)
@@ -136,8 +137,8 @@ def launch(
     Raises:
         BaseException: The exception of the first rank that raised; the others end with it.
     """
-    check_callable("launch", fn)
-    ranks = as_integer("launch", "ranks", ranks, minimum=1)
+    if ranks < 1:
+        raise ValueError(f"launch: ranks must be at least 1, got {ranks}")
 
     def open_communicator(transport: Transport) -> Communicator:
         return Communicator(transport, ONE_MACHINE, measure=probe)
@@ -146,5 +147,5 @@ def launch(
         lambda comm: fn(_start_trace(comm)),
         ranks,
         open_communicator,
-        resolve_timeout(timeout),
+        resolve_timeouts(timeout),
     )

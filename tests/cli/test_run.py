@@ -54,6 +54,14 @@ def test_output_is_live(tmp_path):
 
 
 @each_engine
+def test_a_rank_that_leaves_by_os_exit_is_named(tmp_path, engine):
+    body = "os._exit(0) if rank == 1 else (time.sleep(0.3), sys.exit(5))"
+    code, _, err = finish(start(tmp_path, body, options=engine))
+    assert code == 1
+    assert err == "sparcml run: rank 1 called os._exit(0)\n"
+
+
+@each_engine
 def test_exit_code_is_passed_on_and_its_rank_named(tmp_path, engine):
     code, _, err = finish(
         start(tmp_path, "sys.exit(3 if rank == 1 else 0)", options=engine)

@@ -17,11 +17,14 @@ BAD = 2
 X = sparcml.Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
 
 
-def misbehave(how):
+def misbehave(comm, how):
     if how == "raises":
         raise ValueError("no such luck")
     if how == "exits":
         sys.exit(3)
+    if how == "closes":
+        comm.close()
+        time.sleep(60)
     if how == "stops":
         os.kill(os.getpid(), signal.SIGSTOP)
     if how == "dies":
@@ -35,7 +38,7 @@ def work(comm, how):
         comm.duplicate().close()
         how = "raises"
     if comm.rank == BAD:
-        misbehave(how)
+        misbehave(comm, how)
         if how == "diverges":
             algorithm = "ssar_split_allgather"
         if how in ("differs", "differs_auto"):

@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import sparcml
-from tests import laws, rosters
+from tests import laws, rosters, waiting
 from tests.engine_checks import law_checks, run_checks
 
 
@@ -107,8 +107,10 @@ CHECKS = {
     "mpi_names": mpi_names,
     "segments": segments,
     "from_mpi": from_mpi,
+    **waiting.CHECKS,
 }
 
 if __name__ == "__main__":
     with sparcml.world() as comm:
         run_checks(comm, CHECKS, Path(sys.argv[1]))
+        sys.exit(0)

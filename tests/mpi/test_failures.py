@@ -7,22 +7,28 @@ import pytest
 from .jobs import left_behind, mpiexec
 
 pytestmark = pytest.mark.mpi
-TIMEOUT = 3.0
+TIMEOUT = 2.0
 
 # What rank 2 does, and what the other ranks say.
 WAYS = {
     "raises": "TransportError: rank 2 raised ValueError: no such luck",
     "closed_duplicate": "TransportError: rank 2 raised ValueError: no such luck",
     "exits": "TransportError: rank 2 (has ended, and rank . still waits|raised SystemExit: 3)",
-    "stops": "TransportError: rank 2 has not answered for 3 s",
+    "closes": "TransportError: rank 2 has closed the communicator, and rank . still waits",
+    "stops": r"TransportError: rank 2 has not answered for 2 s \(its process is stopped\)",
     "diverges": "MismatchError: rank . is in call 2.*rank . is in call 2",
     "differs": "MismatchError: rank . has size (1000|2000).*rank . has size (1000|2000)",
     "differs_auto": "MismatchError: rank 0 has size 1000.*rank 2 has size 2000",
 }
 
 
-@pytest.mark.parametrize("style", [[], ["with"]], ids=["plain", "with"])
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize(
+    ("how", "style"),
+    [
+        *((how, []) for how in WAYS),
+        *((how, ["with"]) for how in ("raises", "exits", "stops")),
+    ],
+)
 def test_every_other_rank_says_why(how, style):
     job = mpiexec(4, "failing.py", how, *style, SPARCML_TIMEOUT=str(TIMEOUT))
     assert job.code != 0
@@ -47,8 +53,12 @@ def test_ranks_that_catch_the_error_do_not_wait_for_a_stopped_one():
 @pytest.mark.parametrize("style", [[], ["with"]], ids=["plain", "with"])
 def test_the_job_ends(how, style):
     """Where the others are not waiting for the rank, or cannot hear of it."""
-    job = mpiexec(4, "failing.py", how, *style, SPARCML_TIMEOUT=str(TIMEOUT))
+    limits = dict.fromkeys(("SPARCML_TIMEOUT", "SPARCML_START_TIMEOUT"), str(TIMEOUT))
+    job = mpiexec(4, "failing.py", how, *style, **limits)
     assert job.code != 0
     assert "finished" not in job.out
     assert job.seconds < 3 * TIMEOUT + 10
     assert left_behind(job.pids()) == []
+    if how == "never_comes":
+        message = f"rank 2 of 4 has not opened the communicator within {TIMEOUT:g} s"
+        assert job.err.count(f"{message} (SPARCML_START_TIMEOUT") == 3, job.err[-3000:]

@@ -1,4 +1,4 @@
-"""Laws 1, 2, 4, 6 and 10 with MPI processes: the same collectives on another engine."""
+"""Laws 1, 2, 4, 6, 10 and 12 with MPI processes: the same collectives on another engine."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,9 @@ def test_law(ranks, check, shared_folder):
     path = shared_folder / f"mpi-{ranks}.jsonl"
 
     def run():
-        return mpiexec(ranks, "laws_on_mpi.py", path, SPARCML_TIMEOUT="60").err
+        job = mpiexec(ranks, "laws_on_mpi.py", path, SPARCML_TIMEOUT="60")
+        assert job.code == 0, job.err[-3000:]  # it ends with sys.exit(0)
+        return job.err
 
     assert_check(path, check, run)
 

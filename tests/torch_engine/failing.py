@@ -45,8 +45,15 @@ def calls(comm, how, algorithm, bad):
 
 def body(how, algorithm, bad):
     """One rank's program, forked."""
-    with sparcml.world() as comm:
+    with sparcml.world(timeout=2.0 if how == "stalls" else None) as comm:
         calls(comm, how, algorithm, bad)
+
+
+def exits_well():
+    """All ranks leave by sys.exit(0)."""
+    with sparcml.world() as comm:
+        comm.allreduce(X)
+        sys.exit(0)
 
 
 def large(bad):

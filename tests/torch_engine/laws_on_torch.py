@@ -11,7 +11,7 @@ from torch import distributed as dist
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import sparcml
-from tests import rosters
+from tests import rosters, waiting
 from tests.engine_checks import law_checks, run_checks
 
 
@@ -137,6 +137,7 @@ CHECKS = {
     "many_messages_in_flight": many_messages_in_flight,
     "user_group": user_group,
     "second_world": second_world,
+    **waiting.CHECKS,
 }
 
 

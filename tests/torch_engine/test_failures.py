@@ -3,6 +3,10 @@
 import re
 
 import pytest
+from torch import distributed as dist
+
+import sparcml
+from sparcml.transport.gloo.transport import meet
 
 from . import failing
 from .jobs import outcomes, torchrun
@@ -16,7 +20,7 @@ WAYS = {
     "exits": "TransportError: rank {0} raised SystemExit: 3",
     "closes": "TransportError: rank {0} has closed its connection, and rank . still waits",
     "stalls": "TransportError: rank {0} has not answered for 2 s",
-    "stops": "TransportError: rank {0} has not answered for 2 s",
+    "stops": r"TransportError: rank {0} has not answered for 2 s \(its process is stopped\)",
     "dies": "TransportError: rank {0} is gone, and rank . still waits",
     "diverges": "MismatchError: .*(rank {0} is in call 2, allgather|but rank {0} is in)",
     "differs": "MismatchError: .*(rank {0} has size 2000|rank . has size 1000)",
@@ -48,11 +52,21 @@ def test_a_rank_that_dies_in_the_middle_of_a_long_message():
 
 
 def test_a_rank_that_never_comes():
-    said = outcomes(3, failing.missing, bad=2, SPARCML_TIMEOUT=str(TIMEOUT))
-    for word in said[:2]:
-        assert re.match(
-            "TransportError: .* not all (3 )?ranks have (connected|opened)", word or ""
+    said = outcomes(3, failing.missing, bad=2, SPARCML_START_TIMEOUT="1")
+    for rank in range(2):
+        expected = (
+            f"TransportError: rank {rank}: rank 2 of 3 has not opened the communicator"
         )
+        assert (said[rank] or "").startswith(f"{expected} within 1 s"), said
+
+
+def test_ranks_that_never_come_are_named():
+    with pytest.raises(sparcml.TransportError, match="rank 0: ranks 1 and 2 of 3 have not"):
+        meet(dist.HashStore(), 0, 3, seconds=0.05)
+
+
+def test_ranks_that_leave_by_exit_0():
+    assert outcomes(2, failing.exits_well) == ["SystemExit: 0"] * 2
 
 
 def test_under_torchrun_an_error_ends_the_job():

@@ -1,4 +1,4 @@
-"""Laws 1, 2, 4, 6 and 10 with processes of torch.distributed."""
+"""Laws 1, 2, 4, 6, 10 and 12 with processes of torch.distributed."""
 
 import pytest
 

@@ -60,7 +60,7 @@ def test_a_rank_that_stalls(algorithm):
     for error in outcomes(bad, algorithm, raised):
         assert isinstance(error, TransportError)
         assert "rank 2 has not answered for 0.5 s" in str(error)
-        assert "SPARCML_TIMEOUT" in str(error)
+        assert "SPARCML_BUSY_TIMEOUT" in str(error)
 
 
 @pytest.mark.parametrize("algorithm", ["auto", *rosters.ALLREDUCES])
@@ -110,6 +110,35 @@ def test_a_rank_with_another_operation(algorithm):
     for error in outcomes(bad, algorithm):
         assert isinstance(error, MismatchError)
         assert "(max)" in str(error)
+
+
+def test_a_rank_that_closes_early():
+    def body(comm):
+        comm.allreduce(X)
+        if comm.rank == BAD:
+            comm.close()
+            others.wait()
+        try:
+            comm.barrier()
+        finally:
+            others.set()
+
+    others = threading.Event()
+    with pytest.raises(TransportError, match="rank 2 has closed the communicator"):
+        sparcml.launch(body, RANKS)
+
+
+def test_a_busy_rank_is_waited_for(monkeypatch):
+    monkeypatch.setenv("SPARCML_TIMEOUT", "0.1")
+
+    def body(comm):
+        if comm.rank == 0:
+            time.sleep(0.5)
+        comm.advance(100.0)  # in a simulation
+        return comm.allreduce(X).values[0]
+
+    assert sparcml.launch(body, 2) == [2, 2]
+    assert sparcml.simulate(body, 2).results == [2, 2]
 
 
 def test_a_communicator_that_failed_stays_closed():

@@ -18,7 +18,12 @@ Facts = dict[str, dict[str, Any]]
 # name: (value if unset, meaning)
 SETTINGS = {
     "SPARCML_ISA": ("best", "instruction set of the kernels"),
-    "SPARCML_TIMEOUT": ("30", "timeout of a wait, in seconds"),
+    "SPARCML_TIMEOUT": ("30", "seconds to wait for a rank that is dead or stopped"),
+    "SPARCML_BUSY_TIMEOUT": (
+        "the engine's",
+        "seconds to wait for a rank that computes",
+    ),
+    "SPARCML_START_TIMEOUT": ("300", "seconds to wait for all ranks at the start"),
     "SPARCML_DEBUG": ("", "1: check that the inputs of requests stay unchanged"),
     "SPARCML_NETWORK": (
         "measured",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..transport import Transport
+    from ..transport.timeouts import Timeouts
     from .communicator import Communicator
 
 T = TypeVar("T")
@@ -68,14 +69,14 @@ def run_on_threads(
     fn: Callable[[Communicator], T],
     ranks: int,
     open_communicator: Callable[[Transport], Communicator],
-    timeout: float,
+    timeouts: Timeouts,
 ) -> list[T]:
     """Run fn(comm) on threads of this process; return the results by rank."""
     group = ThreadGroup(ranks)
     runner = RankRunner(fn, ranks)
 
     def body(rank: int) -> None:
-        transport = ThreadTransport(group, rank, timeout)
+        transport = ThreadTransport(group, rank, timeouts)
         runner.run(transport, open_communicator(transport))
 
     threads = [
@@ -85,7 +86,7 @@ def run_on_threads(
     for thread in threads:
         thread.start()
     try:
-        _join(threads, runner, timeout)
+        _join(threads, runner, timeouts.silent)
     except BaseException as error:  # such as KeyboardInterrupt
         text = f"the job was interrupted by {type(error).__name__}"
         group.broadcast_control(abort_message(text))

@@ -10,7 +10,6 @@ from .. import buffer_pool
 from ..collectives import Call, Shape
 from ..errors import TransportError
 from ..transport import CountingTransport, Stats, Transport
-from ..validation import as_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from ..transport.timeline import Span
 
 T = TypeVar("T")
+WATCH_SECONDS = 0.05  # between two looks at the control messages
 
 
 class Session:
@@ -82,10 +82,31 @@ class Session:
 
     def check_open(self, name: str) -> None:
         """Raise if the communicator is closed or has failed."""
+        if self.transport.is_forked:
+            raise TransportError(
+                f"{name}: this process was forked from a rank and is not a rank itself; "
+                f"call it in the process that opened the communicator"
+            )
         failure = self.transport.control.failure
         if self._closed or failure is not None:
             why = f" after: {failure}" if failure is not None else ""
             raise TransportError(f"{name}: this communicator is closed{why}")
+
+    def watch(self, finished: threading.Event, action: str) -> None:
+        """Wait for an event of all ranks between two calls, see `Endpoint.watch`."""
+        transport, before = self.transport, self.transport.operation
+        transport.operation = f"{action} #{self._sequence + 1}"
+        try:
+            transport.wait_for(
+                finished.is_set,
+                (transport.rank + 1) % transport.size,
+                "wait for all ranks",
+                lambda _: finished.wait(WATCH_SECONDS),
+            )
+        except BaseException as error:
+            transport.abort(error)
+            raise
+        transport.operation = before
 
     @contextmanager
     def operation(self, name: str) -> Iterator[Span | None]:
@@ -173,7 +194,9 @@ class Endpoint:
 
         It does nothing on real ranks, where computing takes time by itself.
         """
-        elapsed = self._transport.advance(as_seconds("advance", "seconds", seconds))
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"advance: seconds must be finite and >= 0, got {seconds!r}")
+        elapsed = self._transport.advance(seconds)
         if elapsed and self.stats.trace is not None:
             self.stats.trace.add_compute(self.now() - elapsed, self.now())
 
@@ -197,6 +220,10 @@ class Endpoint:
             with self._session.operation("trace"):
                 self.stats.trace = Trace(self._transport, path, add=add)
 
+    def watch(self, finished: threading.Event, action: str) -> None:
+        """Wait for an event that depends on all ranks, with the errors of a collective."""
+        self._session.watch(finished, action)
+
     def abort(self, error: BaseException) -> None:
         """Report an error to all ranks, whose waits then raise it."""
         self._transport.abort(error)
@@ -218,6 +245,7 @@ class Endpoint:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is not None:
+        ends_well = isinstance(error, SystemExit) and error.code in (None, 0)
+        if error is not None and not ends_well:
             self._transport.abort(error)
         self.close()

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..collectives import ALLREDUCES
-from ..communicator.arguments import resolve_timeout
 from ..communicator.communicator import Communicator
 from ..communicator.rank_runner import RankRunner
 from ..costs import Network, Workload
@@ -21,7 +20,8 @@ from ..costs.estimate import estimate
 from ..costs.node_cost import shared
 from ..transport import Nodes, Stats
 from ..transport.timeline import Timeline
-from ..validation import as_integer, check_callable
+from ..transport.timeouts import Timeouts, resolve_timeouts
+from ..validation import as_integer
 from .presets import network as by_name
 from .probe import probe
 
@@ -150,9 +150,7 @@ def simulate(
         BaseException: The exception of the first rank that raised; the others end with it.
             Ranks that all wait for each other raise at once.
     """
-    check_callable("simulate", fn)
     ranks = as_integer("simulate", "ranks", ranks, minimum=1)
-    ranks_per_node = as_integer("simulate", "ranks_per_node", ranks_per_node)
     if ranks_per_node < 1 or ranks % ranks_per_node:
         raise ValueError(
             f"simulate: ranks_per_node must divide ranks={ranks}, got {ranks_per_node}"
@@ -174,7 +172,7 @@ def simulate(
     )
     delay = None if stragglers is None else stragglers.delays(seed)
     cluster = Cluster(links, work, _speeds(speed, ranks), delay)
-    return _run(fn, cluster, nodes, model, resolve_timeout(timeout), trace)
+    return _run(fn, cluster, nodes, model, resolve_timeouts(timeout), trace)
 
 
 def _run(
@@ -182,7 +180,7 @@ def _run(
     cluster: Cluster,
     nodes: Nodes,
     model: Network,
-    timeout: float,
+    timeouts: Timeouts,
     events: int,
 ) -> Simulation[T]:
     from ..transport.virtual.channel import Channel
@@ -195,7 +193,7 @@ def _run(
     timelines: dict[int, Timeline] = {}
 
     def body(rank: int) -> None:
-        transport = VirtualTransport(channel, rank, timeout)
+        transport = VirtualTransport(channel, rank, timeouts)
         transport.nodes = nodes
         stats = Stats(clock=transport.now)
         if events:

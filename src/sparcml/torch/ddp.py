@@ -10,7 +10,6 @@ from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from ..aggregate import Dense, Method
-from ..communicator.arguments import resolve_timeout
 from ..startup import from_group
 from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
@@ -76,8 +75,8 @@ def compress(
         )
     names = {p: plain_name(n) for n, p in ddp.module.named_parameters() if p.requires_grad}
     for parameter, name in names.items():
-        check_device("compress", name, parameter)
-    excluded = excluded_names("compress", list(names.values()), leave)
+        check_device(name, parameter)
+    excluded = excluded_names(list(names.values()), leave)
     limits = Clip(clip, clip_each)
     if method == AUTO and limits != Clip():
         raise ValueError(
@@ -86,12 +85,11 @@ def compress(
         )
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it neither scales nor skips
-    seconds = resolve_timeout(timeout)
-    comm = from_group(ddp.process_group, timeout=seconds)
+    comm = from_group(ddp.process_group, timeout=timeout)
     first = method if isinstance(method, Method) else Dense()
     reducer = GradientReducer(comm, first, excluded, limits)
     _compressed.add(ddp)
-    dense = DenseReducer(comm, ddp.process_group, seconds)
+    dense = DenseReducer(comm, ddp.process_group)
     hook = Hook(names, reducer, dense, scaler, find_unused=ddp.find_unused_parameters)
     if method == AUTO:
         return AutoDDPHandle(reducer, hook, names, ddp)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,11 +30,13 @@ class PendingAllreduce:
 
     Attributes:
         work: The handle that torch.distributed returned.
+        finished: Set when it is complete.
         buffer: The bucket.
         nonfinite: Name of a gradient of this rank with NaN or infinity, or None.
     """
 
     work: Any
+    finished: threading.Event
     buffer: Tensor
     nonfinite: str | None = None
 
@@ -46,15 +48,14 @@ class DenseReducer:
         comm: Communicator of the same ranks; it is used only to report gradients that are not
             finite.
         group: DDP's process group.
-        timeout: Seconds to wait for an allreduce.
 
     Attributes:
         bytes: Bytes that this rank sent.
     """
 
-    def __init__(self, comm: Communicator, group: Any, timeout: float) -> None:
+    def __init__(self, comm: Communicator, group: Any) -> None:
         self._comm = comm
-        self._group, self._timeout = group, timedelta(seconds=timeout)
+        self._group = group
         self.bytes = 0
 
     def start(
@@ -80,12 +81,16 @@ class DenseReducer:
             if nonfinite is not None:
                 buffer[0] = torch.nan
         work = dist.all_reduce(buffer, group=self._group, async_op=True)
-        return PendingAllreduce(work, buffer, nonfinite)
+        finished = threading.Event()
+        work.get_future().add_done_callback(lambda _: finished.set())
+        return PendingAllreduce(work, finished, buffer, nonfinite)
 
     def finish(self, pending: PendingAllreduce, *, check: bool) -> None:
         """Wait for an allreduce, and raise if gradients of any rank were not finite."""
+        # A wait of the process group would not notice that a rank is stopped or has raised.
+        self._comm.watch(pending.finished, "dense allreduce")
         try:
-            pending.work.wait(self._timeout)
+            pending.work.wait()
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             raise TransportError(

@@ -27,9 +27,7 @@ def plain_name(name: str) -> str:
     return ".".join(part for part in name.split(".") if part != COMPILED)
 
 
-def excluded_names(
-    function: str, names: Sequence[str], leave: str | Iterable[str]
-) -> frozenset[str]:
+def excluded_names(names: Sequence[str], leave: str | Iterable[str]) -> frozenset[str]:
     """Return the names that match one of the patterns, such as "head.*" or "*.embed*".
 
     Raises:
@@ -41,7 +39,7 @@ def excluded_names(
         matching = {name for name in names if fnmatchcase(name, pattern)}
         if not matching:
             raise ValueError(
-                f"{function}: leave must match a parameter, got {pattern!r}; the parameters are "
+                f"leave: pattern must match a parameter, got {pattern!r}; the parameters are "
                 f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
             )
         excluded |= matching
@@ -58,18 +56,18 @@ def sparse_tables(module: torch.nn.Module) -> frozenset[str]:
     )
 
 
-def check_device(function: str, name: str, tensor: Tensor) -> None:
+def check_device(name: str, tensor: Tensor) -> None:
     """Raise unless gradients of a parameter can be sent."""
     device = tensor.device.type
     if device not in HOSTED:
         raise ValueError(
-            f"{function}: parameter {name!r} must be on one of the devices "
-            f"{', '.join(HOSTED)}, got {device!r}; move the model first"
+            f"parameter {name!r} must be on one of the devices {', '.join(HOSTED)}, got "
+            f"{device!r}; move the model first"
         )
     if not tensor.dtype.is_floating_point:
         raise TypeError(
-            f"{function}: parameter {name!r} must have floating point values, got "
-            f"{tensor.dtype}; exclude it from training with requires_grad_(False)"
+            f"parameter {name!r} must have floating point values, got {tensor.dtype}; exclude "
+            f"it from training with requires_grad_(False)"
         )
 
 

@@ -7,6 +7,7 @@ sending it. A received message belongs to the receiver unless it is read-only.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -18,10 +19,13 @@ from numpy.typing import NDArray
 from .bootstrap import allgather
 from .control import Control
 from .nodes import Nodes
+from .processes import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
+
+    from .timeouts import Timeouts
 
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)
@@ -94,6 +98,8 @@ class Transport(ABC):
         siblings: This rank's transports that were made from one another.
         global_ranks: The ranks' numbers in the world, for messages to the user.
         nodes: Placement of the ranks on nodes.
+        processes: Processes of the ranks, as far as they are known.
+        timeouts: Timeouts of all waits.
         channel_id: The same on all ranks, and different for each duplicate.
         child_count: Number of duplicates and splits so far, the same on all ranks.
     """
@@ -101,18 +107,20 @@ class Transport(ABC):
     engine: str
     is_simulated = False
 
-    def __init__(self, rank: int, size: int, timeout: float) -> None:
+    def __init__(self, rank: int, size: int, timeouts: Timeouts) -> None:
         self.rank = rank
         self.size = size
-        self.timeout = timeout
+        self.timeouts = timeouts
         self.operation = "start"
         self.input_summary = ""
         self.control = Control(self)
         self.siblings: list[Transport] = [self]
         self.global_ranks = list(range(size))
         self.nodes = Nodes((0,) * size)
+        self.processes = Processes([None] * size)
         self.channel_id = "0"
         self.child_count = 0
+        self._pid = os.getpid()
 
     @abstractmethod
     def isend(self, peer: int, message: Message) -> Pending:
@@ -162,14 +170,22 @@ class Transport(ABC):
         """Add a transport of some of these ranks, which shares this one's errors."""
         child.global_ranks = [self.global_ranks[member] for member in members]
         child.nodes = self.nodes.subgroup(members)
+        child.processes = self.processes.subgroup(members)
         self.child_count += 1
         child.channel_id = f"{self.channel_id}.{self.child_count}"
         child.siblings = self.siblings
         self.siblings.append(child)
         return child
 
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process is a child that the rank has forked, and not the rank."""
+        return os.getpid() != self._pid
+
     def abort(self, error: BaseException) -> None:
         """Send an error to all peers, on every channel shared with them."""
+        if self.is_forked:
+            return
         self.control.abort(error)
         error = self.control.failure or error  # the same text on every channel
         for sibling in list(self.siblings):
@@ -182,7 +198,7 @@ class Transport(ABC):
 
     def close(self) -> None:
         """Free the channels; a second call does nothing."""
-        if self in self.siblings:
+        if self in self.siblings and not self.is_forked:
             self.siblings.remove(self)
             self.release()
 
@@ -240,8 +256,22 @@ class Transport(ABC):
         """Wait until all ranks have called this. Collective."""
         allgather(self, b"")
 
-    def wait_for(self, poll: Callable[[], bool], peer: int, action: str) -> None:
-        """Poll until true, while reading control messages and checking the timeout."""
+    def wait_for(
+        self,
+        poll: Callable[[], bool],
+        peer: int,
+        action: str,
+        idle: Callable[[float], object] | None = None,
+    ) -> None:
+        """Poll until true, while reading control messages and checking the timeouts.
+
+        Args:
+            poll: Returns whether the wait is over.
+            peer: Rank that this one waits for.
+            action: Description for error messages.
+            idle: Replacement of `idle`, for waits that poll something else.
+        """
+        idle = idle or self.idle
         if poll():
             return
         self.control.begin_wait(peer, action)
@@ -250,9 +280,9 @@ class Transport(ABC):
         while not poll():
             if waited > SHORT_WAIT:
                 self.control.check(waited)
-            if waited > self.timeout:
+            if waited > self.timeouts.busy:
                 self.control.time_out(poll)
                 break
-            self.idle(waited)
+            idle(waited)
             waited = self.now() - start
         self.control.end_wait()

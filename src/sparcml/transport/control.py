@@ -2,8 +2,9 @@
 
 In most collectives a rank communicates with few others, so it would never notice that
 some other rank has failed. Therefore a rank that raises reports this to all ranks, and
-every wait reads such reports. A wait that times out first asks all ranks which rank they
-wait for. The error then names the rank at the end of that chain, not the next neighbour.
+every wait reads such reports. A long wait looks whether the process of its peer is alive. A
+wait that times out first asks all ranks which rank they wait for. The error then names the
+rank at the end of that chain, not the next neighbour.
 
 Control messages are text: a letter for the type, then fields separated by unit separators.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import MismatchError, SparcmlError, TransportError, WireError
+from .processes import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,9 @@ SEPARATOR, INPUT = "\x1f", "\x1e"  # INPUT separates a call from the summary of 
 ABORT, WAITING, LEFT = "A", "W", "L"
 QUESTION, ANSWER = "?", "!"
 QUESTION_SECONDS = 1.0  # of waiting, before a rank asks which ranks the others wait for
+LOOK_SECONDS = 0.5  # between two looks at the process of the peer
+ENDED, CLOSED = "has ended", "has closed the communicator"  # how a rank leaves
+LAST_SECONDS = 1.0  # for the last messages of a rank that has ended
 ERRORS: dict[str, type[SparcmlError]] = {
     error.__name__: error for error in (TransportError, WireError, MismatchError)
 }
@@ -41,7 +46,9 @@ class Control:
         self._wait: tuple[int, str] | None = None  # this rank's: the peer, and the call
         self._asked = False  # the other ranks, in this wait
         self._waits: dict[int, tuple[int, str]] = {}  # of the ranks that have reported
-        self._left: dict[int, float] = {}  # ranks that have ended, and when they said so
+        self._left: dict[int, tuple[float, str]] = {}  # when a rank left, and how
+        self._next_look = 0.0  # at the peer's process: seconds of this wait
+        self._silent_since: float | None = None  # when the peer was first seen like that
         self.failure: SparcmlError | None = None
         self.is_origin = False
 
@@ -49,6 +56,7 @@ class Control:
         """Record that this rank starts to wait for a peer."""
         self._wait = (peer, f"{self._transport.operation}, {action}")
         self._asked = False
+        self._next_look, self._silent_since = self._look_seconds, None
 
     def end_wait(self) -> None:
         """Record that the wait has ended without an error."""
@@ -81,17 +89,48 @@ class Control:
             self._ask()
         elif self._asked and (mismatch := self.find_mismatch()) is not None:
             self.fail(mismatch)
-        if self._wait is None or self._wait[0] not in self._left:
+        if self._wait is None:
             return
-        peer, call = self._wait
-        # The peer's last messages may still be in flight.
-        if self._transport.now() - self._left[peer] > min(1.0, self._transport.timeout):
+        peer = self._wait[0]
+        if peer in self._left:
+            since, how = self._left[peer]
+            self._fail_if_silent(peer, how, since, self._last_seconds)
+        elif waited > self._next_look:
+            self._next_look = waited + self._look_seconds
+            self._look_at(peer)
+
+    def _look_at(self, peer: int) -> None:
+        """Raise if the process of a peer is dead, or has been stopped for too long."""
+        state = self._transport.processes.state(peer)
+        if state in (State.ALIVE, State.UNKNOWN):
+            self._silent_since = None
+            return
+        if self._silent_since is None:
+            self._silent_since = self._transport.now()
+        if state is State.DEAD:
+            self._fail_if_silent(peer, "is gone", self._silent_since, self._last_seconds)
+        else:
+            limit = self._transport.timeouts.silent
+            how = f"has not answered for {limit:g} s (its process is stopped)"
+            self._fail_if_silent(peer, how, self._silent_since, limit)
+
+    def _fail_if_silent(self, peer: int, how: str, since: float, limit: float) -> None:
+        """Raise after the limit: the peer's last messages may still be in flight."""
+        if self._wait is not None and self._transport.now() - since > limit:
+            call = self._wait[1]
             self.fail(
                 TransportError(
-                    f"{self._name(peer)} has ended, and {self._name()} still waits for it "
-                    f"in {call}"
+                    f"{self._name(peer)} {how}, and {self._name()} still waits for it in {call}"
                 )
             )
+
+    @property
+    def _look_seconds(self) -> float:
+        return min(LOOK_SECONDS, self._transport.timeouts.silent / 4)
+
+    @property
+    def _last_seconds(self) -> float:
+        return min(LAST_SECONDS, self._transport.timeouts.silent)
 
     def fail(self, error: SparcmlError) -> NoReturn:
         """Report an error to all peers, then raise it."""
@@ -113,18 +152,19 @@ class Control:
         self.is_origin = True
         self._send_all(SEPARATOR.join((ABORT, name, text)).encode())
 
-    def leave(self) -> None:
-        """Report to all peers that this rank ends."""
-        self._send_all(LEFT.encode())
+    def leave(self, how: str = ENDED) -> None:
+        """Report to all peers that this rank ends, or how it leaves otherwise."""
+        self._send_all(SEPARATOR.join((LEFT, how)).encode())
 
     def has_left(self, peer: int) -> bool:
         """Return whether that peer has reported its end."""
         return peer in self._left
 
-    def all_peers_left(self) -> bool:
-        """Return whether every peer has ended."""
+    def all_peers_left(self, *hows: str) -> bool:
+        """Return whether every peer has left, in one of the given ways if there are any."""
         self._read()
-        return len(self._left) == self._transport.size - 1
+        left = [how for _, how in self._left.values() if not hows or how in hows]
+        return len(left) == self._transport.size - 1
 
     def time_out(self, poll: Callable[[], bool]) -> None:
         """Find the rank that delays the others, and raise an error that names it.
@@ -133,7 +173,7 @@ class Control:
         """
         transport = self._transport
         self._ask()
-        start, limit = transport.now(), min(1.0, max(0.2, transport.timeout / 10))
+        start, limit = transport.now(), min(1.0, max(0.2, transport.timeouts.busy / 10))
         while (waited := transport.now() - start) < limit:
             if poll():
                 return
@@ -162,7 +202,7 @@ class Control:
 
     def _describe_timeout(self) -> str:
         assert self._wait is not None
-        rank, limit = self._transport.rank, self._transport.timeout
+        rank, limit = self._transport.rank, self._transport.timeouts.busy
         peer, call = self._wait
         chain = [rank]
         while peer in self._waits and peer not in chain:
@@ -176,10 +216,11 @@ class Control:
                 f"{call}: check that all ranks make the same calls in the same order"
             )
         waiter = f", awaited by {self._name(chain[-1])}" if len(chain) > 1 else ""
+        why = self._transport.processes.state(peer).value
         return (
             f"{self._name(peer)} has not answered for {limit:g} s{waiter} in {call} of "
-            f"{self._name(rank)}: it is stopped, dead or busy "
-            f"(SPARCML_TIMEOUT or timeout= sets the limit)"
+            f"{self._name(rank)}: it {why} "
+            f"(timeout= or SPARCML_BUSY_TIMEOUT sets the limit)"
         )
 
     def _name(self, rank: int | None = None) -> str:
@@ -193,7 +234,8 @@ class Control:
             if letter == ABORT and self.failure is None:
                 self.failure = ERRORS.get(fields[0], TransportError)(fields[1])
             elif letter == LEFT:
-                self._left.setdefault(sender, self._transport.now())
+                how = fields[0]
+                self._left.setdefault(sender, (self._transport.now(), how))
             elif letter == WAITING:
                 self._waits[sender] = (int(fields[1]), fields[2])
                 if fields[0] == QUESTION and self._wait is not None:

@@ -7,24 +7,23 @@ take the processor from ranks that compute, and have no timeout.
 
 from __future__ import annotations
 
-import os
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
 
 from .. import buffer_pool
-from ..errors import TransportError
 from . import shared_memory
 from .base import EMPTY, Message, Pending, Transport
-from .shutdown import GRACE_SECONDS, ShutdownHandler
+from .control import CLOSED
+from .mpi_process import MpiShutdown, duplicate, idle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from .timeouts import Timeouts
 
 # A longer message is sent in segments of this size, after a message with its length. Of
 # two large messages between two ranks, MPICH over TCP sends one after the other; segments
@@ -33,10 +32,6 @@ SEGMENT_BYTES = (1 << 20) + 4096  # one segment holds a megabyte of values and a
 WHOLE, LENGTH, SEGMENT = range(3)  # tags
 
 MAX_BYTES = 1 << 30  # per call: counts of MPI have 32 bits in most libraries
-
-# Between two polls a rank yields at first, then sleeps for an eighth of the time waited so
-# far: no wait lasts longer by more than that.
-SPIN_SECONDS, SLEEP_FRACTION, MAX_SLEEP = 20e-6, 1 / 8, 2e-3
 
 OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
@@ -114,13 +109,14 @@ class MpiTransport(Transport):
 
     engine = "mpi"
 
-    def __init__(self, comm: MPI.Comm, timeout: float) -> None:
-        super().__init__(comm.Get_rank(), comm.Get_size(), timeout)
-        shutdown = _MpiShutdown.instance()  # first: the duplication may fail
+    def __init__(self, comm: MPI.Comm, timeouts: Timeouts) -> None:
+        super().__init__(comm.Get_rank(), comm.Get_size(), timeouts)
+        shutdown = MpiShutdown.instance()  # first: the duplication may fail
         if MPI.Is_initialized():  # all ranks of the node have mapped it
             shared_memory.unlink(shared_memory.segments())
-        self.comm = _duplicate(comm, timeout)
-        self._control_comm = _duplicate(comm, timeout)
+        shutdown.free_closed()
+        self.comm = duplicate(comm, timeouts.start)
+        self._control_comm = duplicate(comm, timeouts.start)
         self._control_sends: list[tuple[MPI.Request, bytes]] = []
         shutdown.transports.add(self)
 
@@ -150,7 +146,7 @@ class MpiTransport(Transport):
         return messages
 
     def idle(self, waited: float) -> None:
-        _idle(waited)
+        idle(waited)
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
         flat = array.reshape(-1)
@@ -165,13 +161,13 @@ class MpiTransport(Transport):
         return out.reshape(array.shape)
 
     def duplicate(self) -> MpiTransport:
-        copy = MpiTransport(self.comm, self.timeout)
+        copy = MpiTransport(self.comm, self.timeouts)
         return self.add_sibling(copy, range(self.size))
 
     def split(self, members: Sequence[int]) -> MpiTransport:
         group = self.comm.Split(members[0], list(members).index(self.rank))
         try:
-            child = MpiTransport(group, self.timeout)
+            child = MpiTransport(group, self.timeouts)
         finally:
             group.Free()
         return self.add_sibling(child, members)
@@ -185,7 +181,16 @@ class MpiTransport(Transport):
             return
         if self.control.failure is not None:
             return  # needed at exit: other ranks may not know of the failure yet
-        _MpiShutdown.instance().transports.discard(self)
+        # Freed once all peers have closed it too: MPI may give its number to a new
+        # communicator, which must not receive messages of this one.
+        self.control.leave(CLOSED)
+        shutdown = MpiShutdown.instance()
+        shutdown.transports.discard(self)
+        shutdown.closed.append(self)
+        shutdown.free_closed()
+
+    def free(self) -> None:
+        """Free the communicators of MPI."""
         self.comm.Free()
         self._control_comm.Free()
 
@@ -198,61 +203,3 @@ def _test(request: MPI.Request) -> bool:
     """
     test = request.Test
     return test() or test() or test() or test()
-
-
-def _idle(waited: float) -> None:
-    if waited < SPIN_SECONDS:
-        os.sched_yield()
-    else:
-        time.sleep(min(MAX_SLEEP, waited * SLEEP_FRACTION))
-
-
-def _duplicate(comm: MPI.Comm, timeout: float) -> MPI.Comm:
-    """Duplicate an MPI communicator, with a timeout. Collective."""
-    try:
-        copy, request = comm.Idup()
-    except MPI.Exception as error:
-        raise TransportError(
-            f"rank {comm.Get_rank()}: MPI cannot open another communicator ({error}); "
-            f"close communicators that are no longer needed"
-        ) from None
-    start = time.monotonic()
-    while not request.Test():
-        waited = time.monotonic() - start
-        if waited > timeout:
-            raise TransportError(
-                f"rank {comm.Get_rank()}: not all {comm.Get_size()} ranks have opened the "
-                f"communicator within {timeout:g} s"
-            )
-        _idle(waited)
-    return copy
-
-
-class _MpiShutdown(ShutdownHandler):
-    """Shutdown before MPI_Finalize, which waits for all ranks, spinning and without timeout.
-
-    This process waits for the other ranks first, and aborts the job if they do not end
-    after an error. Their control messages must be received: MPI reports those that are not.
-    """
-
-    def on_exit(self) -> None:
-        if MPI.Is_finalized() or MPI.COMM_WORLD.Get_size() == 1:
-            return
-        sys.stderr.flush()
-        self.notify_peers()
-        failed = self.error is not None
-        # A rank that has caught a communicator's error ends normally.
-        caught = any(t.control.failure is not None for t in self.transports)
-        start = time.monotonic()
-        # A rank that failed without an open transport cannot see the state of the others.
-        while failed or self.transports:
-            if self.transports and self.all_peers_left():
-                return
-            waited = time.monotonic() - start
-            if failed and waited > GRACE_SECONDS:
-                MPI.COMM_WORLD.Abort(1)
-            if not failed and waited > max(t.timeout for t in self.transports):
-                if caught:  # MPI_Finalize would wait for the other ranks forever
-                    MPI.COMM_WORLD.Abort(1)
-                return
-            _idle(waited)

@@ -8,10 +8,13 @@ before a launcher kills them.
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import time
 import traceback
 from typing import TYPE_CHECKING, ClassVar
+
+from .control import ENDED
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,6 +38,7 @@ class ShutdownHandler:
     def __init__(self) -> None:
         self.transports: set[Transport] = set()
         self.error: BaseException | None = None
+        self._pid = os.getpid()
         self._excepthook = sys.excepthook
         sys.excepthook = self._on_error
         atexit.register(self.on_exit)
@@ -60,8 +64,15 @@ class ShutdownHandler:
         else:
             self._excepthook(kind, error, trace)
 
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process is a child that the rank has forked, and not the rank."""
+        return os.getpid() != self._pid
+
     def on_exit(self) -> None:
         """Notify the peers; after an error, wait until they have left too."""
+        if self.is_forked:
+            return
         sys.stderr.flush()
         if self.error is not None:
             self.notify_peers()
@@ -79,5 +90,6 @@ class ShutdownHandler:
             transport.control.leave()
 
     def all_peers_left(self) -> bool:
-        """Return whether all peers of all transports have left."""
-        return all(transport.control.all_peers_left() for transport in self.transports)
+        """Return whether all peers of all transports have ended, or left if none failed."""
+        hows = () if self.error is None else (ENDED,)  # who has closed may still compute
+        return all(t.control.all_peers_left(*hows) for t in self.transports)

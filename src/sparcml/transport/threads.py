@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .base import EMPTY, Message, Pending, Transport
+from .control import CLOSED
+from .timeouts import Timeouts, resolve_timeouts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,12 +97,21 @@ class _Receiving(Pending):
 
 
 class ThreadTransport(Transport):
-    """One thread's end of a `ThreadGroup`."""
+    """One thread's end of a `ThreadGroup`.
+
+    Args:
+        group: The ranks.
+        rank: This thread's rank.
+        timeout: Limit of every wait in seconds, or all timeouts; None: by the environment.
+    """
 
     engine = "threads"
 
-    def __init__(self, group: ThreadGroup, rank: int, timeout: float) -> None:
-        super().__init__(rank, len(group.mailboxes), timeout)
+    def __init__(
+        self, group: ThreadGroup, rank: int, timeout: Timeouts | float | None = None
+    ) -> None:
+        timeouts = timeout if isinstance(timeout, Timeouts) else resolve_timeouts(timeout)
+        super().__init__(rank, len(group.mailboxes), timeouts)
         self._group = group
         self._seen_arrivals = -1
         self.mailbox = group.mailboxes[rank]
@@ -159,8 +170,10 @@ class ThreadTransport(Transport):
 
     def split(self, members: Sequence[int]) -> ThreadTransport:
         group = self._group.child((self.child_count, *members), len(members))
-        child = ThreadTransport(group, list(members).index(self.rank), self.timeout)
+        child = ThreadTransport(group, list(members).index(self.rank), self.timeouts)
         return self.add_sibling(child, members)
 
     def release(self) -> None:
-        """Do nothing: the garbage collector frees the mailboxes."""
+        """Tell the peers; the garbage collector frees the mailboxes."""
+        if self.control.failure is None:
+            self.control.leave(CLOSED)

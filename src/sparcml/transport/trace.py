@@ -57,7 +57,7 @@ class Trace(Timeline):
         """Append the events since the last call to the file."""
         if records := self.drain():
             lines = [json.dumps(record) for record in records]
-            _append(self._path, self._run, lines, self._owner.timeout)
+            _append(self._path, self._run, lines, self._owner.timeouts.silent)
 
 
 def _agree_on_run(

@@ -135,7 +135,16 @@ class ExitReports:
         killed = [r for r in first.values() if r["signal"]]
         # A launcher ends the others with SIGTERM at once when a supervisor is killed.
         killed.sort(key=lambda r: bool(r["signal"] == signal.SIGTERM))
-        return next(iter(killed or failures), None)
+        failure = next(iter(killed or failures), None)
+        return None if failure is None else self._abrupt_end(failure) or failure
+
+    def _abrupt_end(self, failure: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the report of a rank that left without an error shortly before a failure."""
+        for report in self._reports:
+            before = failure["time"] - report["time"]
+            if report.get("abrupt") and 0 <= before <= CAUSE_SECONDS * 1e9:
+                return {**report, "code": 1}
+        return None
 
     def kill_ranks(self) -> None:
         """Kill all ranks, so that the launcher ends by itself and removes its files."""

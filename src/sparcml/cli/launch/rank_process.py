@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import io
 import json
+import mmap
 import os
 import runpy
 import signal
@@ -54,11 +55,14 @@ class ReportPipe:
             self.fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             self.fd = -1
+        self.owner = os.getpid()
 
-    def report_exit(self, how: str, code: int, ended: bool, number: int = 0) -> None:
+    def report_exit(
+        self, how: str, code: int, ended: bool, number: int = 0, abrupt: bool = False
+    ) -> None:
         """Report how this rank ended, and by which signal, in one atomic write."""
-        now = time.time_ns()
-        self._send(time=now, code=code, how=how[:400], ended=ended, signal=number)
+        row = {"code": code, "ended": ended, "signal": number, "abrupt": abrupt}
+        self._send(time=time.time_ns(), how=how[:400], **row)
 
     def report_start(self) -> None:
         """Report the process id, so that `sparcml run` notices if it is killed."""
@@ -102,6 +106,8 @@ def run_target(pipe: ReportPipe, target: list[str]) -> int:
 
 
 def _report_failure(pipe: ReportPipe, how: str, code: int) -> None:
+    if os.getpid() != pipe.owner:  # a child that the script has forked
+        return
     pipe.report_exit(how, code, ended=False)
     # MPI's exit handler waits for ranks that wait for this one.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -115,15 +121,24 @@ def _script_frames(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def supervise(pipe: ReportPipe, child: int) -> int:
-    """Wait for the child, report its end, and return the exit code."""
+def supervise(pipe: ReportPipe, child: int, finished: mmap.mmap) -> int:
+    """Wait for the child, report its end, and return the exit code.
+
+    Args:
+        pipe: Pipe to `sparcml run`.
+        child: Process id of the script.
+        finished: Shared memory; the child sets its first byte at the end of the script.
+    """
     # The launcher signals the process group, so that the child gets the signal as well.
     stops: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: stops.append(number))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     status = code if code >= 0 else 128 - code
-    pipe.report_exit(describe(code), status, ended=True, number=max(0, -code))
+    # Other ranks fail if one calls os._exit too early, with code 0 as well.
+    abrupt = code == 0 and not finished[0]
+    how = "called os._exit(0)" if abrupt else describe(code)
+    pipe.report_exit(how, status, ended=True, number=max(0, -code), abrupt=abrupt)
     # When this process exits, the launcher kills the other ranks; let them report first.
     deadline = time.monotonic() + GRACE_SECONDS
     while status and not stops and time.monotonic() < deadline:
@@ -139,14 +154,21 @@ def main() -> NoReturn:
     pipe = ReportPipe(sys.argv[1])
     pipe.report_start()
     supervisor = os.getpid()
+    finished = mmap.mmap(-1, 1)
     child = os.fork()
     if child:
-        os._exit(supervise(pipe, child))
+        os._exit(supervise(pipe, child, finished))
+    pipe.owner = os.getpid()
     die_with_parent()
     signal.signal(signal.SIGUSR2, signal.SIG_DFL)
     if os.getppid() != supervisor:  # it ended before the prctl call
         os._exit(1)
-    sys.exit(run_target(pipe, sys.argv[2:]))
+    try:
+        code = run_target(pipe, sys.argv[2:])
+    finally:
+        if os.getpid() == pipe.owner:
+            finished[0] = 1
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from ...aggregate import Method
-from ...communicator.arguments import resolve_timeout
 from ...communicator.collective_errors import allgather_numbers
 from ...communicator.communicator import Communicator
 from ...errors import DataError
@@ -96,7 +95,7 @@ def choose_solver(estimator: Any, loss: str) -> str:
 
 def single_rank() -> Communicator:
     """Return a world of one, also in a process that a launcher started with others."""
-    return Communicator(ThreadTransport(ThreadGroup(1), 0, resolve_timeout(None)))
+    return Communicator(ThreadTransport(ThreadGroup(1), 0))
 
 
 def common_seed(comm: Communicator, random_state: Any) -> int:

@@ -14,7 +14,10 @@ from typing import Any
 from torch import distributed as dist
 
 from ...errors import TransportError
+from ..timeouts import resolve_timeouts
 from .transport import TorchTransport
+
+LAUNCHER_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
 
 # Number of rendezvous of these ranks, the same on all of them.
 _rendezvous_count: Counter[tuple[int, ...]] = Counter()
@@ -23,19 +26,22 @@ _rendezvous_count: Counter[tuple[int, ...]] = Counter()
 _launcher: list[tuple[Any, int, int]] = []
 
 
-def open_transport(group: Any, timeout: float) -> TorchTransport:
+def open_transport(group: Any, timeout: float | None) -> TorchTransport:
     """Return a transport of the ranks of a process group. Collective.
 
     Args:
         group: A process group; None is the default group, or all processes of the job.
-        timeout: Seconds to open it, and of every wait.
+        timeout: Limit of every wait; None: see `resolve_timeouts`.
     """
+    limit = _engine_limit(group)
+    timeouts = resolve_timeouts(timeout, limit)
     if dist.is_initialized():
+        timeouts = resolve_timeouts(timeout, limit, start_limit=limit)
         members = tuple(dist.get_process_group_ranks(group))
         rank = dist.get_rank()
         store = dist.distributed_c10d._get_default_store()
     elif group is None:
-        store, rank, size = _launcher_store(timeout)
+        store, rank, size = _launcher_store(timeouts.start)
         members = tuple(range(size))
     else:
         raise TransportError(
@@ -53,27 +59,48 @@ def open_transport(group: Any, timeout: float) -> TorchTransport:
     count = _rendezvous_count[members]
     name = f"sparcml:{attempt}:{count}:{'.'.join(map(str, members))}"
     return TorchTransport(
-        dist.PrefixStore(name, store), members.index(rank), len(members), timeout
+        dist.PrefixStore(name, store), members.index(rank), len(members), timeouts
     )
 
 
-def _launcher_store(timeout: float) -> tuple[Any, int, int]:
+def _launcher_store(seconds: float) -> tuple[Any, int, int]:
     """Return the launcher's store, rank and size, as init_process_group finds them."""
     if _launcher:
         return _launcher[0]
-    if "MASTER_ADDR" not in os.environ:
+    if absent := [name for name in LAUNCHER_VARIABLES if name not in os.environ]:
         raise TransportError(
-            "from_group: torch.distributed is not initialized; call "
-            "torch.distributed.init_process_group first, or start with torchrun"
+            f"from_group: torch.distributed is not initialized; call "
+            f"torch.distributed.init_process_group first, or start with torchrun, which sets "
+            f"{', '.join(absent)}"
         )
-    limit = timedelta(seconds=timeout)
+    address, port, rank, size = (os.environ[name] for name in LAUNCHER_VARIABLES)
+    is_server = rank == "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
-        store, rank, size = next(dist.rendezvous("env://", timeout=limit))
+        # As init_process_group does, but without waiting for all ranks: `meet` waits for
+        # them, and finds those that are missing.
+        store = dist.TCPStore(
+            address,
+            int(port),
+            int(size),
+            is_server,
+            timedelta(seconds=seconds),
+            wait_for_workers=False,
+            multi_tenant=True,
+        )
     except RuntimeError as error:
         raise TransportError(
-            f"world: not all ranks have connected to {os.environ['MASTER_ADDR']}:"
-            f"{os.environ.get('MASTER_PORT')} within {timeout:g} s "
-            f"({str(error).splitlines()[0]})"
+            f"world: rank {rank} cannot reach rank 0 at {address}:{port} within {seconds:g} s "
+            f"({str(error).splitlines()[0]}); SPARCML_START_TIMEOUT sets the limit"
         ) from None
-    _launcher.append((store, rank, size))
+    _launcher.append((store, int(rank), int(size)))
     return _launcher[0]
+
+
+def _engine_limit(group: Any) -> float:
+    """Return the seconds that the process group itself waits for a rank."""
+    if not dist.is_initialized():
+        return float(dist.default_pg_timeout.total_seconds())
+    group = group or dist.group.WORLD
+    backends = [group._get_backend(device) for device in group._device_types]
+    limits = [b.options._timeout for b in backends if hasattr(b, "options")]
+    return float(max(limits, default=dist.default_pg_timeout).total_seconds())

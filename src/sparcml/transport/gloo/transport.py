@@ -19,7 +19,9 @@ from torch import distributed as dist
 from ... import buffer_pool
 from ...errors import TransportError
 from ..base import EMPTY, Message, Pending, Transport
+from ..control import CLOSED
 from ..shutdown import ShutdownHandler
+from ..timeouts import Timeouts, start_error
 from .frames import CAPACITY, START, ControlMessages, Peer, message_length
 from .mesh import Mesh
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 SPIN_SECONDS = 50e-6  # of polling, before a wait sleeps
 SLEEP_SECONDS = 0.02  # between two polls of the control messages
+MAX_PAUSE = 0.1  # between two looks whether all ranks have come
 LAST_MESSAGE_SECONDS = 0.2  # to receive the reason why a connection has closed
 
 
@@ -87,6 +90,24 @@ class _Receiving(Pending):
         return self._message
 
 
+def meet(store: Any, rank: int, size: int, seconds: float) -> None:
+    """Wait in the store for all ranks; raise an error that names those that are missing."""
+    keys = [f"here:{peer}" for peer in range(size)]
+    store.set(keys[rank], "")
+    missing: list[int] = []
+    start, pause = time.monotonic(), 1e-3
+    with suppress(RuntimeError):  # the store has ended with rank 0
+        while not store.check(keys):
+            missing = [peer for peer in range(size) if not store.check([keys[peer]])]
+            if time.monotonic() - start > seconds:
+                break
+            time.sleep(pause)
+            pause = min(2 * pause, MAX_PAUSE)
+        else:
+            return
+    raise start_error(f"rank {rank}", missing, size, seconds)
+
+
 class TorchTransport(Transport):
     """One process's end of a separate gloo group.
 
@@ -94,21 +115,22 @@ class TorchTransport(Transport):
         store: Store for the rendezvous of the ranks; its keys must be unused.
         rank: This process's rank in the group.
         size: Number of ranks.
-        timeout: Seconds to open it, and of every wait.
+        timeouts: Timeouts to open it, and of every wait.
     """
 
     engine = "torch"
 
-    def __init__(self, store: Any, rank: int, size: int, timeout: float) -> None:
-        super().__init__(rank, size, timeout)
+    def __init__(self, store: Any, rank: int, size: int, timeouts: Timeouts) -> None:
+        super().__init__(rank, size, timeouts)
         self._store = store
         self._closed = False
+        meet(store, rank, size, timeouts.start)
         try:
-            self._mesh = Mesh(store, rank, size, timeout)
+            self._mesh = Mesh(store, rank, size, timeouts.start)
         except RuntimeError as error:
             raise TransportError(
-                f"rank {rank}: not all {size} ranks have opened the communicator within "
-                f"{timeout:g} s ({str(error).splitlines()[0]})"
+                f"rank {rank}: gloo cannot connect all {size} ranks "
+                f"({str(error).splitlines()[0]})"
             ) from None
         others = [peer for peer in range(size) if peer != rank]
         self._control_messages = ControlMessages(self._mesh, others)
@@ -173,14 +195,15 @@ class TorchTransport(Transport):
         name = f"{self.child_count}:{'.'.join(map(str, members))}"
         store = dist.PrefixStore(name, self._store)
         rank = list(members).index(self.rank)
-        child = TorchTransport(store, rank, len(members), self.timeout)
+        child = TorchTransport(store, rank, len(members), self.timeouts)
         return self.add_sibling(child, members)
 
     def release(self) -> None:
         ShutdownHandler.instance().transports.discard(self)
         if self.control.failure is None:
             self._flush()
-            self.control.leave()
+        if self.control.failure is None:
+            self.control.leave(CLOSED)
         self._closed = True
         self._mesh.close()
         self.peers.clear()  # posted receives hold gloo's threads and sockets
@@ -188,11 +211,6 @@ class TorchTransport(Transport):
 
     def _flush(self) -> None:
         """Wait until all frames have been sent: a peer that computes may delay them."""
-        start = self.now()
-        for peer in self.peers.values():
-            with suppress(RuntimeError):  # the peer has ended
-                while not peer.all_sent():
-                    waited = self.now() - start
-                    if waited > self.timeout:
-                        return
-                    self.idle(waited)
+        for rank, peer in self.peers.items():
+            with suppress(RuntimeError, TransportError):  # the peer has ended
+                self.wait_for(peer.all_sent, rank, "close")

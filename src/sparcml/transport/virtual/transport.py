@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ...errors import SparcmlError
     from ..base import Condition
+    from ..timeouts import Timeouts
 
 POLL_SECONDS = 1e-6  # of one unsuccessful poll
 IDLE_SECONDS = 0.01  # between two polls after the timeout
@@ -76,8 +77,8 @@ class VirtualTransport(Transport):
     engine = "virtual"
     is_simulated = True
 
-    def __init__(self, channel: Channel, rank: int, timeout: float) -> None:
-        super().__init__(rank, len(channel.mailboxes), timeout)
+    def __init__(self, channel: Channel, rank: int, timeouts: Timeouts) -> None:
+        super().__init__(rank, len(channel.mailboxes), timeouts)
         self.cluster = channel.cluster
         self.mailbox = channel.mailboxes[rank]
         self.pending_error: SparcmlError | None = None
@@ -117,7 +118,14 @@ class VirtualTransport(Transport):
         del waited
         self._clock.sleep_until(self._clock.now + IDLE_SECONDS)
 
-    def wait_for(self, poll: Callable[[], bool], peer: int, action: str) -> None:
+    def wait_for(
+        self,
+        poll: Callable[[], bool],
+        peer: int,
+        action: str,
+        idle: Callable[[float], object] | None = None,
+    ) -> None:
+        del idle  # the clock advances from event to event
         self._wait(poll, partial(self._arrival, peer), peer, action)
 
     def _wait(
@@ -133,7 +141,7 @@ class VirtualTransport(Transport):
         while not poll():
             if limit is None:
                 self.control.begin_wait(peer, action)
-                limit = clock.now + self.timeout
+                limit = clock.now + self.timeouts.busy
             self._check()
             due = when()
             if due is not None and due <= limit:
@@ -203,7 +211,7 @@ class VirtualTransport(Transport):
 
     def split(self, members: Sequence[int]) -> VirtualTransport:
         channel = self._channel.child((self.child_count, *members), len(members))
-        child = VirtualTransport(channel, list(members).index(self.rank), self.timeout)
+        child = VirtualTransport(channel, list(members).index(self.rank), self.timeouts)
         return self.add_sibling(child, members)
 
     def release(self) -> None:

@@ -1,0 +1,86 @@
+"""Processes of the ranks on this machine: which are alive, stopped or dead.
+
+A rank that computes does not answer, and may hold Python's lock for long. So whether it is
+alive is read from the operating system. Of ranks on other machines nothing is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from .bootstrap import allgather, this_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .base import Transport
+
+PROC = Path("/proc")
+RECORD = struct.Struct("<16sqQ")  # digest of the system, process id, start time
+
+
+class State(Enum):
+    """State of a rank's process."""
+
+    ALIVE = "is busy"
+    STOPPED = "is stopped"
+    DEAD = "is dead"
+    UNKNOWN = "is busy or stopped"
+
+
+class Process(NamedTuple):
+    """A process of this machine. The start time tells it from a later one with its id."""
+
+    pid: int
+    start: int
+
+    def state(self) -> State:
+        """Return the state of the process, from the operating system."""
+        try:
+            letter, start = _read_stat(self.pid)
+        except OSError:
+            return State.DEAD
+        if start != self.start or letter in "ZX":
+            return State.DEAD
+        return State.STOPPED if letter == "T" else State.ALIVE
+
+
+class Processes:
+    """The processes of all ranks; None if a rank is a thread or on another machine."""
+
+    def __init__(self, processes: Sequence[Process | None]) -> None:
+        self._processes = processes
+
+    def state(self, rank: int) -> State:
+        """Return the state of a rank's process."""
+        process = self._processes[rank]
+        return State.UNKNOWN if process is None else process.state()
+
+    def subgroup(self, members: Sequence[int]) -> Processes:
+        """Return the processes of some of the ranks."""
+        return Processes([self._processes[member] for member in members])
+
+
+def find_processes(transport: Transport) -> Processes:
+    """Return the processes of all ranks. Collective."""
+    try:
+        _, start = _read_stat(os.getpid())
+        namespace = (PROC / "self/ns/pid").stat().st_ino
+    except OSError:  # not Linux
+        start = namespace = 0
+    system = f"{this_machine().clock}\n{namespace}".encode()
+    digest = hashlib.blake2b(system, digest_size=16).digest()
+    records = allgather(transport, RECORD.pack(digest, os.getpid(), start))
+    rows = [RECORD.unpack(record) for record in records]
+    return Processes([Process(p, s) if d == digest and s else None for d, p, s in rows])
+
+
+def _read_stat(pid: int) -> tuple[str, int]:
+    """Return the letter of the state and the start time of a process."""
+    fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return fields[0], int(fields[19])
