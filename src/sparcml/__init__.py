@@ -4,8 +4,9 @@ A `Stream` is a vector that is sparse while that is smaller. `world` returns the
 of a job, whose collectives reduce streams, NumPy arrays and torch tensors. Aggregation
 methods such as `Compressed` average gradients with error feedback.
 
-Further modules: `sparcml.torch` (PyTorch), `sparcml.linear` (linear models) and
-`sparcml.network` (network models). All names are imported on first use; importing this
+Further modules: `sparcml.torch` (PyTorch), `sparcml.linear` (linear models),
+`sparcml.network` (network models), `sparcml.costs` (declared costs) and `sparcml.wire`
+(messages). All names are imported on first use; importing this
 package loads NumPy and the kernels only.
 """
 
@@ -13,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import MismatchError as MismatchError
+from .errors import SparcmlError as SparcmlError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
 from .stream import Stream as Stream
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .quantize import Integer as Integer
     from .quantize import Natural as Natural
     from .quantize import OneBit as OneBit
+    from .quantize import Quantizer as Quantizer
     from .quantize import Sign as Sign
     from .quantize import TernGrad as TernGrad
     from .sparsify import BlockTopK as BlockTopK
@@ -53,12 +56,21 @@ _LAZY_NAMES = {
     "aggregate": "DGC Compressed Dense MajorityVote Method PowerSGD Schedule",
     "communicator.communicator": "Communicator",
     "network.simulator": "Simulation simulate",
-    "quantize": "NUQSGD QSGD Half Integer Natural OneBit Sign TernGrad",
+    "quantize": "NUQSGD QSGD Half Integer Natural OneBit Quantizer Sign TernGrad",
     "sparsify": "BlockTopK RandomK Selection Sparsifier Threshold TopK",
     "startup": "from_group from_mpi launch world",
 }
 _MODULE_OF = {name: m for m, names in _LAZY_NAMES.items() for name in names.split()}
-_MODULES = ("aggregate", "linear", "network", "quantize", "sparsify", "torch")
+_MODULES = (
+    "aggregate",
+    "costs",
+    "linear",
+    "network",
+    "quantize",
+    "sparsify",
+    "torch",
+    "wire",
+)
 
 __all__ = [
     "DGC",
@@ -76,11 +88,13 @@ __all__ = [
     "Natural",
     "OneBit",
     "PowerSGD",
+    "Quantizer",
     "RandomK",
     "Schedule",
     "Selection",
     "Sign",
     "Simulation",
+    "SparcmlError",
     "Sparsifier",
     "Stream",
     "TernGrad",

@@ -18,6 +18,7 @@ from .transport.bootstrap import this_machine
 from .transport.nodes import find_nodes
 from .transport.processes import find_processes
 from .transport.timeouts import resolve_timeouts
+from .validation import as_integer, check_callable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,8 +138,8 @@ def launch(
     Raises:
         BaseException: The exception of the first rank that raised; the others end with it.
     """
-    if ranks < 1:
-        raise ValueError(f"launch: ranks must be at least 1, got {ranks}")
+    check_callable("launch", fn)
+    ranks = as_integer("launch", "ranks", ranks, minimum=1)
 
     def open_communicator(transport: Transport) -> Communicator:
         return Communicator(transport, ONE_MACHINE, measure=probe)

@@ -35,6 +35,29 @@ def as_integer(
     return number
 
 
+def as_seconds(function: str, parameter: str, value: Any) -> float:
+    """Return an argument as a finite number of seconds.
+
+    Raises:
+        TypeError: If it is not a number.
+        ValueError: If it is negative or not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(
+            f"{function}: {parameter} must be a number of seconds, got {value!r}"
+        )
+    seconds = float(value)
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"{function}: {parameter} must be finite and >= 0, got {value!r}")
+    return seconds
+
+
+def check_callable(function: str, fn: Any) -> None:
+    """Raise a TypeError unless the program of a rank is a function."""
+    if not callable(fn):
+        raise TypeError(f"{function}: fn must be a function of a Communicator, got {fn!r}")
+
+
 def check_integer(
     owner: object, parameter: str, *, optional: bool = False, minimum: int | None = None
 ) -> None:

@@ -100,13 +100,11 @@ def test_lossless_algorithms_reject_a_quantizer():
     def body(comm):
         x = next(vectors(1))
         for name in sorted(set(rosters.LOSSLESS) - set(QUANTIZING)):
-            with pytest.raises(
-                ValueError, match="quantize requires algorithm auto, ssar_split"
-            ):
+            with pytest.raises(ValueError, match="algorithm must be auto, ssar_split"):
                 comm.allreduce(x, algorithm=name, quantize=Half())
         with pytest.raises(TypeError, match="quantize must be a quantizer"):
             comm.allreduce(x, quantize="float16")
-        with pytest.raises(ValueError, match="return_seen requires op sum or mean"):
+        with pytest.raises(ValueError, match="op must be sum or mean with return_seen"):
             comm.allreduce(x, op="max", return_seen=True)
         total, seen = comm.allreduce(x, algorithm="ssar_recursive_double", return_seen=True)
         np.testing.assert_array_equal(seen.to_dense(), x.to_dense())

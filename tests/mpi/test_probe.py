@@ -103,4 +103,4 @@ def test_rank_0_decides_for_all(tmp_path):
 def test_what_rank_0_cannot_use_raises_everywhere(tmp_path):
     told = ("/nowhere/at/all", "1gbit")
     job = mpiexec(2, "networks.py", *told, **cached_in(tmp_path))
-    assert job.out.count("network /nowhere/at/all cannot be read") == 2
+    assert job.out.count("network: file /nowhere/at/all cannot be read") == 2

@@ -41,7 +41,9 @@ def test_a_network_is_taken_as_it_is():
 
 @pytest.mark.parametrize("name", ["", "infiniband", "10", "gbit", "1gbyte", "1.2.3gbit"])
 def test_unknown_names_list_the_known(name):
-    with pytest.raises(ValueError, match=r"network must be .*gige.*aries.*1gbit,50us"):
+    with pytest.raises(
+        ValueError, match=r"network: name must be .*gige.*aries.*1gbit,50us"
+    ):
         network(name)
 
 
@@ -83,7 +85,7 @@ def test_presets_have_a_bandwidth():
 
 @pytest.mark.parametrize("network", ["", "fast", "1", "gbit", "1gbyte", "nanbit"])
 def test_unknown_links_list_the_presets(network):
-    with pytest.raises(ValueError, match="network must be one of gige, 10gbit"):
+    with pytest.raises(ValueError, match="network: name must be one of gige, 10gbit"):
         link_bandwidth(network)
 
 

@@ -23,4 +23,4 @@ def test_rank_0_decides_for_all():
 def test_what_rank_0_cannot_use_raises_everywhere():
     for said in outcomes(2, probing.hear_of_a_wrong_name):
         assert said is not None
-        assert said.startswith("ValueError: SPARCML_NETWORK: network must be one of")
+        assert said.startswith("ValueError: SPARCML_NETWORK: network: name must be one of")

@@ -235,7 +235,7 @@ def refusals():
         raises(
             r"must match a parameter, got 'head\.\*'", compressed, TOPK, leave=["head.*"]
         )
-        raises("clip must be positive", compressed, TOPK, clip=0.0)
+        raises("clip: limit must be positive", compressed, TOPK, clip=0.0)
         raises("'auto', which may leave DDP as it is", compressed, "auto", clip=1.0)
         measuring, _ = compressed("auto")
         raises("has a communication hook already", sparcml.torch.compress, measuring, TOPK)

@@ -138,7 +138,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), "soon"])
 def test_a_timeout_is_a_number_of_seconds(timeout):
-    with pytest.raises(ValueError, match="timeout must be a number of seconds > 0"):
+    with pytest.raises(ValueError, match="timeout: value must be a number of seconds > 0"):
         sparcml.launch(lambda comm: None, 1, timeout=timeout)
 
 

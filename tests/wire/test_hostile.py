@@ -1,10 +1,13 @@
 """Law 8: bytes that are no stream raise WireError, and nothing else happens."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sparcml
 from sparcml import (
     NUQSGD,
     QSGD,
@@ -16,14 +19,17 @@ from sparcml import (
     Stream,
     TernGrad,
     WireError,
+    buffer_pool,
     wire,
 )
 from sparcml.wire import values
+from sparcml.wire.decoding import MAX_EXPANSION
 from sparcml.wire.header import CRC_AT, SIZE, checksum
 
 from ..laws import sparse
 
 TAG = wire.Tag(call=24, sequence=1)
+SMALL = 1 << 16  # bytes of Python's own objects, and of checks by parts
 RNG = np.random.default_rng(11)
 GOOD = {
     "gap": sparse(RNG, 5000, 40),
@@ -69,14 +75,22 @@ def resealed(message):
     return message
 
 
-def still_a_stream_or_refused(message):
+def still_a_stream_or_refused(message, limit, **expected):
+    """Decode hostile bytes; only WireError, and no more memory than `limit` bytes."""
+    buffer_pool.DEFAULT_POOL.release()
+    tracemalloc.start()
     try:
-        x = wire.decode(message)
+        x = wire.decode(message, **expected)
     except WireError:
         return
-    assert len(x.values) == x.nnz <= x.blocks
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak <= limit + SMALL
+    assert len(x.values) == x.nnz * x.block
+    assert x.nnz <= x.blocks
     assert (np.diff(x.indices.astype(np.int64)) > 0).all()
-    assert x.nnz == 0 or x.indices[-1] < x.blocks
+    assert x.is_dense or x.nnz == 0 or x.indices[-1] < x.blocks
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -103,14 +117,89 @@ def test_appended_bytes_are_noticed(name):
         wire.decode(np.append(encoded(name), np.uint8(0)))
 
 
-@given(st.sampled_from(list(GOOD)), st.data())
-def test_changes_under_a_good_checksum_never_break_a_stream(name, data):
+SIZES = st.sampled_from([0, 1, 2**16, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1])
+
+
+@st.composite
+def damaged(draw):
+    """A good message with a few changed bytes, huge sizes, or a wrong end."""
+    name = draw(st.sampled_from(list(GOOD)))
     message = encoded(name).copy()
-    # Not the size of the vector: that is compared with the receiver's own before decoding.
-    where = [i for i in range(min(len(message), 200)) if not 12 <= i < 20]
-    for _ in range(data.draw(st.integers(1, 4))):
-        message[data.draw(st.sampled_from(where))] = data.draw(st.integers(0, 255))
-    still_a_stream_or_refused(resealed(message))
+    for at in draw(st.sets(st.sampled_from([12, 16, 20, 24, 32, 36]), max_size=3)):
+        message[at : at + 4] = np.array([draw(SIZES)], np.uint32).view(np.uint8)[
+            : len(message) - at
+        ]
+    for _ in range(draw(st.integers(0, 4))):
+        message[draw(st.integers(0, min(len(message), 200) - 1))] = draw(
+            st.integers(0, 255)
+        )
+    if draw(st.booleans()):
+        message = message[: draw(st.integers(SIZE, len(message)))]
+    return name, resealed(message)
+
+
+@given(damaged())
+def test_changes_under_a_good_checksum_never_break_a_stream(changed):
+    name, message = changed
+    still_a_stream_or_refused(message, 2 * MAX_EXPANSION * len(message))
+    try:
+        header, wanted = wire.Header.read(message), GOOD[name]
+        wire.message_length(message)
+    except WireError:
+        return
+    if (header.block, header.dtype) == (wanted.block, wanted.dtype):
+        vector = wanted.size * wanted.dtype.itemsize
+        limit = 2 * vector + 40 * len(message)
+        still_a_stream_or_refused(message, limit, blocks=wanted.blocks)
+
+
+@pytest.mark.parametrize("block", [1, 2**32 - 1])
+def test_a_header_of_32_bytes_does_not_ask_for_gigabytes(block):
+    Header = wire.Header
+    header = Header(TAG, np.dtype(np.float32), 1, 0, 2**32 - 1, block, 0, 0, True)
+    message = np.zeros(SIZE, np.uint8)
+    header.write(message)
+    with pytest.raises(WireError, match="at most 1024 times the 32 bytes"):
+        wire.decode(message)
+    assert wire.decode(message, as_held=False).nnz == 0  # sparse, so it needs no memory
+
+
+def test_an_entropy_coded_message_does_not_ask_for_gigabytes():
+    x = Stream.from_dense(np.array([127] + [1] * 63, np.float32))
+    message = wire.encode(x, TAG, QSGD(8, bucket=None, coder="elias"))[0].copy()
+    message[16:20] = np.array([2**26], np.uint32).view(np.uint8)  # block
+    message[48:56] = np.array([1, 0], np.uint32).view(np.uint8)  # sparse, without nonzeros
+    with pytest.raises(WireError, match="at most 1024 times"):
+        wire.decode(resealed(message))
+
+
+@pytest.mark.parametrize("size", [1000, 100_000])
+@pytest.mark.parametrize(
+    "shape", [(1, np.float32), (1, np.float64), (50, np.float64)], ids=str
+)
+def test_a_sender_keeps_within_what_receivers_allow(size, shape):
+    block, dtype = shape
+    for nnz in (0, 1, 20):
+        values = np.zeros(size, dtype)
+        values[:nnz] = 1
+        x = Stream.unchecked(size, None, values, block)
+        message, _ = wire.encode(x, TAG, bounded=True)
+        assert len(message) <= SIZE + values.nbytes
+        y = wire.decode(message)
+        assert y.is_dense
+        assert y.values.tobytes() == values.tobytes()
+
+
+def test_zeros_reach_ranks_that_do_not_know_the_length():
+    zeros = np.zeros(100_000)
+
+    def body(comm):
+        got = [comm.broadcast(zeros if comm.rank == 1 else None, root=1)]
+        got += comm.allgather(zeros[: 50_000 * comm.rank])
+        return [(y.shape, y.any()) for y in got]
+
+    want = [((n,), False) for n in (100_000, 0, 50_000, 100_000)]
+    assert sparcml.launch(body, 3) == [want] * 3
 
 
 @given(st.binary(max_size=200))

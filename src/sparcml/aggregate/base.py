@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..collectives import ALLREDUCES
 from ..communicator.collective_errors import find_difference
+from ..communicator.communicator import Communicator
 from ..errors import MismatchError, SparcmlError
 from ..network.candidates import Planning, Reduction
 from ..registry import Registry
@@ -18,9 +20,8 @@ from .gradients import describe, opened, shapes_of
 from .state import RESIDUAL, STEP, initial_state, keys_of, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
-    from ..communicator.communicator import Communicator
     from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .state import State
@@ -154,7 +155,10 @@ class Method(ABC):
             The mean, of the same type and dtype as the gradient, and the new state. Entries
             of the state for parameters without a gradient are unchanged.
         """
+        if not isinstance(comm, Communicator):
+            raise TypeError(f"aggregate: comm must be a Communicator, got {comm!r}")
         try:
+            _check_state(state)
             parameters, back = opened(gradient, overwrite=overwrite)
             self.check_residual(state)
             _check_equal(comm, self, parameters, state)
@@ -237,6 +241,15 @@ def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:
             f"rank {rank}: {what} has {len(bad)} values that are NaN or infinite, the first "
             f"at index {bad[0]}; check the loss and learning rate, or set "
             f'nonfinite="propagate"'
+        )
+
+
+def _check_state(state: Any) -> None:
+    if not isinstance(state, Mapping) or STEP not in state:
+        keys = f"keys {sorted(state)}" if isinstance(state, Mapping) else repr(state)
+        raise TypeError(
+            f"aggregate: state must be a result of init() or of the previous aggregate(), got "
+            f"{keys}"
         )
 
 

@@ -102,7 +102,7 @@ class Compressed(Method):
             raise ValueError(
                 f"Compressed: global_topk must not have buckets, got {self.global_topk}"
             )
-        check_reduction("sum", self.algorithm, self.quantize)
+        check_reduction("Compressed", "sum", self.algorithm, self.quantize)
         parts = (at(self.sparsify, 0), self.quantize, self.global_topk)
         biased = [
             m

@@ -21,8 +21,15 @@ class Schedule:
     stages: tuple[tuple[int, Sparsifier], ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stages", tuple((s, m) for s, m in self.stages))
-        starts = [index(start) for start, _ in self.stages]
+        try:
+            stages = tuple((index(start), stage) for start, stage in self.stages)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"Schedule: stages must be pairs of a step and a sparsifier, such as "
+                f"((0, TopK(0.25)), (100, TopK(0.01))), got {self.stages!r}"
+            ) from None
+        object.__setattr__(self, "stages", stages)
+        starts = [start for start, _ in stages]
         if not starts or starts[0] != 0 or any(a >= b for a, b in pairwise(starts)):
             raise ValueError(f"Schedule: stages must begin at 0 and ascend, got {starts}")
         for _, sparsifier in self.stages:

@@ -159,6 +159,7 @@ class Call(MessageChecks):
         see: bool = True,
         reduced: bool = False,
         owner: int | None = None,
+        bounded: bool = False,
     ) -> tuple[Message, Stream]:
         """Encode a stream as a message of this call, and return how it will be decoded.
 
@@ -170,6 +171,7 @@ class Call(MessageChecks):
             reduced: Whether the stream is reduced over all ranks, which some quantizers
                 encode with other settings.
             owner: Receiving rank, unless all ranks receive the message.
+            bounded: Whether receivers may not know the shape; see `wire.encode`.
         """
         with self._transport.stats.phase("encode", round=round, nnz=stream.nnz):
             tag = wire.Tag(self._code, self._sequence, round)
@@ -180,7 +182,9 @@ class Call(MessageChecks):
             quantizer = self.quantizer
             if quantizer is not None and reduced:
                 quantizer = quantizer.for_reduced(self.size)
-            return wire.encode(stream, tag, quantizer, whole=whole, seed=seed, see=see)
+            return wire.encode(
+                stream, tag, quantizer, whole=whole, seed=seed, see=see, bounded=bounded
+            )
 
     def decode(
         self,
@@ -197,6 +201,8 @@ class Call(MessageChecks):
             if source != self.rank:
                 self._charge_encoding(header)
             fill = identity(self.op)
+            if blocks is None and self._shape is not None:
+                blocks = self._shape.blocks
             return wire.decode(message, fill, header=header, blocks=blocks, as_held=as_held)
 
     def decode_into(

@@ -13,12 +13,14 @@ from ..quantize import Quantizer
 from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
 from ..stream.convert import to_stream
 from ..stream.reduction import refill
+from ..validation import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def check_reduction(
+    function: str,
     op: Any,
     algorithm: str = "auto",
     quantize: Quantizer | None = None,
@@ -37,22 +39,25 @@ def check_reduction(
     ):
         if value not in choices:
             raise ValueError(
-                f"{parameter} must be one of {', '.join(choices)}, got {value!r}"
+                f"{function}: {parameter} must be one of {', '.join(choices)}, got {value!r}"
             )
     if quantize is not None and not isinstance(quantize, Quantizer):
         raise TypeError(
-            f"quantize must be a quantizer such as sparcml.Half(), got {quantize!r}"
+            f"{function}: quantize must be a quantizer such as sparcml.Half(), got "
+            f"{quantize!r}"
         )
     quantizing = [name for name, a in ALLREDUCES.items() if a.supports_quantization]
     if quantize is not None and algorithm not in ("auto", *quantizing):
         raise ValueError(
-            f"quantize requires algorithm auto, {', '.join(quantizing)}, got {algorithm!r}, "
-            f"which is lossless"
+            f"{function}: algorithm must be auto, {' or '.join(quantizing)} with quantize, got "
+            f"{algorithm!r}, which is lossless"
         )
     if algorithm in ALLREDUCES and ALLREDUCES[algorithm].lossy and op not in ("sum", MEAN):
-        raise ValueError(f"algorithm {algorithm} requires op sum or mean, got {op!r}")
+        raise ValueError(
+            f"{function}: op must be sum or mean with algorithm {algorithm}, got {op!r}"
+        )
     if return_seen and op not in ("sum", MEAN):
-        raise ValueError(f"return_seen requires op sum or mean, got {op!r}")
+        raise ValueError(f"{function}: op must be sum or mean with return_seen, got {op!r}")
     name: str = op
     return name
 
@@ -72,10 +77,12 @@ def _op_name(op: Any) -> Any:
     return op
 
 
-def check_root(name: str, root: int, size: int) -> None:
-    """Raise unless root is a rank."""
-    if not 0 <= root < size:
-        raise ValueError(f"{name}: root must be in [0, {size}), got {root}")
+def check_root(function: str, root: Any, size: int) -> int:
+    """Return the root as an int; raise unless it is a rank."""
+    number = as_integer(function, "root", root)
+    if not 0 <= number < size:
+        raise ValueError(f"{function}: root must be in [0, {size}), got {number}")
+    return number
 
 
 def is_undefined(color: Any) -> bool:
@@ -94,14 +101,14 @@ def check_number(function: str, **arguments: Any) -> None:
             )
 
 
-def to_operand(x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
+def to_operand(function: str, x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
     """Return a vector as a stream for the operation, and the function that converts back."""
     fill = identity(op)
-    stream, restore = to_stream(x, fill)
+    stream, restore = to_stream(x, fill, function=function)
     if not stream.is_dense and stream.fill not in (0.0, fill):
         raise ValueError(
-            f"{op}: the fill of a sparse stream must be {fill:g}, got {stream.fill:g}; make "
-            f"it dense with Stream.from_dense(x.to_dense())"
+            f"{function}: the fill of a sparse stream must be {fill:g} for op {op}, got "
+            f"{stream.fill:g}; make it dense with Stream.from_dense(x.to_dense())"
         )
     return densify_if_smaller(refill(stream, fill)), restore
 
@@ -161,7 +168,10 @@ def write_to(
         array.dtype if dtype is None else dtype,
     )
     if not array.flags.c_contiguous or not array.flags.writeable:
-        raise ValueError(f"{function}: out must be contiguous and writable")
+        raise ValueError(
+            f"{function}: out must be contiguous and writable, got a "
+            f"{'read-only' if array.flags.c_contiguous else 'strided'} array"
+        )
 
     def write(*results: Any) -> Any:
         check_number(function, out=not all(isinstance(x, Stream) for x in results))

@@ -50,13 +50,13 @@ class CollectiveCalls(NonBlocking):
             op: As in `allreduce`.
             out: Array for the result, of x's size and dtype; used on root only.
         """
-        check_root("reduce", root, self.size)
-        op = check_reduction(op)
+        root = check_root("reduce", root, self.size)
+        op = check_reduction("reduce", op)
         if is_number(x):
             check_number("reduce", out=out is not None)
             result = self._reduce_number("reduce", x, op)
             return result if self.rank == root else None
-        stream, restore = to_operand(x, reduction_of(op))
+        stream, restore = to_operand("reduce", x, reduction_of(op))
         if out is not None and self.rank == root:
             restore = write_to("reduce", out, stream.size, stream.dtype)
         with self._session.call("reduce", op, stream) as call:
@@ -68,8 +68,8 @@ class CollectiveCalls(NonBlocking):
 
         Range r consists of the blocks r N // P to (r + 1) N // P; `out` must have its size.
         """
-        op = check_reduction(op)
-        stream, restore = to_operand(x, reduction_of(op))
+        op = check_reduction("reduce_scatter", op)
+        stream, restore = to_operand("reduce_scatter", x, reduction_of(op))
         if out is not None:
             start, end = range_offsets(stream.blocks, self.size)[self.rank :][:2]
             size = (end - start) * stream.block
@@ -106,7 +106,7 @@ class CollectiveCalls(NonBlocking):
             root: Rank whose vector is sent.
             out: Array for the vector, of its size and dtype.
         """
-        check_root("broadcast", root, self.size)
+        root = check_root("broadcast", root, self.size)
         if x is None and self.rank == root:
             raise ValueError("broadcast: x must be a vector on the root, got None")
         item, restore = (None, None) if x is None else _to_item("broadcast", x)
@@ -136,7 +136,7 @@ def _to_item(
     """Return a vector or number to send, and the function that restores received ones."""
     if is_number(x):
         return as_number(function, x), lambda item: item
-    stream, restore = to_stream(x, bitwise=True)
+    stream, restore = to_stream(x, bitwise=True, function=function)
 
     def restore_item(item: Stream | Number) -> Any:
         return restore(item) if isinstance(item, Stream) else item

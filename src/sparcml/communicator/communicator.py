@@ -106,7 +106,7 @@ class Communicator(CollectiveCalls):
         Collective in the first call. The choice holds until `recalibrate` or
         `reset_choices`, without the agreement that `allreduce` repeats from time to time.
         """
-        stream, _ = to_operand(x, "sum")
+        stream, _ = to_operand("pin_algorithm", x, "sum")
         return self._selector.pin(stream, quantize)
 
     def _set_network(self, network: Network) -> None:
@@ -153,7 +153,9 @@ class Communicator(CollectiveCalls):
             MismatchError: If ranks differ in size, dtype, op, algorithm or call order.
             TransportError: If a rank has raised, stalled or ended.
         """
-        op = check_reduction(op, algorithm, quantize, return_seen=return_seen)
+        op = check_reduction("allreduce", op, algorithm, quantize, return_seen=return_seen)
+        if seed is not None:
+            seed = as_integer("allreduce", "seed", seed)
         self._session.check_open("allreduce")
         if is_number(x):
             algorithm = "" if algorithm == "auto" else algorithm
@@ -164,7 +166,7 @@ class Communicator(CollectiveCalls):
             }
             check_number("allreduce", algorithm=algorithm, **options)
             return self._reduce_number("allreduce", x, op)
-        stream, restore = to_operand(x, reduction_of(op))
+        stream, restore = to_operand("allreduce", x, reduction_of(op))
         restore_result = restore
         if out is not None:
             restore_result = write_to("allreduce", out, stream.size, stream.dtype)
@@ -194,8 +196,8 @@ class Communicator(CollectiveCalls):
         self, x: Any, op: Any = "sum", quantize: Quantizer | None = None
     ) -> Explanation:
         """Return the choice of `auto` for x and the costs of all algorithms. Collective."""
-        op = check_reduction(op, quantize=quantize)
-        stream, _ = to_operand(x, reduction_of(op))
+        op = check_reduction("explain", op, quantize=quantize)
+        stream, _ = to_operand("explain", x, reduction_of(op))
         return self._selector.explain(stream, op, quantize)
 
     def duplicate(self) -> Communicator:

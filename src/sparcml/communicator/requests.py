@@ -12,6 +12,7 @@ import numpy as np
 from .. import kernels
 from ..collectives.numbers import is_number
 from ..stream.convert import to_stream, vector_type
+from ..validation import as_seconds
 from .arguments import check_reduction, check_root
 from .session import Endpoint
 
@@ -59,6 +60,8 @@ class Request:
         """
         if self._waited:
             raise RuntimeError(f"wait: {self._name} has been waited for already")
+        if timeout is not None:
+            timeout = as_seconds("wait", "timeout", timeout)
         if not self._queue.complete(self, timeout):
             raise TimeoutError(
                 f"{self._name} is not complete after {timeout:g} s; it continues, wait again"
@@ -179,7 +182,7 @@ class NonBlocking(Endpoint, ABC):
         calls, on a duplicate of this communicator. The first call creates it and
         therefore waits for all ranks.
         """
-        op = check_reduction(op, algorithm, quantize, return_seen=return_seen)
+        op = check_reduction("iallreduce", op, algorithm, quantize, return_seen=return_seen)
 
         def work(comm: Any) -> Any:
             return comm.allreduce(
@@ -192,13 +195,13 @@ class NonBlocking(Endpoint, ABC):
         self, x: Any, root: int = 0, op: Any = "sum", *, out: Any = None
     ) -> Request:
         """Start a reduce; `wait` returns the result on root, None elsewhere. Collective."""
-        check_root("ireduce", root, self.size)
-        op = check_reduction(op)
+        root = check_root("ireduce", root, self.size)
+        op = check_reduction("ireduce", op)
         return self._submit("ireduce", x, lambda c: c.reduce(x, root, op, out=out))
 
     def ireduce_scatter(self, x: Any, op: Any = "sum", *, out: Any = None) -> Request:
         """Start a reduce_scatter; `wait` returns this rank's range. Collective."""
-        op = check_reduction(op)
+        op = check_reduction("ireduce_scatter", op)
         return self._submit(
             "ireduce_scatter", x, lambda c: c.reduce_scatter(x, op, out=out)
         )
@@ -209,12 +212,12 @@ class NonBlocking(Endpoint, ABC):
 
     def ibroadcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Request:
         """Start a broadcast; `wait` returns the root's vector. Collective."""
-        check_root("ibroadcast", root, self.size)
+        root = check_root("ibroadcast", root, self.size)
         return self._submit("ibroadcast", x, lambda c: c.broadcast(x, root, out=out))
 
     def _submit(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
         if x is not None and not is_number(x):
-            vector_type(x)  # raises here if x is not a vector, not in `wait`
+            vector_type(x, name)  # raises here if x is not a vector, not in `wait`
         if self._background is None:
             self._background = self._open_background()
         comm, queue = self._background

@@ -10,6 +10,7 @@ from .. import buffer_pool
 from ..collectives import Call, Shape
 from ..errors import TransportError
 from ..transport import CountingTransport, Stats, Transport
+from ..validation import as_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,9 +195,7 @@ class Endpoint:
 
         It does nothing on real ranks, where computing takes time by itself.
         """
-        if not 0 <= seconds < float("inf"):
-            raise ValueError(f"advance: seconds must be finite and >= 0, got {seconds!r}")
-        elapsed = self._transport.advance(seconds)
+        elapsed = self._transport.advance(as_seconds("advance", "seconds", seconds))
         if elapsed and self.stats.trace is not None:
             self.stats.trace.add_compute(self.now() - elapsed, self.now())
 

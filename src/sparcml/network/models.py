@@ -138,8 +138,8 @@ def model(name: str) -> Model:
     if path.suffix == ".json" or path.is_file():
         return Model(path.name, _read(path), f"the shapes in {path.name}")
     raise ValueError(
-        f"model must be one of {', '.join(MODELS)}, or a JSON file with shapes of tensors, "
-        f"got {name!r}"
+        f"plan: model must be one of {', '.join(MODELS)}, or a JSON file with shapes of "
+        f"tensors, got {name!r}"
     )
 
 
@@ -149,10 +149,10 @@ def of_size(text: str) -> Model:
         count = parse_count(text)
     except ValueError:
         raise ValueError(
-            f"params must be a number such as 25.6M or 7B, got {text!r}"
+            f"plan: params must be a number such as 25.6M or 7B, got {text!r}"
         ) from None
     if not 1 <= count <= MAX_PARAMETERS:
-        raise ValueError(f"params must be from 1 to 1T, got {text!r}")
+        raise ValueError(f"plan: params must be from 1 to 1T, got {text!r}")
     n = round(count)
     return Model(
         f"{text.strip()} parameters", architectures.tiles(n), "squares of 1024, assumed"
@@ -163,16 +163,20 @@ def _read(path: Path) -> Shapes:
     try:
         data = json.loads(path.read_text())
     except FileNotFoundError:
-        raise ValueError(f"no model file at {str(path)!r}") from None
+        raise ValueError(f"plan: no model file at {str(path)!r}") from None
     except (OSError, ValueError) as error:
-        raise ValueError(f"model file {str(path)!r} cannot be read: {error}") from None
+        raise ValueError(
+            f"plan: model file {str(path)!r} cannot be read: {error}"
+        ) from None
     shapes = list(data.values()) if isinstance(data, dict) else data
     if not isinstance(shapes, list) or not shapes:
         raise ValueError(_INVALID.format(path, "no shapes"))
     return tuple(_shape(entry, path) for entry in shapes)
 
 
-_INVALID = 'model file {!s}: must have shapes such as {{"fc.weight": [1000, 2048]}}, got {}'
+_INVALID = (
+    'plan: model file {!s}: must have shapes such as {{"fc.weight": [1000, 2048]}}, got {}'
+)
 
 
 def _shape(entry: object, path: Path) -> tuple[int, ...]:

@@ -37,6 +37,11 @@ def network(name: str | Network) -> Network:
     """
     if isinstance(name, Network):
         return _check(name)
+    if not isinstance(name, str):
+        raise TypeError(
+            f"network: name must be a preset or a bandwidth such as '1gbit', or a Network, "
+            f"got {name!r}"
+        )
     text = name.strip().lower()
     bandwidth, _, latency = PRESETS.get(text, text).partition(",")
     bits, seconds = _bits(bandwidth, name), _seconds(latency or DEFAULT_LATENCY, name)
@@ -78,7 +83,7 @@ def _bits(text: str, name: str) -> float:
         bits = parse_bandwidth(text)
     except ValueError:
         raise ValueError(
-            f"network must be one of {', '.join(PRESETS)}, a bandwidth such as 100mbit, or a "
+            f"network: name must be one of {', '.join(PRESETS)}, a bandwidth such as 100mbit, or a "
             f"bandwidth and a latency such as 1gbit,50us, got {name!r}"
         ) from None
     if not MIN_BITS <= bits <= MAX_BITS:

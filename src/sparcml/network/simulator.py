@@ -21,7 +21,7 @@ from ..costs.node_cost import shared
 from ..transport import Nodes, Stats
 from ..transport.timeline import Timeline
 from ..transport.timeouts import Timeouts, resolve_timeouts
-from ..validation import as_integer
+from ..validation import as_integer, check_callable
 from .presets import network as by_name
 from .probe import probe
 
@@ -150,7 +150,9 @@ def simulate(
         BaseException: The exception of the first rank that raised; the others end with it.
             Ranks that all wait for each other raise at once.
     """
+    check_callable("simulate", fn)
     ranks = as_integer("simulate", "ranks", ranks, minimum=1)
+    ranks_per_node = as_integer("simulate", "ranks_per_node", ranks_per_node)
     if ranks_per_node < 1 or ranks % ranks_per_node:
         raise ValueError(
             f"simulate: ranks_per_node must divide ranks={ranks}, got {ranks_per_node}"

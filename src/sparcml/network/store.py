@@ -80,7 +80,7 @@ def from_text(text: str, ranks: int | None = None) -> Network:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ValueError(
-            f"network {text} cannot be read: {why}; write a network file with "
+            f"network: file {text} cannot be read: {why}; write a network file with "
             f"sparcml probe --json"
         ) from None
 

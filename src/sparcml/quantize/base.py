@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import buffer_pool
 from ..registry import Registry
-from .code import Code, as_array, as_float32, check_out
+from .code import Code, as_array, as_float32, check_code, check_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -190,8 +190,10 @@ class Quantizer(ABC):
             out: Contiguous float32 array of `code.count` values that receives the result.
 
         Raises:
-            ValueError: If the bytes are not a code of `code.count` values.
+            TypeError: If the code is not a `Code`.
+            ValueError: If its bytes are not a code of `code.count` values.
         """
+        check_code(code)
         expected = self.encoded_nbytes(code.count, code.data)
         if code.nbytes != expected:
             raise ValueError(

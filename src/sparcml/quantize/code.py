@@ -36,6 +36,15 @@ class Code:
         return self.data.tobytes()
 
 
+def check_code(code: Any) -> None:
+    """Raise a TypeError unless this is a result of `encode`."""
+    if not isinstance(code, Code):
+        raise TypeError(
+            f"decode: code must be a Code, the result of encode, got {type(code).__name__}; "
+            f"from bytes: Code(count, np.frombuffer(data, np.uint8))"
+        )
+
+
 def as_array(values: Any) -> NDArray[Any]:
     """Return real numbers of any shape as an array; torch tensors are copied to the host."""
     if is_tensor(values):

@@ -16,7 +16,7 @@ from .. import kernels
 from ..validation import check_bucket
 from . import bitplane
 from .base import Quantizer
-from .code import Code, as_array, bucket_size
+from .code import Code, as_array, bucket_size, check_code
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,6 +76,7 @@ class OneBit(Quantizer):
         self, code: Code, out: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32]:
         """Decode values. See `Quantizer.decode`."""
+        check_code(code)
         if code.shape is None or not self._by_columns(code.shape):
             return super().decode(code, out)
         rows, columns = code.shape

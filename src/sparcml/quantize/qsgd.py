@@ -28,6 +28,7 @@ NORMS = {"max": kernels.MAX_NORM, "l2": kernels.L2_NORM}
 CODERS = (None, "elias")  # positions are wire numbers
 DEFAULT_BITS = 8
 NAN = -128  # the level of NaN
+CHUNK = 1 << 16  # levels that are checked at a time
 
 
 @dataclass(frozen=True)
@@ -190,9 +191,10 @@ class QSGD(Quantizer):
 
     def _read_encoded(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
         norms, levels = elias.read(data, self._norm_bytes(out.size), out.size)
-        beyond = (levels > self.s) | (levels < -self.s) & (levels != NAN)
-        if beyond.any():
-            raise ValueError(f"QSGD: levels must be at most {self.s}")
+        for start in range(0, levels.size, CHUNK):  # a hostile code may claim many levels
+            part = levels[start : start + CHUNK]
+            if ((part > self.s) | (part < -self.s) & (part != NAN)).any():
+                raise ValueError(f"QSGD: levels must be at most {self.s}")
         self.dequantize(norms, levels, out)
 
     @property

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 VECTOR_TYPES = ("stream", "array", "tensor", "row")
 
 
-def vector_type(x: Any) -> str:
+def vector_type(x: Any, function: str = "to_stream") -> str:
     """Return the one of VECTOR_TYPES that x is.
+
+    Args:
+        x: A vector.
+        function: Name of the caller, for the error message.
 
     Raises:
         TypeError: If x is none of them.
@@ -34,13 +38,13 @@ def vector_type(x: Any) -> str:
     if is_scipy(x):
         return "row"
     raise TypeError(
-        f"vector must be a Stream, a NumPy array, a torch tensor or a scipy sparse row, "
-        f"got {type(x).__name__}"
+        f"{function}: x must be a Stream, a NumPy array, a torch tensor or a scipy sparse "
+        f"row, got {type(x).__name__}"
     )
 
 
 def to_stream(
-    x: Any, fill: float = 0.0, *, bitwise: bool = False
+    x: Any, fill: float = 0.0, *, bitwise: bool = False, function: str = "to_stream"
 ) -> tuple[Stream, Callable[[Stream], Any]]:
     """Return a vector as a stream, and a function that restores the type of x.
 
@@ -48,10 +52,10 @@ def to_stream(
     """
     if fill != 0 and (is_scipy(x) or is_sparse_tensor(x)):
         raise ValueError(
-            "op must be sum or mean for sparse tensors and scipy rows, whose absent entries "
-            "are 0; use a Stream, or make them dense"
+            f"{function}: op must be sum or mean for sparse tensors and scipy rows, whose "
+            f"absent entries are 0; use a Stream, or make them dense"
         )
-    kind = vector_type(x)
+    kind = vector_type(x, function)
     if kind == "stream":
         return x, Stream.read_only
     if kind == "array":

@@ -24,7 +24,9 @@ class Clip:
     def __post_init__(self) -> None:
         for name, limit in (("clip", self.norm), ("clip_each", self.each)):
             if limit is not None and not 0 < limit < math.inf:
-                raise ValueError(f"{name} must be positive and finite, got {limit!r}")
+                raise ValueError(
+                    f"{name}: limit must be positive and finite, got {limit!r}"
+                )
 
     def factor(self, previous_norm: float, own_norm: float) -> float:
         """Return the factor for a tensor.

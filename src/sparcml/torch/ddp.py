@@ -75,8 +75,8 @@ def compress(
         )
     names = {p: plain_name(n) for n, p in ddp.module.named_parameters() if p.requires_grad}
     for parameter, name in names.items():
-        check_device(name, parameter)
-    excluded = excluded_names(list(names.values()), leave)
+        check_device("compress", name, parameter)
+    excluded = excluded_names("compress", list(names.values()), leave)
     limits = Clip(clip, clip_each)
     if method == AUTO and limits != Clip():
         raise ValueError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..aggregate import Method
 from .checkpoint import consolidated_state, restore, saved_state
 from .tensors import plain_name
 
@@ -16,10 +17,18 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from ..aggregate import Method
     from .buckets import Layout
     from .reducer import GradientReducer
     from .stats import Stats
+
+
+def check_method(function: str, method: Any) -> None:
+    """Raise a TypeError unless this is an aggregation method."""
+    if not isinstance(method, Method):
+        raise TypeError(
+            f"{function}: method must be a method such as "
+            f"sparcml.Compressed(quantize=sparcml.QSGD(4)), got {method!r}"
+        )
 
 
 class Handle(ABC):
@@ -55,6 +64,7 @@ class Handle(ABC):
 
         The residual is kept.
         """
+        check_method("change", method)
         self._between_steps(lambda: self._reducer.change(method, self._shapes))
 
     def state_dict(self, *, consolidate: bool = False) -> dict[str, Any]:

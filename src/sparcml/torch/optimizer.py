@@ -8,11 +8,11 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from .. import kernels
-from ..aggregate import Method
 from ..communicator.collective_errors import find_difference
 from ..startup import from_group
 from ..stream.tensors import on_host
 from .clipping import Clip
+from .handle import check_method
 from .optimizer_handle import OptimizerHandle
 from .reducer import GradientReducer
 from .tensors import check_device, excluded_names, plain_name
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from ..aggregate import Method
     from ..communicator.communicator import Communicator
 
 
@@ -64,11 +65,7 @@ def wrap(
             f"wrap: optimizer must be a torch.optim.Optimizer, got "
             f"{type(optimizer).__name__}"
         )
-    if not isinstance(method, Method):
-        raise TypeError(
-            f"wrap: method must be a method such as "
-            f"sparcml.Compressed(quantize=sparcml.QSGD(4)), got {method!r}"
-        )
+    check_method("wrap", method)
     hooks = optimizer._optimizer_step_pre_hooks.values()
     if any(isinstance(getattr(hook, "__self__", None), OptimizerHandle) for hook in hooks):
         raise RuntimeError(
@@ -83,7 +80,7 @@ def wrap(
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it neither scales nor skips
     names = _names(optimizer, model)
-    excluded = excluded_names(list(names.values()), leave)
+    excluded = excluded_names("wrap", list(names.values()), leave)
     limit = Clip(clip).norm
     comm = from_group(group, timeout=timeout)
     _check_same_weights(comm, names)
@@ -102,7 +99,7 @@ def _names(
         for i, p in enumerate(group["params"])
     }
     for parameter, name in names.items():
-        check_device(name, parameter)
+        check_device("wrap", name, parameter)
     return names
 
 

@@ -27,7 +27,9 @@ def plain_name(name: str) -> str:
     return ".".join(part for part in name.split(".") if part != COMPILED)
 
 
-def excluded_names(names: Sequence[str], leave: str | Iterable[str]) -> frozenset[str]:
+def excluded_names(
+    function: str, names: Sequence[str], leave: str | Iterable[str]
+) -> frozenset[str]:
     """Return the names that match one of the patterns, such as "head.*" or "*.embed*".
 
     Raises:
@@ -39,7 +41,7 @@ def excluded_names(names: Sequence[str], leave: str | Iterable[str]) -> frozense
         matching = {name for name in names if fnmatchcase(name, pattern)}
         if not matching:
             raise ValueError(
-                f"leave: pattern must match a parameter, got {pattern!r}; the parameters are "
+                f"{function}: leave must match a parameter, got {pattern!r}; the parameters are "
                 f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
             )
         excluded |= matching
@@ -56,18 +58,18 @@ def sparse_tables(module: torch.nn.Module) -> frozenset[str]:
     )
 
 
-def check_device(name: str, tensor: Tensor) -> None:
+def check_device(function: str, name: str, tensor: Tensor) -> None:
     """Raise unless gradients of a parameter can be sent."""
     device = tensor.device.type
     if device not in HOSTED:
         raise ValueError(
-            f"parameter {name!r} must be on one of the devices {', '.join(HOSTED)}, got "
-            f"{device!r}; move the model first"
+            f"{function}: parameter {name!r} must be on one of the devices "
+            f"{', '.join(HOSTED)}, got {device!r}; move the model first"
         )
     if not tensor.dtype.is_floating_point:
         raise TypeError(
-            f"parameter {name!r} must have floating point values, got {tensor.dtype}; exclude "
-            f"it from training with requires_grad_(False)"
+            f"{function}: parameter {name!r} must have floating point values, got "
+            f"{tensor.dtype}; exclude it from training with requires_grad_(False)"
         )
 
 

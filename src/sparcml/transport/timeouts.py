@@ -61,7 +61,7 @@ def _check(name: str, value: Any) -> float:
     except (TypeError, ValueError):
         seconds = -1.0
     if not 0 < seconds < math.inf:
-        raise ValueError(f"{name} must be a number of seconds > 0, got {value!r}")
+        raise ValueError(f"{name}: value must be a number of seconds > 0, got {value!r}")
     return seconds
 
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Maximum size of a decoded vector, in multiples of the message, if the receiver has no vector of
+# its own to compare with. Senders keep to it (`encode(bounded=True)`).
+MAX_EXPANSION = 1024
+
+
 def message_length(message: NDArray[np.uint8]) -> int:
     """Return the length of the message that these bytes begin with."""
     return _length(Header.read(message), message)
@@ -58,7 +63,8 @@ def decode(
         message: All bytes of the message.
         fill: Value of absent entries.
         header: Header of the message, if it has been read already.
-        blocks: Number of blocks of the range that the message holds; the full vector by default.
+        blocks: Number of blocks that the receiver expects, of the full vector or of a range. By
+            default the header is trusted, up to `MAX_EXPANSION` times the message.
         as_held: Whether to return a dense stream if the sender held one.
 
     Raises:
@@ -67,14 +73,23 @@ def decode(
     message = _aligned(message)
     header = verify(message, header)
     covered = header.blocks if blocks is None else blocks
-    if header.index_format == indices.DENSE or not (as_held and header.held_dense):
+    restores = header.index_format != indices.DENSE and as_held and header.held_dense
+    if blocks is None:
+        _check_expansion(header, covered if restores else header.nnz, len(message))
+    if not restores:
         return _stream(header, message, fill, covered)
-    try:
-        dense = buffer_pool.empty(covered * header.block, header.dtype)
-    except (MemoryError, ValueError) as error:
-        raise WireError(f"not enough memory for the received vector: {error}") from None
+    dense = buffer_pool.empty(covered * header.block, header.dtype)
     _write(header, message, fill, dense)
     return Stream.unchecked(len(dense), None, dense, header.block, fill, scratch=True)
+
+
+def _check_expansion(header: Header, blocks: int, nbytes: int) -> None:
+    expanded = blocks * header.block * header.dtype.itemsize
+    if expanded > MAX_EXPANSION * nbytes:
+        raise WireError(
+            f"vector must have at most {MAX_EXPANSION} times the {nbytes} bytes of its message, "
+            f"got {expanded} bytes; pass blocks= if the receiver expects this length"
+        )
 
 
 def decode_into(

@@ -10,7 +10,7 @@ from .. import buffer_pool, kernels
 from ..stream.densify import densify
 from ..stream.ranges import without_fill
 from . import indices, values
-from .decoding import address, decode
+from .decoding import MAX_EXPANSION, address, decode
 from .header import SIZE, Header, Tag
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def encode(
     whole: int | None = None,
     seed: int = 0,
     see: bool = True,
+    bounded: bool = False,
 ) -> tuple[NDArray[np.uint8], Stream]:
     """Return a message in the smallest format, and the stream that its readers decode.
 
@@ -44,8 +45,13 @@ def encode(
         whole: Number of blocks of the full vector, if the stream is one range of it.
         seed: Random seed of the quantizer.
         see: Whether to decode quantized values for the second result.
+        bounded: Whether the dense vector must be at most `MAX_EXPANSION` times the message,
+            for receivers that do not know its length. Values must not be quantized.
     """
-    sent, nnz, (index_format, index_bytes, parameter) = _cheapest(stream, quantizer)
+    sent, nnz, form = _cheapest(stream, quantizer)
+    if bounded:
+        sent, nnz, form = _bounded(stream, sent, nnz, form)
+    index_format, index_bytes, parameter = form
     values_at = SIZE + index_bytes
     message = _home(sent) if quantizer is None and index_format == indices.DENSE else None
     if message is None:
@@ -138,6 +144,20 @@ def _cheapest(
         index_format = indices.cheapest(sparse.raw_indices, stream.blocks)
         if index_format[1] + value_bytes(sparse.nnz) < dense_bytes:
             return sparse, sparse.nnz, index_format
+    return densify(stream), stream.blocks, (indices.DENSE, 0, 0)
+
+
+def _bounded(
+    stream: Stream, sent: Stream, nnz: int, form: tuple[int, int, int]
+) -> tuple[Stream, int, tuple[int, int, int]]:
+    """Return the smallest form from which receivers restore a dense vector without its length."""
+    entry_bytes = stream.block * stream.dtype.itemsize
+    min_bytes = stream.blocks * entry_bytes / MAX_EXPANSION - SIZE - nnz * entry_bytes
+    if not stream.is_dense or form[1] >= min_bytes:
+        return sent, nnz, form
+    bitmap = indices.bitmap_nbytes(stream.blocks)
+    if bitmap >= min_bytes:
+        return sent, nnz, (indices.BITMAP, bitmap, 0)
     return densify(stream), stream.blocks, (indices.DENSE, 0, 0)
 
 

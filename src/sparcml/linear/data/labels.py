@@ -124,11 +124,13 @@ def parse_class_weight(text: str | None) -> dict[float, float] | str | None:
             weights[float(label)] = float(weight)
         except ValueError:
             raise ValueError(
-                f"class-weight must be {BALANCED} or LABEL:WEIGHT, separated by commas, got "
+                f"fit: class-weight must be {BALANCED} or LABEL:WEIGHT, separated by commas, got "
                 f"{text!r}"
             ) from None
         if not 0 <= float(weight) < math.inf:
-            raise ValueError(f"class-weight: weights must be finite and >= 0, got {part!r}")
+            raise ValueError(
+                f"fit: class-weight weights must be finite and >= 0, got {part!r}"
+            )
     return weights
 
 

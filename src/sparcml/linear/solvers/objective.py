@@ -98,7 +98,7 @@ LOSSES = {loss.name: loss for loss in ROSTER}
 def loss_of(name: str) -> Loss:
     """Return the loss of that name; ValueError if there is none."""
     if name not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {name!r}")
+        raise ValueError(f"fit: loss must be one of {', '.join(LOSSES)}, got {name!r}")
     return LOSSES[name]
 
 

@@ -195,32 +195,32 @@ class TrainingConfig:
         for name, choices in (("solver", SOLVERS), ("schedule", SCHEDULES)):
             if getattr(self, name) not in choices:
                 raise ValueError(
-                    f"{name} must be {' or '.join(choices)}, got {getattr(self, name)!r}"
+                    f"fit: {name} must be {' or '.join(choices)}, got {getattr(self, name)!r}"
                 )
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(
-                f"validation-fraction must be in [0, 1), got {self.validation_fraction:g}"
+                f"fit: validation-fraction must be in [0, 1), got {self.validation_fraction:g}"
             )
         if self.seed < 0:
-            raise ValueError(f"seed must be >= 0, got {self.seed}")
-        check_reduction("sum", self.algorithm)
+            raise ValueError(f"fit: seed must be >= 0, got {self.seed}")
+        check_reduction("fit", "sum", self.algorithm)
         check_effective(self)
         self._check_checkpoint()
         if parse_class_weight(self.class_weight) and not loss_of(self.loss).signs:
             raise ValueError(
-                f"class-weight must be left out with the loss {self.loss}, which has no "
-                f"classes"
+                f"fit: class-weight must be left out with the loss {self.loss}, which has "
+                f"no classes"
             )
         self.build_solver(1.0)
 
     def _check_checkpoint(self) -> None:
         every = self.checkpoint_every
         if self.resume and self.checkpoint is None:
-            raise ValueError("resume needs a checkpoint; add --checkpoint DIR")
+            raise ValueError("fit: resume needs a checkpoint; add --checkpoint DIR")
         if not 0 <= every < math.inf or (every and self.checkpoint is None):
             raise ValueError(
-                f"checkpoint-every must be seconds >= 0 and needs --checkpoint DIR, got "
-                f"{every:g}"
+                f"fit: checkpoint-every must be seconds >= 0 and needs --checkpoint DIR, "
+                f"got {every:g}"
             )
 
     def method(self) -> Method | None:
@@ -231,7 +231,7 @@ class TrainingConfig:
             method = parse_method(self.compress)
         except ValueError as error:
             reason = str(error).removeprefix("parse_method: ").removeprefix("text ")
-            raise ValueError(f"--compress {reason}") from None
+            raise ValueError(f"fit: --compress {reason}") from None
         if self.algorithm == "auto" or not isinstance(method, Compressed):
             return method
         return replace(method, algorithm=self.algorithm)

@@ -100,7 +100,7 @@ class Model:
             ValueError: If the loss is not logistic, so that margins are not log-odds.
         """
         if self.loss != "logistic":
-            raise ValueError(f"probabilities need the loss logistic, got {self.loss}")
+            raise ValueError(f"probabilities: loss must be logistic, got {self.loss}")
         if margins.shape[1] == 1:
             margins = np.hstack([-margins, margins])
         # Logarithms relative to the largest: probabilities may underflow.
