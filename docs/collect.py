@@ -17,9 +17,10 @@ BUILDING_BLOCKS = (
     "broadcast",
     "reduce",
     "numbers",
+    "alltoall",
     "fold",
 )
-WITHOUT_FIGURE = ("native", "pipeline", "numbers")
+WITHOUT_FIGURE = ("native", "pipeline", "numbers", "alltoall")
 # Algorithms whose messages take the same routes share a figure, which has the sizes of each.
 SHARED_FIGURES = {
     "recursive_double": "ssar_recursive_double",

@@ -33,6 +33,7 @@ NUMBERS = {  # sent in messages: these never change
     "oktopk": 17,
     "hierarchical": 18,
     "numbers": 19,
+    "alltoall": 20,
 }
 
 

@@ -19,6 +19,8 @@ def everything_but(name):
     calls = {
         "allreduce": lambda comm: comm.allreduce(X, algorithm="ssar_recursive_double"),
         "allgather": lambda comm: comm.allgather(X),
+        "alltoall": lambda comm: comm.alltoall([X] * comm.size),
+        "numbers": lambda comm: comm.allreduce(1.0),
         "broadcast": lambda comm: comm.broadcast(X),
         "reduce": lambda comm: comm.reduce(X),
         "reduce_scatter": lambda comm: comm.reduce_scatter(X),
@@ -34,6 +36,8 @@ def everything_but(name):
     [
         "allreduce",
         "allgather",
+        "alltoall",
+        "numbers",
         "broadcast",
         "reduce",
         "reduce_scatter",

@@ -5,6 +5,7 @@ Importing the package imports every file, and each file registers its collective
 
 from . import agree as agree
 from . import allgather as allgather
+from . import alltoall as alltoall
 from . import barrier as barrier
 from . import broadcast as broadcast
 from . import dense as dense

@@ -28,7 +28,7 @@ from ..stream import add, difference, range_offsets, split
 from .base import Collective, register
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..stream import Stream
     from ..transport import Message
@@ -80,18 +80,31 @@ def encode_range(call: Call, reduced: Stream, round: int = 1) -> Message:
 def gather_messages(
     call: Call, message: Message, round: int = 1
 ) -> Iterator[tuple[int, Message]]:
-    """Send this rank's message to all ranks, and yield (rank, message) of all ranks.
+    """Send this rank's message to all ranks, and yield (rank, message) of all ranks."""
+    return exchange_messages(call, lambda _: message, round)
+
+
+def exchange_messages(
+    call: Call, message_to: Callable[[int], Message], round: int
+) -> Iterator[tuple[int, Message]]:
+    """Send a message to each rank, and yield (rank, message) of all ranks.
 
     This rank's own message comes first, then the others as they are received.
+
+    Args:
+        call: The call.
+        message_to: Returns the message to a rank.
+        round: Number of the round.
     """
     P, me = call.size, call.rank
-    for step in range(1, min(P, WINDOW)):
-        call.send_message((me + step) % P, message, round)
-    yield me, message
+    peers = [(me + step) % P for step in range(P)]
+    for peer in peers[1:WINDOW]:
+        call.send_message(peer, message_to(peer), round)
+    yield me, message_to(me)
     arrivals = call.arrivals([(me - step) % P for step in range(1, P)], round)
     for step in range(WINDOW, P + WINDOW - 1):
         if step < P:
-            call.send_message((me + step) % P, message, round)
+            call.send_message(peers[step], message_to(peers[step]), round)
         yield next(arrivals)
 
 

@@ -85,6 +85,20 @@ def check_root(function: str, root: Any, size: int) -> int:
     return number
 
 
+def check_vectors(function: str, vectors: Any, size: int) -> None:
+    """Raise unless there is one vector per rank."""
+    if not isinstance(vectors, (list, tuple)):
+        raise TypeError(
+            f"{function}: vectors must be a list with one vector per rank, got "
+            f"{type(vectors).__name__}; use list(np.split(x, comm.size))"
+        )
+    if len(vectors) != size:
+        raise ValueError(
+            f"{function}: vectors must have one vector for each of {size} ranks, got "
+            f"{len(vectors)}"
+        )
+
+
 def is_undefined(color: Any) -> bool:
     """Return whether a color is None, or mpi4py's UNDEFINED."""
     mpi = sys.modules.get("mpi4py.MPI")

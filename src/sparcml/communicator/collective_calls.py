@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from ..collectives.allgather import allgather
+from ..collectives.alltoall import alltoall
 from ..collectives.barrier import barrier
 from ..collectives.broadcast import broadcast
 from ..collectives.numbers import as_number, fold, is_number
@@ -16,6 +17,7 @@ from .arguments import (
     check_number,
     check_reduction,
     check_root,
+    check_vectors,
     copy_if_single,
     divide_if_mean,
     reduction_of,
@@ -25,7 +27,7 @@ from .arguments import (
 from .requests import NonBlocking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..collectives.numbers import Number
 
@@ -96,6 +98,28 @@ class CollectiveCalls(NonBlocking):
         with self._session.call("allgather", "sum", None) as call:
             items = allgather(call, sent)
         return [restore(item) for item in items] if write is None else write(*items)
+
+    @overload
+    def alltoall(self, vectors: Sequence[Any], *, out: None = None) -> list[Any]: ...
+    @overload
+    def alltoall(self, vectors: Sequence[Any], *, out: Any) -> Any: ...
+    def alltoall(self, vectors: Sequence[Any], *, out: Any = None) -> Any:
+        """Send a vector to each rank; return the received ones by rank. Collective.
+
+        Args:
+            vectors: One vector or number for each rank; sizes may differ. What rank r sends
+                is returned as the type of `vectors[r]`.
+            out: Array for all received vectors, one after the other, which is returned in
+                place of the list.
+        """
+        check_vectors("alltoall", vectors, self.size)
+        items, restores = zip(*(_to_item("alltoall", x) for x in vectors), strict=True)
+        write = _writer("alltoall", out, items[self.rank])
+        with self._session.call("alltoall", "sum", None) as call:
+            received = alltoall(call, items)
+        if write is not None:
+            return write(*received)
+        return [restore(x) for restore, x in zip(restores, received, strict=True)]
 
     def broadcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Any:
         """Return the root's vector or number on every rank. Collective.

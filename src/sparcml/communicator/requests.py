@@ -13,11 +13,11 @@ from .. import kernels
 from ..collectives.numbers import is_number
 from ..stream.convert import to_stream, vector_type
 from ..validation import as_seconds
-from .arguments import check_reduction, check_root
+from .arguments import check_reduction, check_root, check_vectors
 from .session import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -210,14 +210,19 @@ class NonBlocking(Endpoint, ABC):
         """Start an allgather; `wait` returns the list. Collective."""
         return self._submit("iallgather", x, lambda c: c.allgather(x, out=out))
 
+    def ialltoall(self, vectors: Sequence[Any], *, out: Any = None) -> Request:
+        """Start an alltoall; `wait` returns the list of received vectors. Collective."""
+        check_vectors("ialltoall", vectors, self.size)
+        return self._submit("ialltoall", vectors, lambda c: c.alltoall(vectors, out=out))
+
     def ibroadcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Request:
         """Start a broadcast; `wait` returns the root's vector. Collective."""
         root = check_root("ibroadcast", root, self.size)
         return self._submit("ibroadcast", x, lambda c: c.broadcast(x, root, out=out))
 
     def _submit(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
-        if x is not None and not is_number(x):
-            vector_type(x, name)  # raises here if x is not a vector, not in `wait`
+        for vector in _vectors(x):
+            vector_type(vector, name)  # raises here if it is not a vector, not in `wait`
         if self._background is None:
             self._background = self._open_background()
         comm, queue = self._background
@@ -240,7 +245,7 @@ class NonBlocking(Endpoint, ABC):
 
 def _check_unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[], Any]:
     """Return the work; with SPARCML_DEBUG=1 it raises if x has changed meanwhile."""
-    if not os.environ.get("SPARCML_DEBUG") or x is None or is_number(x):
+    if not os.environ.get("SPARCML_DEBUG"):
         return work
     before = _checksum(x)
 
@@ -254,8 +259,16 @@ def _check_unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[],
 
 
 def _checksum(x: Any) -> int:
-    stream, _ = to_stream(x)
-    crc = kernels.crc32c(stream.raw_values.view(np.uint8))
-    if stream.raw_indices is not None:
-        crc = kernels.crc32c(stream.raw_indices.view(np.uint8), crc)
+    crc = 0
+    for vector in _vectors(x):
+        stream, _ = to_stream(vector)
+        crc = kernels.crc32c(stream.raw_values.view(np.uint8), crc)
+        if stream.raw_indices is not None:
+            crc = kernels.crc32c(stream.raw_indices.view(np.uint8), crc)
     return crc
+
+
+def _vectors(x: Any) -> list[Any]:
+    """Return the vectors of an argument, which may be a list; numbers do not change."""
+    items = x if isinstance(x, (list, tuple)) else [x]
+    return [item for item in items if item is not None and not is_number(item)]
