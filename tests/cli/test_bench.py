@@ -38,7 +38,8 @@ def test_allreduce_has_a_checked_row_for_each(tmp_path):
     file = tmp_path / "allreduce.json"
     done = bench(
         *("allreduce", "-n", "3", "--sizes", "4K,16K", "--density", "0.01"),
-        *("--dtype", "float64", "--block", "4", "--quick", "--json", str(file)),
+        *("--dtype", "float64", "--block", "4", "--quick", "--runs", "3"),
+        *("--json", str(file)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(file.read_text())

@@ -136,7 +136,9 @@ def test_without_mpi_ranks_are_threads(missing, monkeypatch, capfd, tmp_path):
 START = """
 import sys
 from sparcml.cli import main
+from sparcml.cli.demo import command
 from sparcml.cli.launch import start
+command.RANKS = 2
 class Refused:
     def __init__(self, *_): raise OSError("cannot emulate a network: not here")
 start.EmulatedCluster = Refused
@@ -158,7 +160,7 @@ def test_real_mails_on_plain_mpi_where_links_cannot_be_emulated(tmp_path):
     reason = "No emulated network here, using plain MPI: cannot emulate a network: not here"
     assert done.stdout.startswith(reason)
     assert (
-        "4 ranks train a spam classifier on 2,419 e-mails of 16,609,143 features"
+        "2 ranks train a spam classifier on 2,419 e-mails of 16,609,143 features"
         in done.stdout
     )
     assert "the same bits" in done.stdout

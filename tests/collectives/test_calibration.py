@@ -21,6 +21,19 @@ def seconds(name, network):
     return estimate(ALLREDUCES[name], WORKLOAD, network).seconds
 
 
+def test_ranks_that_are_threads_compute_an_estimate_once():
+    calls = []
+
+    def rounds(rank, workload):
+        calls.append(rank)
+        return ALLREDUCES["ring"].cost(rank, workload)
+
+    counted = replace(ALLREDUCES["ring"], cost=rounds)
+    found = sparcml.launch(lambda comm: estimate(counted, WORKLOAD, NETWORK), 4)
+    assert sorted(calls) == list(range(8))  # each rank of the workload, once
+    assert len(set(found)) == 1
+
+
 @pytest.mark.parametrize("name", FLAT)
 def test_the_parts_add_up_to_the_cost(name):
     declared = CostEstimate(ALLREDUCES[name], WORKLOAD)

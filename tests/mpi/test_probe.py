@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -32,44 +31,42 @@ def probe(folder, *arguments, ranks=2):
     )
 
 
-@pytest.fixture(scope="module", params=[2, 3])
-def probed(request, tmp_path_factory):
-    """So many ranks have measured, and kept it in this folder."""
-    folder = tmp_path_factory.mktemp("probed")
-    how = ["--json", "--save"] + ["--quick"] * (request.param > 2)
-    return request.param, folder, probe(folder, *how, ranks=request.param)
-
-
-def test_what_is_probed_is_kept_and_used(probed):
-    ranks, folder, done = probed
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_what_is_probed_is_kept_and_used(ranks, tmp_path):
+    how = [] if ranks == 2 else ["--quick", "--json"]
+    done = probe(tmp_path, "--save", *how, ranks=ranks)
     assert done.returncode == 0, done.stderr
-    found = from_json(done.stdout)
+    (file,) = (tmp_path / "sparcml").iterdir()
+    assert str(file) in done.stdout + done.stderr
+    text = file.read_text()
+    if ranks == 2:
+        assert_table(done.stdout.replace(str(file), ""))
+    else:
+        assert json.loads(done.stdout) == json.loads(text)
+    found = from_json(text)
     assert (found.ranks, found.engine, len(found.hosts)) == (ranks, "mpi", 1)
-    told = json.loads(done.stdout)["network"]
+    told = json.loads(text)["network"]
     assert all(told[cost] >= 0 for cost in COSTS)
     assert bool(told["calibration"]) == bool(found.allreduce_misfits) == (ranks == 2)
-    (file,) = (folder / "sparcml").iterdir()
-    assert str(file) in done.stderr
-    job = mpiexec(ranks, "networks.py", **cached_in(folder))
+    job = mpiexec(ranks, "networks.py", **cached_in(tmp_path))
     assert job.out == f"{found.model()}\n" * ranks
 
-
-def test_a_broken_file_is_one_line_from_rank_0(probed, tmp_path):
-    shutil.copytree(probed[1], tmp_path, dirs_exist_ok=True)
-    (file,) = (tmp_path / "sparcml").iterdir()
-    file.write_text("{}")
+    file.write_text("{}")  # a broken file is one line from rank 0
     job = mpiexec(3, "networks.py", **cached_in(tmp_path))
     assert job.code == 0
     assert job.err.count("ignoring") == 1
     assert job.out == f"{ONE_MACHINE}\n" * 3
 
 
-def test_the_table_fits_and_nothing_need_be_kept(tmp_path):
-    done = probe(tmp_path, "--no-save")
-    assert done.returncode == 0, done.stderr
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+def assert_table(text):
+    assert all(len(line) <= 80 for line in text.splitlines())
     for word in ("latency", "byte", "merge", "± error", "exclusive", "MB/s", "fit within"):
-        assert word in done.stdout
+        assert word in text
+
+
+def test_nothing_need_be_kept(tmp_path):
+    done = probe(tmp_path, "--quick", "--no-save")
+    assert done.returncode == 0, done.stderr
     assert not list(tmp_path.iterdir())
 
 

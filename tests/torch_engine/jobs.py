@@ -36,7 +36,7 @@ def _rank(body, arguments, environment, pipe):
 
 
 def outcomes(
-    ranks, body, *arguments, bad=None, patience=30.0, **environment
+    ranks, body, *arguments, bad=None, patience=120.0, **environment
 ) -> list[str | None]:
     """Run body on so many ranks: what each raised, "finished", or None if it said nothing.
 

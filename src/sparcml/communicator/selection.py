@@ -223,7 +223,8 @@ class AlgorithmSelector:
         case = (x.size, x.nnz, x.block, x.dtype.char, quantize)
         choice = self._cache.pinned(case)
         if choice is None:
-            choice = self.explain(x, "sum", quantize).choice
+            workload = self._agree(x, "sum", quantize)
+            choice = choose(workload, self.network, supporting("sum", quantize))
             is_gloo = self._session.transport.engine == "torch"
             if ALLREDUCES[choice].is_native and is_gloo and x.nbytes <= SHORT_BYTES:
                 choice = "recursive_double"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from .calibration import calibrated_seconds
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_RANKS = 16  # world size up to which every rank is evaluated
 MAX_PREDICTIONS = 4096  # cached per communicator
+_LOCK = Lock()
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,17 @@ class Estimate:
 
 
 def estimate(algorithm: CostedAlgorithm, workload: Workload, network: Network) -> Estimate:
-    """Estimate the cost of an algorithm, calibrated where the network has a measurement."""
+    """Estimate the cost of an algorithm, calibrated where the network has a measurement.
+
+    Estimates are cached. Ranks that are threads need the same ones at the same time: the
+    first computes, and the others wait for it.
+    """
+    with _LOCK:
+        return _estimate(algorithm, workload, network)
+
+
+@lru_cache(maxsize=1024)
+def _estimate(algorithm: CostedAlgorithm, workload: Workload, network: Network) -> Estimate:
     cost = CostEstimate(algorithm, workload)
     seconds = calibrated_seconds(network, algorithm.name, cost.nbytes, cost.seconds)
     return Estimate(algorithm.name, cost.messages, cost.nbytes, seconds, algorithm.lossy)
