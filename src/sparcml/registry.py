@@ -9,7 +9,8 @@ and the tests look it up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Generic, TypeVar
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -86,3 +87,16 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"Registry({self.family}: {', '.join(self)})"
+
+
+def short_repr(plug_in: Any) -> str:
+    """Return `repr` without the fields of a dataclass that have their default value."""
+    if not is_dataclass(plug_in):
+        return repr(plug_in)
+    changed = [
+        (f.name, value)
+        for f in fields(plug_in)
+        if (value := getattr(plug_in, f.name)) != f.default or f.default is MISSING
+    ]
+    texts = ", ".join(f"{name}={short_repr(value)}" for name, value in changed)
+    return f"{type(plug_in).__name__}({texts})"

@@ -202,6 +202,10 @@ def test_wrong_things_are_refused():
         Compressed(0.1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"quantize must be None or an object such as"):
         Compressed(quantize="4 bits")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"write Compressed\(quantize=QSGD\(bits=4\)\)"):
+        Compressed(QSGD(4))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"write Compressed\(sparsify=TopK\(ratio=0.1\)\)"):
+        Compressed(quantize=TopK(0.1))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="algorithm must be one of"):
         Compressed(algorithm="foo")
     with pytest.raises(ValueError, match="which is lossless"):

@@ -3,7 +3,7 @@
 import pytest
 
 import sparcml
-from sparcml.aggregate import METHODS, method_syntax, parse_method
+from sparcml.aggregate import METHODS, as_method, method_syntax, parse_method
 from sparcml.quantize.base import QUANTIZERS
 from sparcml.sparsify.base import SPARSIFIERS
 
@@ -20,6 +20,29 @@ def test_a_registered_method_is_built_by_its_own_class():
     assert parse_method("dgc:0.01") == sparcml.DGC(ratio=0.01)
     assert parse_method("powersgd:2") == sparcml.PowerSGD(rank=2)
     assert parse_method("powersgd") == sparcml.PowerSGD()
+
+
+def test_a_bare_quantizer_or_sparsifier_gets_error_feedback():
+    warm = sparcml.Schedule.warm_up(0.01, 10)
+    for given, method in (
+        (sparcml.Dense(), sparcml.Dense()),
+        (sparcml.QSGD(4), sparcml.Compressed(quantize=sparcml.QSGD(4))),
+        (sparcml.TopK(0.1), sparcml.Compressed(sparcml.TopK(0.1))),
+        (warm, sparcml.Compressed(warm)),
+    ):
+        assert as_method("f", given) == method
+    with pytest.raises(TypeError, match=r"f: method must be a method such .* got 0\.5"):
+        as_method("f", 0.5)
+
+
+def test_methods_are_printed_without_defaults():
+    method = sparcml.Compressed(sparcml.TopK(0.05), sparcml.QSGD(4), seed=3)
+    assert str(method) == (
+        "Compressed(sparsify=TopK(ratio=0.05), quantize=QSGD(bits=4), seed=3)"
+    )
+    assert str(sparcml.Dense()) == "Dense()"
+    for m in (m for family in METHODS.values() for m in family.examples()):
+        assert eval(str(m), vars(sparcml) | vars(sparcml.quantize)) == m
 
 
 @pytest.mark.parametrize(

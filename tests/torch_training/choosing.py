@@ -48,7 +48,7 @@ def told_what_to_do(rank):
         train(model, rank, STEPS)
         assert handle.method == method
         assert handle.stats.steps == len(STEPS)
-        assert handle.explain().startswith(f"method   {method}")
+        assert handle.explain().startswith(f"method      {method}")
     owing = handle.state_dict()
     model, handle = compressed("auto")
     handle._timer = FastNetwork()

@@ -3,14 +3,24 @@
 import copy
 import io
 import warnings
+from dataclasses import replace
 
+import pytest
 import torch
 from torch._dynamo.utils import counters
+from torch.distributed._composable.replicate import replicate
+from torch.distributed._composable.replicate_with_fsdp import replicate as replicate_2
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from torch.distributed.tensor import distribute_module
 from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.nn.parallel.distributed import _MixedPrecision
 
 import sparcml
-from sparcml import Compressed, TopK
+from sparcml import QSGD, Compressed, Dense, TopK, TransportError
 from sparcml.torch.auto import WARM_UP
+from sparcml.torch.stats import bucket_advice
 
 from .choosing import STEPS, FastNetwork
 from .hooking import raises
@@ -26,6 +36,16 @@ def as_others_do():
         copied(rank)
         named_as_if_not_compiled(rank)
         hooks_are_not_traced(rank)
+
+
+def named_and_refused():
+    with group() as (rank, _):
+        other_kinds_of_parallelism()
+        other_hooks()
+        bare_quantizers_and_sparsifiers(rank)
+        too_small(rank)
+        advised(rank)
+        overflow_of_a_scaler_that_was_not_passed(rank)
 
 
 def validated_as_by_lightning(rank):
@@ -120,3 +140,89 @@ def hooks_are_not_traced(rank):
         assert counters["frames"]["total"] == frames
     small = DDP(torch.compile(mlp(), backend="eager"), bucket_cap_mb=0.03)
     raises("bucket_cap_mb .* at least 1, got 0.03", sparcml.torch.compress, small, SMALL)
+
+
+def other_kinds_of_parallelism():
+    """Refused by name, by both functions, with what to use instead."""
+    mesh = init_device_mesh("cpu", (2,))
+    ddp_if_it_fits = "DistributedDataParallel if the model fits"
+    on_cpu = {"device_id": torch.device("cpu")}
+    cases = [
+        (FullyShardedDataParallel(mlp(), **on_cpu), f"FSDP1 .*{ddp_if_it_fits}"),
+        (fully_shard(mlp(), mesh=mesh), f"FSDP2 .*{ddp_if_it_fits}"),
+        (replicate(mlp()), r"replicate\(\) is not supported; use .*Dist"),
+        (replicate_2(mlp(), mesh=mesh), r"replicate\(\) is not supported; use .*Dist"),
+        (distribute_module(mlp(), mesh), "a DTensor is not supported; use .*Dist"),
+    ]
+    for model, words in cases:
+        optimizer = torch.optim.SGD(model.parameters())
+        raises(f"compress: .*{words}", sparcml.torch.compress, model, SMALL)
+        raises(f"wrap: .*{words}", sparcml.torch.wrap, optimizer, SMALL, model=model)
+        if not words.startswith("replicate"):  # its parameters are plain ones
+            raises("wrap: .* is not supported", sparcml.torch.wrap, optimizer, SMALL)
+
+
+def other_hooks():
+    low = _MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
+    model = DDP(mlp(), mixed_precision=low)
+    raises("mixed_precision .*use torch.autocast", sparcml.torch.compress, model, SMALL)
+    model = DDP(mlp())
+    model.register_comm_hook(None, fp16_compress_hook)
+    raises(r"hook already \(fp16_compress_hook\)", sparcml.torch.compress, model, SMALL)
+
+
+def bare_quantizers_and_sparsifiers(rank):
+    """With error feedback around them, wherever a method is accepted."""
+    model, handle = compressed(QSGD(4))
+    assert handle.method == Compressed(quantize=QSGD(4))
+    for given, method in ((TopK(0.1), Compressed(TopK(0.1))), (Dense(), Dense())):
+        handle.change(given)
+        assert handle.method == method
+        wrapped = sparcml.torch.wrap(torch.optim.SGD(mlp().parameters()), given)
+        assert wrapped.method == method
+    raises("change: method must be a method such", handle.change, "auto")
+    train(model, rank, range(1))
+
+
+def too_small(rank):
+    """Said once, by one rank, with numbers; and by explain."""
+    few = torch.nn.Linear(20, 5)
+    for warned in (True, False):
+        method = TopK(0.1) if warned else Dense()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            handle = sparcml.torch.compress(DDP(few), method)
+        texts = [str(w.message) for w in caught if "compresses" in str(w.message)]
+        assert len(texts) == (warned and rank == 0)
+        for text in texts:
+            assert "compresses 0 of 2 parameters, 0 of 105 values (0%)" in text
+            assert "at most 10,000 values" in text
+            assert caught[-1].filename == __file__
+    assert "0 of 2 parameters" in handle.explain()
+
+
+def advised(rank):
+    """The method as it was written, and no ratio where there is none."""
+    for method, text in (
+        (Dense(), "Dense()"),
+        (Compressed(quantize=QSGD(4)), "Compressed(quantize=QSGD(bits=4))"),
+        (SMALL, "Compressed(sparsify=TopK(ratio=0.05), dense_below=100)"),
+    ):
+        model, handle = compressed(method)
+        train(model, rank, range(1))
+        assert f"method      {text}\n" in handle.explain()
+        stats = replace(handle.stats, exposed=1.0, active_seconds=1.0, buckets=(2**22,) * 2)
+        advice = dict(bucket_advice(stats, method))["advice"]
+        assert "bucket_cap_mb=" in advice
+        assert ("ratio" in advice) == (method is SMALL)
+
+
+def overflow_of_a_scaler_that_was_not_passed(rank):
+    """The error names the argument that is missing, on every rank."""
+    for method in (Dense(), SMALL):
+        model, _ = compressed(method)
+        loss = torch.inf if rank == 1 else 1.0
+        with pytest.raises(
+            (ValueError, TransportError), match="pass scaler= if a GradScaler"
+        ):
+            (loss_of(model, rank, 0) * loss).backward()

@@ -229,9 +229,7 @@ def refusals():
         model, _ = compressed(Dense())
         raises("has a communication hook already", sparcml.torch.compress, model, TOPK)
         raises("must be a torch.nn.parallel.Dist", sparcml.torch.compress, mlp(), TOPK)
-        raises(
-            "method must be 'auto' or a method", sparcml.torch.compress, ddp(), TopK(0.1)
-        )
+        raises("compress: method must be a method such", compressed, "topk")
         raises(
             r"must match a parameter, got 'head\.\*'", compressed, TOPK, leave=["head.*"]
         )

@@ -9,5 +9,6 @@ from . import composing
 pytestmark = pytest.mark.torch
 
 
-def test_on_two_ranks():
-    assert outcomes(2, composing.as_others_do, patience=90) == ["finished"] * 2
+@pytest.mark.parametrize("body", [composing.as_others_do, composing.named_and_refused])
+def test_on_two_ranks(body):
+    assert outcomes(2, body, patience=90) == ["finished"] * 2

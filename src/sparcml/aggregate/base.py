@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from ..communicator.collective_errors import find_difference
 from ..communicator.communicator import Communicator
 from ..errors import MismatchError, SparcmlError
 from ..network.candidates import Planning, Reduction
-from ..registry import Registry
+from ..registry import Registry, short_repr
 from .gradients import describe, opened, shapes_of
 from .state import RESIDUAL, STEP, initial_state, keys_of, name_of
 
@@ -66,6 +67,9 @@ class Method(ABC):
         if "name" in cls.__dict__:
             METHODS.register(cls.name, cls.number, cls)
 
+    def __str__(self) -> str:
+        return short_repr(self)
+
     @classmethod
     def from_option(cls, text: str) -> Self:
         """Return a method from the option of a command line specification.
@@ -103,6 +107,11 @@ class Method(ABC):
             NANO * self.planning_cost,
             (Reduction(size, size),),
         )
+
+    def compresses_shape(self, name: str, shape: Shape) -> bool:
+        """Return whether dense gradients of this name and shape are compressed."""
+        del name, shape
+        return not self.is_exact
 
     def with_algorithm(self, algorithm: str) -> Method:
         """Return the method with an allreduce algorithm, if it has that setting."""
@@ -236,10 +245,11 @@ def planned_algorithms(*, sparse: bool = False, quantized: bool = False) -> tupl
 
 def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
+    scaler = ", pass scaler= if a GradScaler is in use" if "torch" in sys.modules else ""
     if len(bad):
         raise ValueError(
             f"rank {rank}: {what} has {len(bad)} values that are NaN or infinite, the first "
-            f"at index {bad[0]}; check the loss and learning rate, or set "
+            f"at index {bad[0]}; check the loss and learning rate{scaler}, or set "
             f'nonfinite="propagate"'
         )
 

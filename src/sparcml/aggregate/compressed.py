@@ -249,6 +249,12 @@ def _has_shared_indices(sparsifier: Sparsifier | None) -> bool:
 
 
 def _check(parameter: str, value: object, types: tuple[type, ...], example: str) -> None:
+    for other, remedy in ((Quantizer, "quantize"), (Sparsifier, "sparsify")):
+        if isinstance(value, other) and not isinstance(value, types):
+            raise TypeError(
+                f"Compressed: {parameter} must not be a {other.__name__.lower()}, got {value}; "
+                f"write Compressed({remedy}={value})"
+            )
     if value is not None and not isinstance(value, types):
         raise TypeError(
             f"Compressed: {parameter} must be None or an object such as {example}, "

@@ -91,6 +91,10 @@ class DGC(Method):
         """Return the instances that the tests run."""
         return (cls(ratio=0.02, dense_below=100),)
 
+    def compresses_shape(self, name: str, shape: Shape) -> bool:
+        """Return whether dense gradients of this name and shape are compressed."""
+        return self._inner().compresses_shape(name, shape)
+
     def _inner(self) -> Compressed:
         """Return the method that sends v."""
         sparsify = (

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..quantize.base import QUANTIZERS
-from ..sparsify.base import SPARSIFIERS
-from .base import METHODS
+from ..quantize.base import QUANTIZERS, Quantizer
+from ..sparsify.base import SPARSIFIERS, Sparsifier
+from .base import METHODS, Method
 from .compressed import Compressed
+from .schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from .base import Method
 
 
 def parse_method(text: str) -> Method:
@@ -43,6 +42,28 @@ def parse_method(text: str) -> Method:
         else:
             raise ValueError(f"parse_method: text must be {method_syntax()}, got {text!r}")
     return Compressed(**settings)
+
+
+def as_method(function: str, method: Any) -> Method:
+    """Return the method; a quantizer or sparsifier gets error feedback around it.
+
+    Args:
+        function: Name of the function whose argument it is, for errors.
+        method: A method, a quantizer, a sparsifier or a schedule of sparsifiers.
+
+    Raises:
+        TypeError: If it is something else.
+    """
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, Quantizer):
+        return Compressed(quantize=method)
+    if isinstance(method, Sparsifier | Schedule):
+        return Compressed(method)
+    raise TypeError(
+        f"{function}: method must be a method such as sparcml.Dense(), a quantizer such as "
+        f"sparcml.QSGD(4) or a sparsifier such as sparcml.TopK(0.01), got {method!r}"
+    )
 
 
 def method_syntax() -> str:

@@ -113,6 +113,11 @@ class PowerSGD(Method):
         n, m = _matrix_shape(shape)
         return len(shape) > 1 and self.rank * (n + m) < n * m
 
+    def compresses_shape(self, name: str, shape: Shape) -> bool:
+        """Return whether the factors are smaller than the matrix."""
+        del name
+        return self.compresses(shape)
+
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
         for index, (name, shape) in enumerate(shapes.items()):
             if self.compresses(shape):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from .. import buffer_pool
-from ..registry import Registry
+from ..registry import Registry, short_repr
 from .code import Code, as_array, as_float32, check_code, check_out
 
 if TYPE_CHECKING:
@@ -86,6 +86,9 @@ class Quantizer(ABC):
                 )
         cls.number = min(cls.wire_formats)
         QUANTIZERS.register(cls.name, cls.number, cls)
+
+    def __str__(self) -> str:
+        return short_repr(self)
 
     @classmethod
     def from_option(cls, text: str) -> Self:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import buffer_pool, kernels
-from ..registry import Registry
+from ..registry import Registry, short_repr
 from .vector import Host, as_source
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ class Sparsifier(ABC):
         super().__init_subclass__(**keywords)
         if "name" in cls.__dict__:
             SPARSIFIERS.register(cls.name, cls.number, cls)
+
+    def __str__(self) -> str:
+        return short_repr(self)
 
     @classmethod
     def from_option(cls, text: str) -> Sparsifier:

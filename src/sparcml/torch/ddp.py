@@ -9,18 +9,21 @@ import torch
 from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from ..aggregate import Dense, Method
+from ..aggregate import Dense, as_method
 from ..startup import from_group
 from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
 from .dense_reducer import DenseReducer
 from .hook import Hook
 from .reducer import GradientReducer
-from .tensors import COMPILED, check_device, excluded_names, plain_name
+from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..aggregate import Method
+    from ..quantize import Quantizer
+    from ..sparsify import Sparsifier
     from .handle import Handle
 
 AUTO = "auto"
@@ -30,7 +33,7 @@ _compressed: WeakSet[DistributedDataParallel] = WeakSet()  # models that have a 
 
 def compress(
     model: torch.nn.Module,
-    method: Method | str,
+    method: Method | Quantizer | Sparsifier | str,
     *,
     leave: str | Iterable[str] = (),
     clip: float | None = None,
@@ -47,8 +50,9 @@ def compress(
     Args:
         model: A `DistributedDataParallel`, or a compiled one.
         method: An aggregation method such as `sparcml.Compressed(quantize=sparcml.QSGD(4))`,
-            or "auto": the first steps run plain DDP and are measured; then a method is
-            chosen, or none, which leaves DDP as it is. `handle.explain()` gives the reason.
+            a quantizer or sparsifier, with error feedback around it, or "auto": the first
+            steps run plain DDP and are measured; then a method is chosen, or none, which
+            leaves DDP as it is. `handle.explain()` gives the reason.
         leave: Names or patterns ("head.*") of parameters to exclude from compression.
         clip: Limit to the norm of the full gradient, enforced with the norm of the previous
             step.
@@ -68,11 +72,7 @@ def compress(
     ddp = unwrapped(model)
     _check_model(ddp)
     _check_compiled(model, ddp)
-    if not isinstance(method, Method) and method != AUTO:
-        raise TypeError(
-            f"compress: method must be {AUTO!r} or a method such as "
-            f"sparcml.Compressed(quantize=sparcml.QSGD(4)), got {method!r}"
-        )
+    first = Dense() if method == AUTO else as_method("compress", method)
     names = {p: plain_name(n) for n, p in ddp.module.named_parameters() if p.requires_grad}
     for parameter, name in names.items():
         check_device("compress", name, parameter)
@@ -86,7 +86,6 @@ def compress(
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it neither scales nor skips
     comm = from_group(ddp.process_group, timeout=timeout)
-    first = method if isinstance(method, Method) else Dense()
     reducer = GradientReducer(comm, first, excluded, limits)
     _compressed.add(ddp)
     dense = DenseReducer(comm, ddp.process_group)
@@ -111,15 +110,27 @@ def _check_compiled(model: torch.nn.Module, ddp: DistributedDataParallel) -> Non
 
 
 def _check_model(ddp: torch.nn.Module) -> None:
+    check_parallelism("compress", ddp, ddp.parameters())
     if not isinstance(ddp, DistributedDataParallel):
         raise TypeError(
             f"compress: model must be a torch.nn.parallel.DistributedDataParallel, got "
             f"{type(ddp).__name__}; wrap the model in it first, or pass its optimizer to "
             f"sparcml.torch.wrap"
         )
+    if ddp.mixed_precision is not None:
+        raise ValueError(
+            "compress: mixed_precision of the DDP model must be None, since it uses DDP's only "
+            "communication hook; use torch.autocast, or a model in bfloat16"
+        )
     discard_copies(ddp)
-    if ddp._comm_hooks or ddp in _compressed:
+    if ddp in _compressed:
         raise RuntimeError(
             "compress: this model has a communication hook already, and DDP accepts only one; "
             "use handle.change(method) to change the method"
+        )
+    if ddp._comm_hooks:
+        hook = getattr(ddp._comm_hooks[0][0], "__name__", "of another library")
+        raise RuntimeError(
+            f"compress: this model has a communication hook already ({hook}), and DDP accepts "
+            f"only one; create the model again without it"
         )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from torch.nn.parallel import DistributedDataParallel
 
     from ..aggregate import Method
+    from ..quantize import Quantizer
+    from ..sparsify import Sparsifier
     from .auto import Decision
     from .buckets import Layout
     from .hook import Hook
@@ -110,9 +112,10 @@ class DDPHandle(Handle):
         return table(
             [
                 ("method", str(self.method)),
+                ("compressed", self._coverage()),
                 ("ranks", str(comm.size)),
                 ("network", comm.network.source),
-                *bucket_advice(self.stats),
+                *bucket_advice(self.stats, self.method),
             ]
         )
 
@@ -164,7 +167,7 @@ class AutoDDPHandle(DDPHandle):
         text = f"auto: {self.decision}"
         return f"{text}\n\n{super().explain()}" if self._registered else text
 
-    def change(self, method: Method) -> None:
+    def change(self, method: Method | Quantizer | Sparsifier) -> None:
         """Use this method from the next step on. All ranks must call it."""
         super().change(method)
         self.decision = None  # it is not about this method

@@ -111,6 +111,6 @@ class DenseReducer:
             if name
         ]
         return (
-            f"{'; '.join(messages)}; check the loss and learning rate, or set "
-            f'sparcml.Dense(nonfinite="propagate")'
+            f"{'; '.join(messages)}; check the loss and learning rate, pass scaler= if a "
+            f'GradScaler is in use, or set sparcml.Dense(nonfinite="propagate")'
         )

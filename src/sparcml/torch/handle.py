@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import math
+import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..aggregate import Method
+from ..aggregate import as_method
 from .checkpoint import consolidated_state, restore, saved_state
 from .tensors import plain_name
 
@@ -17,18 +19,12 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from ..aggregate import Method
+    from ..quantize import Quantizer
+    from ..sparsify import Sparsifier
     from .buckets import Layout
     from .reducer import GradientReducer
     from .stats import Stats
-
-
-def check_method(function: str, method: Any) -> None:
-    """Raise a TypeError unless this is an aggregation method."""
-    if not isinstance(method, Method):
-        raise TypeError(
-            f"{function}: method must be a method such as "
-            f"sparcml.Compressed(quantize=sparcml.QSGD(4)), got {method!r}"
-        )
 
 
 class Handle(ABC):
@@ -43,6 +39,7 @@ class Handle(ABC):
         self._reducer = reducer
         self._logged: Stats | None = None
         self._shapes = {n: tuple(p.shape) for p, n in names.items()}
+        self._warn_if_small(stacklevel=5)
 
     @property
     def method(self) -> Method:
@@ -59,13 +56,49 @@ class Handle(ABC):
         """Number of completed steps."""
         return self._reducer.step
 
-    def change(self, method: Method) -> None:
+    def change(self, method: Method | Quantizer | Sparsifier) -> None:
         """Use another method from the next step on. All ranks must call it.
 
         The residual is kept.
+
+        Args:
+            method: An aggregation method, or a quantizer or sparsifier, with error feedback
+                around it.
         """
-        check_method("change", method)
-        self._between_steps(lambda: self._reducer.change(method, self._shapes))
+        new = as_method("change", method)
+        self._between_steps(lambda: self._reducer.change(new, self._shapes))
+        self._warn_if_small(stacklevel=3)
+
+    @property
+    def _compressed_sizes(self) -> list[int]:
+        """Number of values of each parameter that the method compresses."""
+        return [
+            math.prod(shape)
+            for name, shape in self._shapes.items()
+            if name not in self._reducer.excluded
+            and self.method.compresses_shape(name, shape)
+        ]
+
+    def _coverage(self) -> str:
+        """Return how much of the model is compressed."""
+        sizes, total = self._compressed_sizes, sum(map(math.prod, self._shapes.values()))
+        return (
+            f"{len(sizes)} of {len(self._shapes)} parameters, {sum(sizes):,} of {total:,} "
+            f"values ({sum(sizes) / max(1, total):.0%})"
+        )
+
+    def _warn_if_small(self, stacklevel: int) -> None:
+        """Warn on one rank if the method compresses nothing."""
+        if self.method.is_exact or self._compressed_sizes or self.rank or not self._shapes:
+            return
+        below = getattr(self.method, "dense_below", None)
+        limit = f"have at most {below:,} values (dense_below)" if below else "are small"
+        warnings.warn(
+            f"sparcml.torch: {self.method} compresses {self._coverage()}: parameters that are "
+            f"excluded, have one dimension or {limit} are sent uncompressed; for this model "
+            f"plain DDP is as good",
+            stacklevel=stacklevel,
+        )
 
     def state_dict(self, *, consolidate: bool = False) -> dict[str, Any]:
         """Return the state of this rank, to be saved with `torch.save` after a step.

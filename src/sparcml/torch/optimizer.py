@@ -8,14 +8,14 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from .. import kernels
+from ..aggregate import as_method
 from ..communicator.collective_errors import find_difference
 from ..startup import from_group
 from ..stream.tensors import on_host
 from .clipping import Clip
-from .handle import check_method
 from .optimizer_handle import OptimizerHandle
 from .reducer import GradientReducer
-from .tensors import check_device, excluded_names, plain_name
+from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
     from ..aggregate import Method
     from ..communicator.communicator import Communicator
+    from ..quantize import Quantizer
+    from ..sparsify import Sparsifier
 
 
 def wrap(
     optimizer: torch.optim.Optimizer,
-    method: Method,
+    method: Method | Quantizer | Sparsifier,
     *,
     model: torch.nn.Module | None = None,
     group: Any = None,
@@ -46,7 +48,8 @@ def wrap(
 
     Args:
         optimizer: An optimizer of torch.
-        method: An aggregation method such as `sparcml.Compressed(quantize=sparcml.QSGD(4))`.
+        method: An aggregation method such as `sparcml.Compressed(quantize=sparcml.QSGD(4))`,
+            or a quantizer or sparsifier, with error feedback around it.
         model: Model that gives the parameters their names; without it they are numbered.
         group: Process group. Default: the default group.
         leave: Names or patterns ("head.*") of parameters to exclude from compression.
@@ -65,14 +68,14 @@ def wrap(
             f"wrap: optimizer must be a torch.optim.Optimizer, got "
             f"{type(optimizer).__name__}"
         )
-    check_method("wrap", method)
+    method = as_method("wrap", method)
     hooks = optimizer._optimizer_step_pre_hooks.values()
     if any(isinstance(getattr(hook, "__self__", None), OptimizerHandle) for hook in hooks):
         raise RuntimeError(
             "wrap: this optimizer is wrapped already, and gradients would be averaged twice; "
             "use handle.change(method) to change the method"
         )
-    if isinstance(model, DistributedDataParallel):
+    if isinstance(getattr(model, COMPILED, model), DistributedDataParallel):
         raise TypeError(
             "wrap: model must not be a DistributedDataParallel, which averages gradients "
             "itself; use sparcml.torch.compress(model, method)"
@@ -80,6 +83,7 @@ def wrap(
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it neither scales nor skips
     names = _names(optimizer, model)
+    check_parallelism("wrap", model, names)
     excluded = excluded_names("wrap", list(names.values()), leave)
     limit = Clip(clip).norm
     comm = from_group(group, timeout=timeout)

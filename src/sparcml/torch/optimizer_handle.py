@@ -91,6 +91,7 @@ class OptimizerHandle(Handle):
         return table(
             [
                 ("method", str(self.method)),
+                ("compressed", self._coverage()),
                 ("ranks", str(comm.size)),
                 ("network", comm.network.source),
                 ("optimizer", type(self.optimizer).__name__),

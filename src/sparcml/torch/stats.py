@@ -13,6 +13,7 @@ from ..costs import ring_nbytes
 from ..transport.stats import html_table, text_table
 
 if TYPE_CHECKING:
+    from ..aggregate import Method
     from .reducer import GradientReducer
 
 MB = 2**20
@@ -159,7 +160,7 @@ def table(entries: Entries) -> str:
     return "\n".join(f"{name:<{width}}  {text}" for name, text in entries)
 
 
-def bucket_advice(stats: Stats) -> Entries:
+def bucket_advice(stats: Stats, method: Method) -> Entries:
     """Return DDP's buckets, their cost, and advice on `bucket_cap_mb`."""
     sizes = stats.buckets
     if not sizes or not stats.active_seconds:
@@ -169,11 +170,11 @@ def bucket_advice(stats: Stats) -> Entries:
     return [
         ("buckets", f"{len(sizes)}, the largest of {max(sizes) / MB:.3g} MB"),
         ("active", f"{milliseconds:.3g} ms per step, {hidden:.0%} hidden"),
-        ("advice", _advice(stats)),
+        ("advice", _advice(stats, method)),
     ]
 
 
-def _advice(stats: Stats) -> str:
+def _advice(stats: Stats, method: Method) -> str:
     sizes, total = stats.buckets, sum(stats.buckets)
     if stats.exposed <= HIDDEN * stats.active_seconds:
         return "none, the size of the buckets is good"
@@ -189,7 +190,8 @@ def _advice(stats: Stats) -> str:
             f"each bucket costs messages of its own: try fewer, with bucket_cap_mb="
             f"{max(1, 4 * total / MB / len(sizes)):.2g}"
         )
+    selects = hasattr(method, "ratio") or getattr(method, "sparsify", None) is not None
     return (
         f"mostly the last bucket of {sizes[-1] / MB:.3g} MB is exposed: try bucket_cap_mb="
-        f"{max(1, max(sizes) / MB / 2):.2g}, or a smaller ratio"
+        f"{max(1, max(sizes) / MB / 2):.2g}{', or a smaller ratio' if selects else ''}"
     )

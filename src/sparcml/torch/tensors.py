@@ -13,11 +13,19 @@ from ..aggregate.error_feedback import squared_norm
 from ..stream.tensors import on_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torch import Tensor
 
 HOSTED = ("cpu", "cuda")  # devices whose tensors are read in place or copied to the host
+USE_DDP = "use torch.nn.parallel.DistributedDataParallel"
+FITS = f"{USE_DDP} if the model fits into the memory of each rank"
+PARALLEL = {  # classes in torch.distributed: their names, and what to use instead
+    "FullyShardedDataParallel": ("FSDP1 (FullyShardedDataParallel)", FITS),
+    "ReplicateModule": ("replicate()", USE_DDP),
+    "DDP": ("replicate()", USE_DDP),
+    "FSDPModule": ("FSDP2 (fully_shard)", FITS),
+}
 COMPILED = "_orig_mod"  # attribute of a compiled module that holds the original
 FLOATS = (torch.float32, torch.float64)
 
@@ -71,6 +79,31 @@ def check_device(function: str, name: str, tensor: Tensor) -> None:
             f"{function}: parameter {name!r} must have floating point values, got "
             f"{tensor.dtype}; exclude it from training with requires_grad_(False)"
         )
+
+
+def check_parallelism(
+    function: str, model: torch.nn.Module | None, parameters: Iterable[Tensor]
+) -> None:
+    """Raise if gradients are not full on each rank, or are averaged by something else."""
+    for kind, remedy in _parallelisms(model, parameters):
+        raise TypeError(
+            f"{function}: {kind} is not supported; {remedy}, or train without sparcml.torch"
+        )
+
+
+def _parallelisms(
+    model: torch.nn.Module | None, parameters: Iterable[Tensor]
+) -> Iterator[tuple[str, str]]:
+    modules = () if model is None else model.modules()
+    for base in (base for module in modules for base in type(module).__mro__):
+        # By name, because importing these classes takes a second.
+        if base.__module__.startswith("torch.distributed") and base.__name__ in PARALLEL:
+            yield PARALLEL[base.__name__]
+    for parameter in parameters:
+        if type(parameter).__name__ == "DTensor":
+            yield "a parameter that is a DTensor", f"{USE_DDP} with plain tensors"
+        if getattr(parameter, "_is_flat_param", False):
+            yield PARALLEL["FullyShardedDataParallel"]
 
 
 def is_sparse(tensor: Tensor) -> bool:
