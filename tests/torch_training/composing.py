@@ -1,9 +1,13 @@
 """What each rank does in test_composing.py: what scripts and frameworks do around a model."""
 
 import copy
+import gc
 import io
+import threading
+import time
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -36,6 +40,7 @@ def as_others_do():
         copied(rank)
         named_as_if_not_compiled(rank)
         hooks_are_not_traced(rank)
+        threads_end_with_their_model(rank)
 
 
 def named_and_refused():
@@ -140,6 +145,48 @@ def hooks_are_not_traced(rank):
         assert counters["frames"]["total"] == frames
     small = DDP(torch.compile(mlp(), backend="eager"), bucket_cap_mb=0.03)
     raises("bucket_cap_mb .* at least 1, got 0.03", sparcml.torch.compress, small, SMALL)
+
+
+def threads_end_with_their_model(rank):
+    """Also without close, whether the handle is kept or not, and whatever was compressed."""
+    use_and_forget(rank)
+    join_closing()
+    before = threads()
+    for _ in range(3):
+        use_and_forget(rank)
+    join_closing()
+    deadline = time.monotonic() + 10  # gloo's threads end by themselves
+    while threads() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threads() <= before
+
+
+def join_closing():
+    for thread in threading.enumerate():
+        if thread.name == "sparcml close":
+            thread.join(10)
+
+
+def use_and_forget(rank):
+    for method in (SMALL, "auto"):
+        model, _ = compressed(method)
+        train(model, rank, range(2))
+    table = torch.nn.Embedding(50, 4, sparse=True)
+    model, _ = compressed("auto", table)
+    model(torch.tensor([1])).sum().backward()
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    handle = sparcml.torch.wrap(optimizer, SMALL, model=model)
+    loss_of(copy.deepcopy(model), rank, 0).backward()
+    loss_of(model, rank, 0).backward()
+    optimizer.step()
+    del model, optimizer, handle
+    gc.collect()
+
+
+def threads():
+    """Number of threads of this process, those of gloo included."""
+    return sum(1 for _ in Path("/proc/self/task").iterdir())
 
 
 def other_kinds_of_parallelism():

@@ -9,7 +9,7 @@ import torch
 
 from ..aggregate.stats import SelectionStats
 from .auto import RowUsage, StepTimer, decide, is_training
-from .handle import Handle
+from .handle import Handle, weak
 from .stats import bucket_advice, collect, table
 from .tensors import COMPILED, is_sparse, sparse_tables
 
@@ -152,8 +152,9 @@ class AutoDDPHandle(DDPHandle):
         self._tables = sparse_tables(ddp.module) & self._shapes.keys()
         self._rows_used = dict.fromkeys(self._tables, 0)  # in the last step
         self._observers = [ddp.register_forward_pre_hook(Attached(self._tick))]
+        count_rows = weak(self._count_rows)
         self._observers += [
-            parameter.register_hook(partial(self._count_rows, name))
+            parameter.register_hook(partial(count_rows, name))
             for parameter, name in names.items()
             if name in self._tables
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
+import weakref
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +177,21 @@ class Handle(ABC):
     @abstractmethod
     def _set_layout(self, layout: Layout) -> None:
         """Average these groups of gradients together from the next step on."""
+
+
+def weak(method: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that calls a bound method while its object exists.
+
+    Python's garbage collector does not see references from a parameter to its hooks.
+    """
+    reference = weakref.WeakMethod(method)
+
+    def call(*args: Any) -> None:
+        bound = reference()
+        if bound is not None:
+            bound(*args)
+
+    return call
 
 
 class Stateful:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .handle import Handle
+from .handle import Handle, weak
 from .stats import collect, table
 from .tensors import empty_rows, is_sparse, scaled, squares, values_of, write
 
@@ -45,7 +45,7 @@ class OptimizerHandle(Handle):
         self._seconds = 0.0
         self._registered = [optimizer.register_step_pre_hook(self._before_step)]
         self._registered += [
-            p.register_post_accumulate_grad_hook(self._after_gradient)
+            p.register_post_accumulate_grad_hook(weak(self._after_gradient))
             for p in names
             if p.requires_grad
         ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
 import warnings
+import weakref
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -68,6 +71,8 @@ class GradientReducer:
         self._scale: float | None = None
         self._finite = True
         self._changes: dict[str, NDArray[Any] | None] = {}  # None removes an entry
+        # The connections and threads of a model end with it, also without `close`.
+        weakref.finalize(self, _close_later, comm, os.getpid()).atexit = False
 
     @property
     def step(self) -> int:
@@ -206,6 +211,12 @@ class GradientReducer:
         if self._scale is not None:
             mean = scaled(mean, self._scale)
         return mean.to(gradient.dtype)
+
+
+def _close_later(comm: Communicator, process: int) -> None:
+    """Close a communicator, on a thread: its last messages may still be in flight."""
+    if os.getpid() == process:  # and not a forked one, whose parent continues
+        threading.Thread(target=comm.close, name="sparcml close", daemon=True).start()
 
 
 @lru_cache(maxsize=256)
