@@ -34,6 +34,8 @@ NUMBERS = {  # sent in messages: these never change
     "hierarchical": 18,
     "numbers": 19,
     "alltoall": 20,
+    "agree_root": 21,
+    "consolidate": 22,
 }
 
 
@@ -47,7 +49,7 @@ def test_numbers_are_fixed():
 
 def test_call_codes_are_the_collective_and_the_operation():
     assert call_code("ring", "sum") == 11 << 3
-    assert call_name(call_code("oktopk", "mean")) == "oktopk (mean)"
+    assert call_name(call_code("oktopk", "mean")) == "allreduce (mean) by oktopk"
     assert call_op(call_code("barrier", "sum")) == "sum"
     assert call_name(31 << 3) == "unknown call 248"
     assert call_op(7) is None

@@ -162,11 +162,12 @@ def consolidate(comm: Communicator, state: State) -> State:
     If all of P ranks start with the mean residual, the residuals add up to P times the mean
     and are divided by P in the next mean: nothing is lost.
     """
+    comm.meet("consolidate")
     keys = sorted(k for k in state if k != STEP)
     if find_difference(comm, {"keys": keys}) is not None:
         raise ValueError(
-            f"rank {comm.rank}: ranks have residuals of different parameters; consolidate "
-            f"between steps, on all ranks"
+            f"consolidate: ranks must have residuals of the same parameters, got other ones "
+            f"on rank {comm.rank}; call it between steps, on all ranks"
         )
     means = {STEP: state[STEP]}
     for k in keys:

@@ -1,32 +1,55 @@
-"""Agreement on the input of an allreduce: all ranks exchange the headers of their vectors.
+"""Agreement on the input of a collective: all ranks exchange headers that describe it.
 
 Rounds: ceil(log2(P)).
 Bytes sent per rank: one header of 32 bytes for each other rank.
 
 The exchange precedes the first `auto` call of a workload (see communicator/choice_cache.py). It
 gives all ranks the same input for the selection, and every rank detects a mismatch before
-anything else is sent.
+anything else is sent. It also precedes a broadcast or reduce whose root is not that of the
+last one: the messages of these do not reach all ranks and could not reveal another root.
 """
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .. import wire
 from ..costs.workload import Workload
 from ..errors import MismatchError
+from ..stream import Stream
 from .allgather import allgather_messages
-from .base import Collective, register
+from .base import AGREEMENT, Collective, register
 from .checks import Shape
 
 if TYPE_CHECKING:
-    from ..stream import Stream
     from ..transport import Message
     from .call import Call
 
 
 def agree(call: Call, x: Stream) -> Workload | MismatchError:
     """Return the workload, or the mismatch between ranks: the same value on every rank."""
-    return compare(call, x, allgather_messages(call, call.header_only(x)))
+    # The round of these messages is a hash of the quantizer.
+    text = repr(call.quantizer).encode()
+    code = 0 if call.quantizer is None else 1 + zlib.crc32(text) % 255
+    messages = allgather_messages(call, call.header_only(x, round=code))
+    if len({wire.Header.read(message).tag.round for message in messages}) > 1:
+        return _different_quantizers(call, x, text)
+    return compare(call, x, messages)
+
+
+def _different_quantizers(call: Call, x: Stream, text: bytes) -> MismatchError:
+    """Exchange the quantizers as text, and return an error that names two of them."""
+    message = call.header_only(x, np.frombuffer(text, np.uint8))
+    texts = []
+    for rank, received in enumerate(allgather_messages(call, message)):
+        call.verify(received, rank)
+        payload = wire.auxiliary(received, np.dtype(np.uint8)).tobytes()
+        texts.append(payload.rstrip(b"\0").decode("utf-8", "replace"))
+    rank = next(rank for rank, other in enumerate(texts) if other != texts[0])
+    return call.different_quantizers(0, texts[0], rank, texts[rank])
 
 
 def compare(call: Call, x: Stream, messages: list[Message]) -> Workload | MismatchError:
@@ -42,4 +65,21 @@ def compare(call: Call, x: Stream, messages: list[Message]) -> Workload | Mismat
     return Workload(x.blocks, x.entry_bytes, tuple(h.nnz for h in headers), call.nodes)
 
 
-register(Collective("agree", 0))
+def agree_on_root(call: Call, function: str, root: int) -> MismatchError | None:
+    """Return the mismatch if ranks have different roots: the same value on every rank."""
+    message = call.header_only(Stream(root, [], []))
+    roots = [
+        call.verify(received, rank).blocks
+        for rank, received in enumerate(allgather_messages(call, message))
+    ]
+    for rank, other in enumerate(roots):
+        if other != roots[0]:
+            return MismatchError(
+                f"{function}: {call.name(0)} has root {roots[0]}, but {call.name(rank)} has "
+                f"root {other}; all ranks must pass the same root"
+            )
+    return None
+
+
+register(Collective(AGREEMENT, 0))
+register(Collective("agree_root", 21))

@@ -34,3 +34,4 @@ def barrier(call: Call) -> None:
 
 
 register(Collective("barrier", 16))
+register(Collective("consolidate", 22))  # a barrier of its own name, see `aggregate.state`

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from .call import Call
 
 MAX_NUMBER = 31  # five bits of the call code
+AGREEMENT = "agree"
+WORDS = {  # of collectives whose name does not say what the user has called
+    AGREEMENT: "allreduce ({op})",
+    "agree_root": "a broadcast or reduce with another root than the last",
+    "allgather": "allgather",
+    "alltoall": "alltoall",
+    "barrier": "barrier",
+    "broadcast": "broadcast",
+    "consolidate": "state_dict(consolidate=True), which all ranks must call,",
+    "numbers": "a reduction ({op}) of numbers",
+}
 OP_NAMES = (*OPS, MEAN)  # in the lower three bits of the call code
 
 
@@ -124,7 +135,16 @@ def call_code(collective: str, op: str) -> int:
 def call_name(code: int) -> str:
     """Return a `call` byte in words, for error messages."""
     name, op = COLLECTIVES.name(code >> 3), call_op(code)
-    return f"unknown call {code}" if name is None or op is None else f"{name} ({op})"
+    if name is None or op is None:
+        return f"unknown call {code}"
+    if name in ALLREDUCES:
+        return f"allreduce ({op}) by {name}"
+    return WORDS.get(name, f"{name} ({op})").format(op=op)
+
+
+def reduces_vectors(code: int) -> bool:
+    """Return whether a `call` byte is of an allreduce, or of the agreement before one."""
+    return COLLECTIVES.name(code >> 3) in (AGREEMENT, *ALLREDUCES)
 
 
 def call_op(code: int) -> str | None:

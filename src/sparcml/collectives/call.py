@@ -198,6 +198,7 @@ class Call(MessageChecks):
         """Decode a message after checking that it belongs to this call and round."""
         with self._time_decoding(message, source, round), self.decoding_from(source):
             header = self._read_header(message, source, round)
+            self._check_quantizer(header, message, source)
             if source != self.rank:
                 self._charge_encoding(header)
             fill = identity(self.op)
@@ -217,6 +218,7 @@ class Call(MessageChecks):
         """Decode a message into a range of a dense stream."""
         with self._time_decoding(message, source, round), self.decoding_from(source):
             header = self._read_header(message, source, round)
+            self._check_quantizer(header, message, source)
             if source != self.rank:
                 self._charge_encoding(header)
                 self.charge(written=blocks)
@@ -227,6 +229,18 @@ class Call(MessageChecks):
     ) -> Message:
         """Return a header-only message that describes x, with an auxiliary payload."""
         return wire.header_only(x, wire.Tag(self._code, self._sequence, round), auxiliary)
+
+    def _check_quantizer(self, header: wire.Header, message: Message, source: int) -> None:
+        """Raise unless the values of a message are encoded as this rank encodes them."""
+        own = self.quantizer
+        if own is None and header.is_raw:
+            return
+        theirs = wire.quantizer_of(message, header)
+        if own is not None and theirs is not None:
+            forms = {(q.wire_format, q.settings) for q in (own, own.for_reduced(self.size))}
+            if (theirs.wire_format, theirs.settings) in forms:
+                return
+        raise self.different_quantizers(self.rank, own, source, theirs)
 
     def _charge_encoding(self, header: wire.Header) -> None:
         # For both ends. Without indices the values are only copied.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import wire
 from ..errors import MismatchError, WireError
-from .base import call_code, call_name, call_op
+from .base import call_code, call_name, call_op, reduces_vectors
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -87,7 +87,9 @@ class MessageChecks:
         if (header.tag.call, header.tag.sequence) == expected:
             return
         # If `auto` selected different algorithms for different vectors, report the vectors.
-        if header.tag.sequence == expected[1] and call_op(header.tag.call) == self._op_name:
+        same_number = header.tag.sequence == expected[1]
+        reducing = reduces_vectors(header.tag.call) and reduces_vectors(self._code)
+        if same_number and reducing and call_op(header.tag.call) == self._op_name:
             self._check_shape(header, source)
         raise MismatchError(
             f"{self.name()} is in call {self._sequence}, {call_name(self._code)}, but "
@@ -106,6 +108,15 @@ class MessageChecks:
             )
         self._check_shape(header, source)
         return header
+
+    def different_quantizers(
+        self, rank: int, quantizer: object, other_rank: int, other: object
+    ) -> MismatchError:
+        """Return the error for two ranks with different quantizers."""
+        return MismatchError(
+            f"{self.name(rank)} has quantize={quantizer}, but {self.name(other_rank)} has "
+            f"quantize={other}, in {self._label}; all ranks must pass the same quantizer"
+        )
 
     def _check_shape(self, header: wire.Header, source: int) -> None:
         if self._shape is not None and Shape.of(header) != self._shape:

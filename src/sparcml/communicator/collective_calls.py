@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from ..collectives.agree import agree_on_root
 from ..collectives.allgather import allgather
 from ..collectives.alltoall import alltoall
 from ..collectives.barrier import barrier
@@ -30,12 +31,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..collectives.numbers import Number
+    from ..transport import Stats, Transport
 
 CONTAINERS = (*VECTOR_TYPES, "number")  # the position is sent in a broadcast
 
 
 class CollectiveCalls(NonBlocking):
     """Blocking collectives; `out` is a NumPy array or a CPU tensor for the result."""
+
+    def __init__(self, transport: Transport, stats: Stats | None) -> None:
+        super().__init__(transport, stats)
+        self._roots: dict[str, int] = {}  # of the last call of each collective
+
+    def _agree_on_root(self, function: str, root: Any) -> int:
+        """Return the root, which ranks compare if it is not that of the last call."""
+        agreed = check_root(function, root, self.size)
+        if self.size > 1 and self._roots.get(function) != agreed:
+            with self._session.call("agree_root", "sum", None) as call:
+                self._session.transport.input_summary = f"root {agreed} of {function}"
+                mismatch = agree_on_root(call, function, agreed)
+            if mismatch is not None:
+                raise mismatch  # on all ranks, and the communicator remains usable
+            self._roots[function] = agreed
+        return agreed
 
     def _reduce_number(self, function: str, x: Any, op: str) -> Number:
         number = as_number(function, x)
@@ -52,8 +70,8 @@ class CollectiveCalls(NonBlocking):
             op: As in `allreduce`.
             out: Array for the result, of x's size and dtype; used on root only.
         """
-        root = check_root("reduce", root, self.size)
         op = check_reduction("reduce", op)
+        root = self._agree_on_root("reduce", root)
         if is_number(x):
             check_number("reduce", out=out is not None)
             result = self._reduce_number("reduce", x, op)
@@ -130,7 +148,7 @@ class CollectiveCalls(NonBlocking):
             root: Rank whose vector is sent.
             out: Array for the vector, of its size and dtype.
         """
-        root = check_root("broadcast", root, self.size)
+        root = self._agree_on_root("broadcast", root)
         if x is None and self.rank == root:
             raise ValueError("broadcast: x must be a vector on the root, got None")
         item, restore = (None, None) if x is None else _to_item("broadcast", x)
@@ -150,7 +168,17 @@ class CollectiveCalls(NonBlocking):
 
     def barrier(self) -> None:
         """Wait until all ranks have called this. Collective."""
-        with self._session.call("barrier", "sum", None) as call:
+        self.meet("barrier")
+
+    def meet(self, name: str) -> None:
+        """Wait until all ranks have called this with the same name. Collective.
+
+        Ranks in other calls raise errors that describe this one by its name.
+
+        Args:
+            name: "barrier", or another collective that is one.
+        """
+        with self._session.call(name, "sum", None) as call:
             barrier(call)
 
 

@@ -28,7 +28,7 @@ def run_collectively(comm: Communicator | None, work: Callable[[], T]) -> T:
 
     Raises:
         DataError: With the lowest rank that failed, and its message.
-        Exception: The rank's own exception, if that is not a DataError.
+        Exception: The rank's own exception, if that is not a ValueError.
     """
     if comm is None or comm.size == 1:
         return work()
@@ -40,7 +40,7 @@ def run_collectively(comm: Communicator | None, work: Callable[[], T]) -> T:
     if not any(messages):
         return result  # type: ignore[return-value]  # without a failure it is work's result
     rank = next(r for r, message in enumerate(messages) if message)
-    if failure is not None and not isinstance(failure, DataError):
+    if failure is not None and not isinstance(failure, ValueError):
         failure.add_note(f"on rank {comm.rank} of {comm.size}")
         raise failure
     raise DataError(f"rank {rank}: {messages[rank]}") from failure
@@ -83,4 +83,4 @@ def _describe(failure: Exception | None) -> str:
     if failure is None:
         return ""
     text = str(failure) or type(failure).__name__
-    return text if isinstance(failure, DataError) else f"{type(failure).__name__}: {text}"
+    return text if isinstance(failure, ValueError) else f"{type(failure).__name__}: {text}"

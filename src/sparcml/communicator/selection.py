@@ -256,7 +256,7 @@ class AlgorithmSelector:
         return explain(workload, self.network, supporting(op, quantize))
 
     def _agree(self, x: Stream, op: str, quantize: Quantizer | None) -> Workload:
-        with self._session.call("agree", op, x) as call:
+        with self._session.call("agree", op, x, quantize) as call:
             workload = agree(call, x)
         if isinstance(workload, MismatchError):
             raise workload  # on all ranks, and the communicator remains usable

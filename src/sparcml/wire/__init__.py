@@ -4,6 +4,7 @@ from .decoding import auxiliary as auxiliary
 from .decoding import decode as decode
 from .decoding import decode_into as decode_into
 from .decoding import message_length as message_length
+from .decoding import quantizer_of as quantizer_of
 from .decoding import verify as verify
 from .encoding import encode as encode
 from .encoding import header_only as header_only

@@ -15,6 +15,8 @@ from .header import SIZE, Header, checksum
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..quantize import Quantizer
+
 
 # Maximum size of a decoded vector, in multiples of the message, if the receiver has no vector of
 # its own to compare with. Senders keep to it (`encode(bounded=True)`).
@@ -33,6 +35,11 @@ def _length(header: Header, message: NDArray[np.uint8]) -> int:
     section, count = message[values_at:], header.nnz * header.block
     quantizer = values.quantizer_of(header.value_format, section)
     return values_at + values.length(section, count, header.dtype, quantizer)
+
+
+def quantizer_of(message: NDArray[np.uint8], header: Header) -> Quantizer | None:
+    """Return the quantizer that encoded the values of a message, or None."""
+    return values.quantizer_of(header.value_format, message[SIZE + header.index_bytes :])
 
 
 def verify(message: NDArray[np.uint8], header: Header | None = None) -> Header:

@@ -11,7 +11,7 @@ from ..stream.densify import densify
 from ..stream.ranges import without_fill
 from . import indices, values
 from .decoding import MAX_EXPANSION, address, decode
-from .header import SIZE, Header, Tag
+from .header import RAW, SIZE, Header, Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def encode(
         tag,
         stream.dtype,
         index_format,
-        values.RAW if quantizer is None else quantizer.wire_format,
+        RAW if quantizer is None else quantizer.wire_format,
         stream.blocks if whole is None else whole,
         stream.block,
         nnz,

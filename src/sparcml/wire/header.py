@@ -22,6 +22,7 @@ MAGIC, VERSION = 0x5053, 1  # "SP"
 DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype(np.float32), 2: np.dtype(np.float64)}
 DTYPE_CODES = {dtype: code for code, dtype in DTYPES.items()}
 
+RAW = 0  # value format of floats as in memory
 HELD_DENSE = 0x80  # bit of the index format: the sender holds the vector dense
 
 
@@ -47,6 +48,11 @@ class Header:
     nnz: int
     index_bytes: int
     held_dense: bool = False
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether values are as in memory, not encoded by a quantizer."""
+        return self.value_format == RAW
 
     def write(self, message: NDArray[np.uint8]) -> None:
         """Write the header to the first bytes of a message whose sections are complete."""

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..errors import WireError
 from ..quantize import Code, Quantizer, from_wire
+from .header import RAW
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RAW = 0
 ABSENT = 255  # a header-only message
 MAX_SETTINGS = 64  # bytes
 
