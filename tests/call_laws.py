@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from sparcml import Stream
+from sparcml.collectives import ALLREDUCES
 from sparcml.collectives.alltoall import cost as alltoall_cost
 from sparcml.costs.workload import EntryCount
 
@@ -277,4 +278,38 @@ def groups(comm):
     assert comm.split(None) is None
 
 
-CALLS = (numbers, numbers_refused, outputs, outputs_refused, requests, alltoall, groups)
+def special_values(comm):
+    """Engines reduce NaN, infinities and signed zeros as we do, without warnings."""
+    P, me = comm.size, comm.rank
+    first, last = me == 0, me == P - 1
+    dense = [name for name, a in ALLREDUCES.items() if a.is_dense]
+    for dtype in (np.float32, np.float64):
+        x = np.array([np.nan, -0.0, 0.0, np.inf, -np.nan, me, -me, -np.inf], dtype)
+        x[0] = np.nan if last else 1.0
+        x[1] = 0.0 if first else -0.0
+        x[4] = -np.nan if first else -np.inf
+        for op in ("min", "max"):
+            wanted = comm.allreduce(x, op, "ring").tobytes()
+            assert comm.allreduce(x, op, "native").tobytes() == wanted
+        with np.errstate(over="raise"):
+            each = dtype(0.9 * np.finfo(dtype).max / P)
+            large = comm.allreduce(np.full(9, each), "sum", "native")
+        assert np.isfinite(large).all()
+        zeros = np.full(5, -0.0, dtype)
+        for algorithm in dense:
+            assert np.signbit(comm.allreduce(zeros, algorithm=algorithm)).all()
+    root = np.int64(P - 1)
+    assert comm.broadcast(x[5:7] if last else None, root).tolist() == [P - 1, 1 - P]
+    assert (comm.reduce(x, root) is not None) == last
+
+
+CALLS = (
+    special_values,
+    numbers,
+    numbers_refused,
+    outputs,
+    outputs_refused,
+    requests,
+    alltoall,
+    groups,
+)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sparcml
 from sparcml import Stream
 
 
@@ -130,3 +131,32 @@ def test_what_is_absent_is_added_too():
     np.testing.assert_array_equal(
         (fives + Stream(10, [0], [1.0])).to_dense(), [6] + [5] * 9
     )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "remedy"),
+    [
+        (np.float16, r"astype\(np.float32\)$"),
+        (np.int16, r"astype\(np.float32\)$"),
+        (np.uint32, r"astype\(np.float64\)$"),
+        (np.uint64, r"astype\(np.float64\), which is exact up to 2"),
+        (np.complex128, r"view\(np.float64\)"),
+        (object, "got object$"),
+    ],
+)
+def test_the_remedy_for_a_dtype_loses_nothing_it_does_not_name(dtype, remedy):
+    with pytest.raises(TypeError, match=remedy):
+        Stream.from_dense(np.array([1, 2], dtype))
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_array(np.ones(3, np.float32), [True, False, False])
+    for use in (
+        Stream.from_dense,
+        lambda x: Stream(3, [0, 1, 2], x),
+        sparcml.Half().encode,
+        lambda x: sparcml.launch(lambda comm: comm.allreduce(x), 1),
+        lambda x: sparcml.launch(lambda comm: comm.allreduce(np.ones(3, "f4"), out=x), 1),
+    ):
+        with pytest.raises(TypeError, match=r"masked array.*\.filled\(0\)"):
+            use(masked)

@@ -11,6 +11,7 @@ from .. import buffer_pool
 from ..collectives import ALLREDUCES
 from ..quantize import Quantizer
 from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
+from ..stream.arrays import check_unmasked
 from ..stream.convert import to_stream
 from ..stream.reduction import refill
 from ..validation import as_integer
@@ -115,10 +116,15 @@ def check_number(function: str, **arguments: Any) -> None:
             )
 
 
-def to_operand(function: str, x: Any, op: str) -> tuple[Stream, Callable[[Stream], Any]]:
-    """Return a vector as a stream for the operation, and the function that converts back."""
+def to_operand(
+    function: str, x: Any, op: str, *, dense: bool = False
+) -> tuple[Stream, Callable[[Stream], Any]]:
+    """Return a vector as a stream for the operation, and the function that converts back.
+
+    With `dense`, dense vectors stay as they are, with the signs of their zeros.
+    """
     fill = identity(op)
-    stream, restore = to_stream(x, fill, function=function)
+    stream, restore = to_stream(x, fill, dense=dense, function=function)
     if not stream.is_dense and stream.fill not in (0.0, fill):
         raise ValueError(
             f"{function}: the fill of a sparse stream must be {fill:g} for op {op}, got "
@@ -165,6 +171,7 @@ def write_to(
     torch = sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(out, torch.Tensor)
     array = out.detach().numpy() if is_tensor else out
+    check_unmasked(f"{function}: out", out)
     if not isinstance(array, np.ndarray):
         raise TypeError(
             f"{function}: out must be a NumPy array or a CPU tensor, got {type(out).__name__}"

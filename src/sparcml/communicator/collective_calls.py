@@ -76,7 +76,8 @@ class CollectiveCalls(NonBlocking):
             check_number("reduce", out=out is not None)
             result = self._reduce_number("reduce", x, op)
             return result if self.rank == root else None
-        stream, restore = to_operand("reduce", x, reduction_of(op))
+        single = self.size == 1
+        stream, restore = to_operand("reduce", x, reduction_of(op), dense=single)
         if out is not None and self.rank == root:
             restore = write_to("reduce", out, stream.size, stream.dtype)
         with self._session.call("reduce", op, stream) as call:
@@ -89,7 +90,8 @@ class CollectiveCalls(NonBlocking):
         Range r consists of the blocks r N // P to (r + 1) N // P; `out` must have its size.
         """
         op = check_reduction("reduce_scatter", op)
-        stream, restore = to_operand("reduce_scatter", x, reduction_of(op))
+        single = self.size == 1
+        stream, restore = to_operand("reduce_scatter", x, reduction_of(op), dense=single)
         if out is not None:
             start, end = range_offsets(stream.blocks, self.size)[self.rank :][:2]
             size = (end - start) * stream.block

@@ -128,7 +128,8 @@ class Communicator(CollectiveCalls):
 
         Args:
             x: This rank's vector, or a number. Entries that a stream does not store count
-                as the identity of the operation.
+                as the identity of the operation. Sparse algorithms do not send zeros, so
+                that -0.0 on all ranks adds up to -0.0 only with a dense algorithm.
             op: sum, mean, min, max or prod, or the same as `MPI.SUM` or `ReduceOp.SUM`.
             algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by declared
                 cost. For auto the ranks exchange their nnz in the first of 32 similar
@@ -166,7 +167,8 @@ class Communicator(CollectiveCalls):
             }
             check_number("allreduce", algorithm=algorithm, **options)
             return self._reduce_number("allreduce", x, op)
-        stream, restore = to_operand("allreduce", x, reduction_of(op))
+        dense = self.size == 1 or (algorithm != "auto" and ALLREDUCES[algorithm].is_dense)
+        stream, restore = to_operand("allreduce", x, reduction_of(op), dense=dense)
         restore_result = restore
         if out is not None:
             restore_result = write_to("allreduce", out, stream.size, stream.dtype)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..stream.arrays import check_unmasked
 from ..stream.tensors import check_tensor, is_tensor, on_host
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def as_array(values: Any) -> NDArray[Any]:
     if is_tensor(values):
         check_tensor("encode", values)
         return on_host(values)
+    check_unmasked("encode: values", values)
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"encode: values must be real numbers, got {array.dtype}")

@@ -36,14 +36,22 @@ class StreamArrays(NamedTuple):
 
 
 def from_array(
-    array: ArrayLike, *, block: int = 1, fill: float = 0.0, bitwise: bool = False
+    array: ArrayLike,
+    *,
+    block: int = 1,
+    fill: float = 0.0,
+    bitwise: bool = False,
+    dense: bool = False,
 ) -> StreamArrays:
     """Return the entries that differ from `fill`, or all values if that is no larger.
 
-    Compared as numbers, -0.0 equals 0.0; compared bitwise, it does not.
+    Compared as numbers, -0.0 equals 0.0; compared bitwise, it does not. With `dense`, all
+    values are returned in any case.
     """
     flat = as_values(array).reshape(-1)
     check_shape(flat.size, block)
+    if dense:
+        return StreamArrays(flat.size, None, flat, block, fill)
     blocks, entry = flat.size // block, block * flat.itemsize
     # The largest nnz for which pairs are still smaller than dense.
     limit = max(0, (blocks * entry - 1) // (INDEX_BYTES + entry))
@@ -138,16 +146,40 @@ def check_ascending(indices: Indices, blocks: int) -> None:
 
 def as_values(values: ArrayLike) -> Values:
     """Return a native, contiguous float array; lists of numbers become float32."""
+    check_unmasked("Stream: values", values)
     array = np.asarray(values)
     if not hasattr(values, "dtype") and array.dtype.kind in "iuf":
         array = array.astype(np.float32)  # lists come as float64 or integers
     native = array.dtype.newbyteorder("=")
     if native not in DTYPES:
         raise TypeError(
-            f"Stream: values must be float32 or float64, got {array.dtype}; convert them "
-            f"with .astype(np.float32)"
+            f"Stream: values must be float32 or float64, got {array.dtype}"
+            f"{_conversion(array.dtype)}"
         )
     return np.ascontiguousarray(array, native)
+
+
+def check_unmasked(parameter: str, array: Any) -> None:
+    """Raise if an array has a mask, which a stream would lose."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(
+            f"{parameter} must not be a masked array, whose mask would be lost; use "
+            f".filled(0), or another value for masked entries"
+        )
+
+
+def _conversion(dtype: np.dtype[Any]) -> str:
+    """Return the remedy for a dtype: the conversion that loses the least."""
+    if dtype.kind == "c":
+        return "; use .view(np.float64) of complex128, or send .real and .imag"
+    if dtype.kind not in "biuf":
+        return ""
+    if np.can_cast(dtype, np.float32):
+        return "; convert them with .astype(np.float32)"
+    if np.can_cast(dtype, np.float64) and dtype.itemsize < 8:
+        return "; convert them with .astype(np.float64)"
+    exact = "rounds them" if dtype.kind == "f" else "is exact up to 2**53"
+    return f"; convert them with .astype(np.float64), which {exact}"
 
 
 def as_indices(indices: ArrayLike, blocks: int) -> Indices:

@@ -44,11 +44,16 @@ def vector_type(x: Any, function: str = "to_stream") -> str:
 
 
 def to_stream(
-    x: Any, fill: float = 0.0, *, bitwise: bool = False, function: str = "to_stream"
+    x: Any,
+    fill: float = 0.0,
+    *,
+    bitwise: bool = False,
+    dense: bool = False,
+    function: str = "to_stream",
 ) -> tuple[Stream, Callable[[Stream], Any]]:
     """Return a vector as a stream, and a function that restores the type of x.
 
-    Entries of dense vectors that equal `fill` are left out.
+    Entries of dense vectors that equal `fill` are left out, unless `dense` is set.
     """
     if fill != 0 and (is_scipy(x) or is_sparse_tensor(x)):
         raise ValueError(
@@ -60,10 +65,11 @@ def to_stream(
         return x, Stream.read_only
     if kind == "array":
         shape = x.shape
-        arrays = from_array(x, fill=fill, bitwise=bitwise)
+        arrays = from_array(x, fill=fill, bitwise=bitwise, dense=dense)
         return Stream.unchecked(*arrays), lambda y: _to_array(y, shape)
     if kind == "tensor":
-        return Stream.unchecked(*from_tensor(x, fill=fill)), lambda y: to_torch_like(y, x)
+        arrays = from_tensor(x, fill=fill, dense=dense)
+        return Stream.unchecked(*arrays), lambda y: to_torch_like(y, x)
     return Stream.unchecked(*from_scipy(x)), lambda y: _to_row(y, x.shape)
 
 

@@ -76,17 +76,20 @@ def to_tensor(array: NDArray[Any], like: Any) -> Any:
     return torch.from_numpy(array).reshape(like.shape).to(like.device, like.dtype)
 
 
-def from_tensor(x: Any, *, block: int | None = None, fill: float = 0.0) -> StreamArrays:
-    """Return the entries of a tensor.
+def from_tensor(
+    x: Any, *, block: int | None = None, fill: float = 0.0, dense: bool = False
+) -> StreamArrays:
+    """Return the entries of a tensor; all values of a dense one if `dense` is set.
 
     Rows of a sparse tensor with dense dimensions, such as the gradient of an embedding, are
     blocks.
     """
     torch = sys.modules["torch"]
     if x.dtype not in (torch.float32, torch.float64):
+        wide = (torch.int32, torch.int64)
         raise TypeError(
             f"from_dense: tensors must be float32 or float64, got {x.dtype}; convert with "
-            f".float()"
+            f"{'.double()' if x.dtype in wide else '.float()'}"
         )
     if x.layout not in (torch.strided, torch.sparse_coo):
         raise TypeError(
@@ -94,7 +97,7 @@ def from_tensor(x: Any, *, block: int | None = None, fill: float = 0.0) -> Strea
             f".to_sparse_coo()"
         )
     if x.layout is torch.strided:
-        return from_array(on_host(x), block=block or 1, fill=fill)
+        return from_array(on_host(x), block=block or 1, fill=fill, dense=dense)
     pairs = x.detach().cpu().coalesce()
     rows = pairs.indices().numpy()
     sparse_shape = tuple(x.shape[: rows.shape[0]])

@@ -8,7 +8,7 @@ Fan-in: up to the engine.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +17,40 @@ from ...stream import Stream, identity
 from ..base import Algorithm, register
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...stream.arrays import Values
     from ..call import Call
 
 
 def native(call: Call, x: Stream) -> Stream:
     """Return the dense result on all ranks, reduced in the engine's order."""
-    result = call.native(call.densify(x).raw_values)
-    if np.isnan(result.sum()):  # a cheap test for NaN, which may also be inf - inf
+    values = call.densify(x).raw_values
+    if call.op in ("min", "max"):
+        # Engines compare floats as C does: a NaN is lost or not depending on the order, which
+        # differs between ranks. Integers have one order.
+        result = _from_ordered(call.native(_to_ordered(values, call.op)), values.dtype)
+    else:
+        result = call.native(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        has_nan = np.isnan(result.sum())  # a cheap test, which may also be inf - inf
+    if has_nan:
         result[np.isnan(result)] = np.nan  # the canonical one
     return Stream.unchecked(x.size, None, result, x.block, identity(call.op), scratch=True)
+
+
+def _to_ordered(values: Values, op: str) -> NDArray[Any]:
+    """Return integers in the order of the values: -0 below +0, and NaN where it wins."""
+    bits = values.view(f"i{values.itemsize}")
+    limits = np.iinfo(bits.dtype)
+    ordered = bits ^ ((bits >> (limits.bits - 1)) & limits.max)
+    ordered[np.isnan(values)] = limits.min if op == "min" else limits.max
+    return ordered
+
+
+def _from_ordered(ordered: NDArray[Any], dtype: np.dtype[Any]) -> Values:
+    limits = np.iinfo(ordered.dtype)
+    return (ordered ^ ((ordered >> (limits.bits - 1)) & limits.max)).view(dtype)
 
 
 def cost(rank: int, workload: Workload) -> list[Round]:
