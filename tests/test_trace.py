@@ -1,5 +1,6 @@
 """Traces: one readable file for all ranks, true to the statistics, whatever happens."""
 
+import itertools
 import json
 import threading
 import time
@@ -11,6 +12,7 @@ import pytest
 import sparcml
 from sparcml import Stream, TransportError
 from sparcml.transport import ThreadTransport, bootstrap
+from sparcml.transport.timeline import Timeline
 
 from .mpi.jobs import mpiexec
 from .traces import check, events_of, total
@@ -179,6 +181,19 @@ def test_clocks_of_different_machines_are_shifted(tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap, "this_machine", machine)
     sparcml.launch(traced_work(path), 3)
     assert all(0 <= e["ts"] < 100e6 for e in check(path, 3))
+
+
+def test_adjacent_events_do_not_overlap():
+    def body(comm):
+        timeline = Timeline(comm._transport, zero=0.1)
+        ends = 0.1 + np.cumsum(np.random.default_rng(3).random(2000) * 1e-6)
+        for start, end in itertools.pairwise(ends.tolist()):
+            timeline.add("wait", start, end, {})
+        return [e for e in timeline.drain() if e["ph"] == "X"]
+
+    (events,) = sparcml.launch(body, 1)
+    for a, b in itertools.pairwise(events):
+        assert round(1000 * a["ts"]) + round(1000 * a["dur"]) == round(1000 * b["ts"])
 
 
 def test_no_such_folder(tmp_path):

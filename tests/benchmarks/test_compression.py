@@ -46,6 +46,8 @@ def test_every_way_is_timed_and_right(tmp_path):
     assert {"np.argpartition 1 %", "scipy.sparse 1 %"} <= names
     found = {(r["method"], r["part"]): r for r in rows if r["vector"] == "gaussian"}
     assert found["QSGD(8)", "encode"]["floor"] == "<= 2.5x memcpy"
+    assert {row["met"] for row in rows} == {None}  # the floors are for 16M values
+    assert "missed" not in done.stdout
     for word in ("ns/value", "memcpy", "bit/value", "error", "bias", "#wrong"):
         assert word in done.stdout
 

@@ -14,6 +14,7 @@ from sparcml.bench.trial import Trial, all_algorithms
 from sparcml.bench.vectors import BenchCase, different, nonzero_integers, positions
 from sparcml.cli.bench import parse_sizes
 from sparcml.cli.launch.launcher import find_mpiexec
+from sparcml.startup import TORCH_NAMES
 
 from .inside import called
 
@@ -52,6 +53,34 @@ def test_allreduce_has_a_checked_row_for_each(tmp_path):
     for word in ("wire", "ratio", "p50", "p99", "algbw", "busbw", "vs dense", "#wrong"):
         assert word in done.stdout
     assert "# passed" in done.stdout
+
+
+@pytest.mark.torch
+def test_gloo_is_the_baseline_under_torchrun(tmp_path):
+    pytest.importorskip("torch")
+    file = tmp_path / "allreduce.json"
+    command = ["run", "--engine", "torch", "-n", "2", "-m", "sparcml", "bench", "allreduce"]
+    options = ["--sizes", "1K", "--density", "0.1", "--algorithms", "ring", "--quick"]
+    done = subprocess.run(
+        [sys.executable, "-m", "sparcml", *command, *options, "--json", str(file)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(file.read_text())["rows"]
+    assert [row["algorithm"] for row in rows] == ["gloo_allreduce", "ring"]
+    assert [row["wrong"] for row in rows] == [0, 0]
+
+
+def test_mpi_is_no_baseline_under_torchrun(monkeypatch, capfd):
+    for name, value in zip(TORCH_NAMES, ("0", "2", "localhost", "1"), strict=True):
+        monkeypatch.setenv(name, value)
+    options = ("allreduce", "--algorithms", "mpi_allreduce")
+    code, _, err = called(monkeypatch, capfd, "bench", *options)
+    assert code == 2
+    assert "got 'mpi_allreduce'" in err
 
 
 @pytest.mark.mpi

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparcml.startup import TORCH_NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -81,9 +83,12 @@ BASELINES: dict[str, Callable[[Communicator, NDArray[Any]], Contender]] = {
 
 
 def available() -> list[str]:
-    """Return the baselines whose packages are installed."""
+    """Return the baselines that can run here: installed, and not MPI under torchrun."""
     packages = {"mpi_allreduce": "mpi4py", "gloo_allreduce": "torch"}
-    return [name for name in BASELINES if find_spec(packages[name])]
+    installed = [name for name in BASELINES if find_spec(packages[name])]
+    if all(name in os.environ for name in TORCH_NAMES):
+        return [name for name in installed if name != "mpi_allreduce"]
+    return installed
 
 
 def _connect(comm: Communicator) -> None:

@@ -12,14 +12,7 @@ import typer
 import sparcml
 from sparcml import Communicator
 from sparcml.bench.baselines import BASELINES, available, close
-from sparcml.bench.results import (
-    Column,
-    Row,
-    header,
-    label,
-    line,
-    write_json,
-)
+from sparcml.bench.results import Column, Row, header, label, line, write_json
 from sparcml.bench.trial import (
     SECONDS,
     Trial,
@@ -112,7 +105,8 @@ def allreduce(
 ) -> None:
     """Time each algorithm and the dense allreduces of MPI and gloo, and check every sum.
 
-    Starts the ranks itself. Under mpiexec, the existing ranks are used.
+    Starts the ranks itself. Under mpiexec or torchrun, the existing ranks are used; under
+    torchrun the baseline is gloo alone.
     """
     pairs = _pairs(algorithms, quantize)
     cases = _cases(sizes, density, dtype, block, seed)
@@ -203,10 +197,12 @@ def _run(plan: BenchPlan, options: str, json: Path | None, progress: bool) -> in
 
 
 def _baseline_versions() -> dict[str, str]:
-    from mpi4py import MPI
+    versions = {}
+    if "mpi_allreduce" in available():
+        from mpi4py import MPI
 
-    first = MPI.Get_library_version().partition("\n")[0]
-    versions = {"mpi": " ".join(str(first).rstrip("\0").split())}
+        first = MPI.Get_library_version().partition("\n")[0]
+        versions["mpi"] = " ".join(str(first).rstrip("\0").split())
     if "gloo_allreduce" in available():
         versions["torch"] = version("torch")
     return versions
@@ -223,8 +219,11 @@ def _pairs(algorithms: str, codings: str) -> list[tuple[str, Quantizer | None]]:
                 f"got {name!r}"
             )
         if name not in installed:
-            raise typer.BadParameter(f"{name!r} requires torch, which is not installed")
-    baselines = [name for name in BASELINES if name in {*names, "mpi_allreduce"}]
+            raise typer.BadParameter(
+                f"algorithms must be some of {', '.join(installed)} here, got {name!r}; "
+                f"mpi_allreduce requires mpi4py and mpiexec, gloo_allreduce requires torch"
+            )
+    baselines = [name for name in BASELINES if name in {*names, *installed[:1]}]
     pairs: list[tuple[str, Quantizer | None]] = [(name, None) for name in baselines]
     own = [name for name in names if name not in BASELINES]
     for coding in codings.split(","):

@@ -122,8 +122,9 @@ class Timeline:
     def _records(self, event: Event) -> Iterator[dict[str, Any]]:
         """Yield the record of an event, and that of an arrow if one starts or ends here."""
         args = {k: v for k, v in event.args.items() if v is not None and k != "flow"}
-        ts = round((event.start - self._zero) * 1e6, 3)
-        dur = round((event.end - event.start) * 1e6, 3)
+        # Both ends are rounded to nanoseconds, so that adjacent events do not overlap.
+        start, end = (round((t - self._zero) * 1e9) for t in (event.start, event.end))
+        ts, dur = start / 1000, (end - start) / 1000
         ids = {"pid": self._rank, "tid": self._tasks[event.task][0]}
         yield {"name": event.name, "ph": "X", **ids, "ts": ts, "dur": dur, "args": args}
         if "flow" not in event.args:
