@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import signal
+import time
 import warnings
 
 import numpy as np
@@ -14,6 +14,7 @@ import sparcml
 from sparcml import DGC, Compressed, Dense, PowerSGD, TopK
 from tests import rosters
 from tests.aggregate import gradients
+from tests.waiting import BUSY_SECONDS, hold_python
 
 from .models import (
     STEPS,
@@ -265,12 +266,22 @@ def nan_on_rank_1(method):
         train(model, rank)  # says the same again
 
 
-def dies_in_mid_step(method):
+def fails_in_mid_step(method, number):
     with group() as (rank, _):
         model, _ = compressed(method)
         train(model, rank)
         if rank == 1:
-            model.module[0].weight.register_hook(
-                lambda g: os.kill(os.getpid(), signal.SIGKILL)
-            )
+            model.module[0].weight.register_hook(lambda g: os.kill(os.getpid(), number))
         train(model, rank)
+
+
+def evaluates_on_rank_0():
+    with group() as (rank, _):
+        for method in (Dense(), TOPK):
+            model, handle = compressed(method)
+            for pause in (time.sleep, hold_python):
+                train(model, rank)
+                if rank == 0:
+                    pause(BUSY_SECONDS)
+            train(model, rank)
+            handle.close()

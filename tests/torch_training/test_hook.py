@@ -1,6 +1,7 @@
 """The DDP hook with real processes."""
 
 import re
+import signal
 
 import pytest
 
@@ -38,8 +39,18 @@ def test_a_gradient_that_is_not_finite_is_named_on_all_ranks(method):
         assert re.search("rank 1: the gradient of '2.weight' has .*NaN", word or ""), said
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("method", [Dense(), TOPK])
-def test_a_rank_that_dies_in_mid_step_ends_the_others(method):
-    said = outcomes(3, hooking.dies_in_mid_step, method, bad=1, SPARCML_TIMEOUT="3")
+def test_a_rank_that_fails_in_mid_step_ends_the_others(method, number):
+    said = outcomes(
+        3, hooking.fails_in_mid_step, method, number, bad=1, SPARCML_TIMEOUT="1"
+    )
     for word in (said[0], said[2]):
         assert re.match("TransportError: .*rank", word or ""), said
+        if number == signal.SIGSTOP:
+            assert "rank 1 has not answered for 1 s (its process is stopped)" in word, said
+
+
+def test_a_rank_that_evaluates_is_waited_for():
+    said = outcomes(2, hooking.evaluates_on_rank_0, SPARCML_TIMEOUT="0.3")
+    assert said == ["finished"] * 2
