@@ -17,7 +17,7 @@ from ..errors import MismatchError, SparcmlError, TransportError, WireError
 from .processes import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .base import Transport
 
@@ -136,6 +136,20 @@ class Control:
         """Report an error to all peers, then raise it."""
         self.abort(error)
         raise error
+
+    def lose(self, ranks: Sequence[int], how: str) -> TransportError:
+        """Report lost ranks to all peers, and return the error.
+
+        Args:
+            ranks: The ranks; empty: the one that this rank waits for.
+            how: Description of what has become of them.
+        """
+        assert self._wait is not None
+        peer, call = self._wait
+        names = " and ".join(self._name(rank) for rank in ranks or [peer])
+        error = TransportError(f"{names} {how}, and {self._name()} still waits in {call}")
+        self.abort(error)
+        return error
 
     def abort(self, error: BaseException) -> None:
         """Report an error to all peers; only the first error counts."""

@@ -7,6 +7,8 @@ take the processor from ranks that compute, and have no timeout.
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ..errors import TransportError
     from .timeouts import Timeouts
 
 # A longer message is sent in segments of this size, after a message with its length. Of
@@ -31,26 +34,37 @@ if TYPE_CHECKING:
 SEGMENT_BYTES = (1 << 20) + 4096  # one segment holds a megabyte of values and a header
 WHOLE, LENGTH, SEGMENT = range(3)  # tags
 
+LOST_SECONDS = 1.0  # to find which rank is gone after an error of MPI
 MAX_BYTES = 1 << 30  # per call: counts of MPI have 32 bits in most libraries
 
 OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
 
 class _Sending(Pending):
+    transport: MpiTransport
+
     def __init__(self, transport: MpiTransport, peer: int, message: Message) -> None:
         super().__init__(transport, peer, f"send to rank {transport.global_ranks[peer]}")
         self._message = message  # keeps the buffer alive
-        comm = transport.comm
+        try:
+            self._start(transport.comm, message)
+        except MPI.Exception as error:
+            raise transport.lost(error, peer, self.action) from None
+
+    def _start(self, comm: MPI.Comm, message: Message) -> None:
         if len(message) <= SEGMENT_BYTES:
-            self._requests = [comm.Isend(message, peer, WHOLE)]
+            self._requests = [comm.Isend(message, self.peer, WHOLE)]
             return
         self._length = np.array([len(message)], np.int64)
-        self._requests = [comm.Isend(self._length, peer, LENGTH)]
-        self._requests += [comm.Isend(s, peer, SEGMENT) for s in _segments(message)]
+        self._requests = [comm.Isend(self._length, self.peer, LENGTH)]
+        self._requests += [comm.Isend(s, self.peer, SEGMENT) for s in _segments(message)]
 
     def poll(self) -> bool:
-        while self._requests and _test(self._requests[0]):
-            del self._requests[0]
+        try:
+            while self._requests and _test(self._requests[0]):
+                del self._requests[0]
+        except MPI.Exception as error:
+            raise self.transport.lost(error, self.peer, self.action) from None
         return not self._requests
 
     def result(self) -> Message:
@@ -70,8 +84,13 @@ class _Receiving(Pending):
         """Post the receive; MPI then makes progress in any call."""
         if self._message is not None:
             return True
+        try:
+            return self._start(self.transport.comm)
+        except MPI.Exception as error:
+            raise self.transport.lost(error, self.peer, self.action) from None
+
+    def _start(self, comm: MPI.Comm) -> bool:
         status = MPI.Status()
-        comm = self.transport.comm
         probed = comm.Improbe(self.peer, MPI.ANY_TAG, status)
         if probed is None:
             return False
@@ -90,8 +109,11 @@ class _Receiving(Pending):
     def poll(self) -> bool:
         if not self.begin():
             return False
-        while self._requests and _test(self._requests[0]):
-            del self._requests[0]
+        try:
+            while self._requests and _test(self._requests[0]):
+                del self._requests[0]
+        except MPI.Exception as error:
+            raise self.transport.lost(error, self.peer, self.action) from None
         return not self._requests
 
     def result(self) -> Message:
@@ -118,6 +140,7 @@ class MpiTransport(Transport):
         self.comm = duplicate(comm, timeouts.start)
         self._control_comm = duplicate(comm, timeouts.start)
         self._control_sends: list[tuple[MPI.Request, bytes]] = []
+        self._is_lost = False
         shutdown.transports.add(self)
 
     @property
@@ -131,19 +154,51 @@ class MpiTransport(Transport):
         return _Receiving(self, peer)
 
     def send_control(self, peer: int, message: bytes) -> None:
-        self._control_sends = [send for send in self._control_sends if not send[0].Test()]
-        request = self._control_comm.Isend([message, MPI.BYTE], peer)
-        self._control_sends.append((request, message))
+        with suppress(MPI.Exception):  # the peer is gone
+            sends = self._control_sends
+            self._control_sends = [send for send in sends if not send[0].Test()]
+            request = self._control_comm.Isend([message, MPI.BYTE], peer)
+            self._control_sends.append((request, message))
 
     def poll_control(self) -> Sequence[tuple[int, bytes]]:
-        messages = []
+        messages: list[tuple[int, bytes]] = []
+        try:
+            self._read_control(messages)
+        except MPI.Exception as error:
+            # MPI reports the failure of any message in any call.
+            if self.control.waiting and self.control.failure is None and not self._is_lost:
+                raise self.lost(error) from None
+        return messages
+
+    def _read_control(self, messages: list[tuple[int, bytes]]) -> None:
         status = MPI.Status()
         while self._control_comm.Iprobe(status=status):
             message = bytearray(status.Get_count(MPI.BYTE))
             sender = status.Get_source()
             self._control_comm.Recv([message, MPI.BYTE], sender)
             messages.append((sender, bytes(message)))
-        return messages
+
+    def lost(
+        self, error: MPI.Exception, peer: int | None = None, action: str = ""
+    ) -> TransportError:
+        """Return the error of a failed MPI call, or raise the one that a rank reports.
+
+        Args:
+            error: MPI's error.
+            peer: Rank at the other end; None: the one that this rank waits for.
+            action: Description of what failed.
+        """
+        self._is_lost = True
+        if peer is not None:
+            self.control.begin_wait(peer, action)
+        deadline = self.now() + LOST_SECONDS
+        while not (dead := self.processes.dead()) and self.now() < deadline:
+            self.control.check()
+            time.sleep(LOST_SECONDS / 50)
+        detail = str(error).strip().splitlines()[-1]
+        return self.control.lose(
+            dead, "is gone" if dead else f"cannot be reached ({detail})"
+        )
 
     def idle(self, waited: float) -> None:
         idle(waited)
@@ -154,10 +209,13 @@ class MpiTransport(Transport):
         count = MAX_BYTES // array.itemsize
         for start in range(0, array.size, count):
             part = slice(start, start + count)
-            request = self.comm.Iallreduce(flat[part], out[part], OPS[op])
             # It waits for all ranks; error messages name the next one.
             peer = (self.rank + 1) % self.size
-            self.wait_for(request.Test, peer, "native allreduce")
+            try:
+                request = self.comm.Iallreduce(flat[part], out[part], OPS[op])
+                self.wait_for(request.Test, peer, "native allreduce")
+            except MPI.Exception as error:
+                raise self.lost(error, peer, "native allreduce") from None
         return out.reshape(array.shape)
 
     def duplicate(self) -> MpiTransport:
@@ -165,7 +223,10 @@ class MpiTransport(Transport):
         return self.add_sibling(copy, range(self.size))
 
     def split(self, members: Sequence[int]) -> MpiTransport:
-        group = self.comm.Split(members[0], list(members).index(self.rank))
+        try:
+            group = self.comm.Split(members[0], list(members).index(self.rank))
+        except MPI.Exception as error:
+            raise self.lost(error, (self.rank + 1) % self.size, "split") from None
         try:
             child = MpiTransport(group, self.timeouts)
         finally:

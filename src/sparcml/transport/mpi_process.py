@@ -73,6 +73,19 @@ def _absent(comm: MPI.Comm) -> list[int]:
     return sorted(set(range(comm.Get_size())) - present)
 
 
+def _abort() -> None:
+    """End all ranks of the job.
+
+    Hydra, the launcher of MPICH, does so when a rank exits with an error. After MPI_Abort it
+    would leave a file in /tmp.
+    """
+    if "HYDI_CONTROL_FD" in os.environ:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(1)
+    MPI.COMM_WORLD.Abort(1)
+
+
 class MpiShutdown(ShutdownHandler):
     """Shutdown before MPI_Finalize, which waits for all ranks, spinning and without timeout.
 
@@ -129,9 +142,9 @@ class MpiShutdown(ShutdownHandler):
                 return
             waited = time.monotonic() - start
             if failed and waited > GRACE_SECONDS:
-                MPI.COMM_WORLD.Abort(1)
+                _abort()
             if not failed and waited > patience:
                 if caught:  # MPI_Finalize would wait for the other ranks forever
-                    MPI.COMM_WORLD.Abort(1)
+                    _abort()
                 return
             idle(waited)

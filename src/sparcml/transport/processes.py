@@ -61,6 +61,11 @@ class Processes:
         process = self._processes[rank]
         return State.UNKNOWN if process is None else process.state()
 
+    def dead(self) -> list[int]:
+        """Return the ranks whose process has ended."""
+        ranks = range(len(self._processes))
+        return [rank for rank in ranks if self.state(rank) is State.DEAD]
+
     def subgroup(self, members: Sequence[int]) -> Processes:
         """Return the processes of some of the ranks."""
         return Processes([self._processes[member] for member in members])

@@ -20,7 +20,7 @@ QUIET_SECONDS = 0.2  # without output, after which the output is complete
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Exit codes of launchers if a rank is killed; hydra's are the numbers of the signals.
 _KILLED_CODES = (*KILL_SIGNALS, *(128 + number for number in KILL_SIGNALS))
-CLEAN_SECONDS = 1.0  # for the launcher to remove its files after its ranks have ended
+CLEAN_SECONDS = 3.0  # for the launcher to remove its files after its ranks have ended
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,8 @@ class Job:
     def _watch(self, selector: selectors.BaseSelector) -> None:
         last_event = time.monotonic()
         while time.monotonic() < self._deadline(last_event):
-            ready = selector.select(QUIET_SECONDS / 2)
+            remaining = self._deadline(last_event) - time.monotonic()
+            ready = selector.select(max(0.0, min(QUIET_SECONDS / 2, remaining)))
             for key, _ in ready:
                 if not key.data():
                     selector.unregister(key.fd)

@@ -16,7 +16,9 @@ import time
 from types import TracebackType
 from typing import NoReturn
 
-GRACE_SECONDS = 3.0  # for the other ranks to report their own errors
+# For the other ranks to report their own errors; then `sparcml run` ends them, before they
+# call MPI_Abort.
+GRACE_SECONDS = 2.5
 RANK_VARIABLES = (
     "PMI_RANK",
     "PMIX_RANK",

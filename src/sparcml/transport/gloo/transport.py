@@ -93,10 +93,10 @@ class _Receiving(Pending):
 def meet(store: Any, rank: int, size: int, seconds: float) -> None:
     """Wait in the store for all ranks; raise an error that names those that are missing."""
     keys = [f"here:{peer}" for peer in range(size)]
-    store.set(keys[rank], "")
     missing: list[int] = []
     start, pause = time.monotonic(), 1e-3
     with suppress(RuntimeError):  # the store has ended with rank 0
+        store.set(keys[rank], "")
         while not store.check(keys):
             missing = [peer for peer in range(size) if not store.check([keys[peer]])]
             if time.monotonic() - start > seconds:
@@ -127,14 +127,14 @@ class TorchTransport(Transport):
         meet(store, rank, size, timeouts.start)
         try:
             self._mesh = Mesh(store, rank, size, timeouts.start)
+            others = [peer for peer in range(size) if peer != rank]
+            self._control_messages = ControlMessages(self._mesh, others)
+            self.peers = {peer: Peer(self._mesh, peer) for peer in others}
         except RuntimeError as error:
             raise TransportError(
                 f"rank {rank}: gloo cannot connect all {size} ranks "
                 f"({str(error).splitlines()[0]})"
             ) from None
-        others = [peer for peer in range(size) if peer != rank]
-        self._control_messages = ControlMessages(self._mesh, others)
-        self.peers = {peer: Peer(self._mesh, peer) for peer in others}
         ShutdownHandler.instance().transports.add(self)
 
     def isend(self, peer: int, message: Message) -> Pending:
@@ -170,21 +170,20 @@ class TorchTransport(Transport):
         while self.now() < deadline:
             self.control.check()
             time.sleep(LAST_MESSAGE_SECONDS / 20)
-        ranks = " and ".join(f"rank {self.global_ranks[rank]}" for rank in lost)
-        how = "has closed its connection" if self.control.has_left(lost[0]) else "is gone"
-        error = TransportError(
-            f"{ranks} {how}, and rank {self.global_ranks[self.rank]} still waits in "
-            f"{self.operation}, {action}"
-        )
-        self.control.abort(error)
-        return error
+        dead = self.processes.dead()
+        lost = [rank for rank in lost if rank in dead] or lost
+        left = self.control.has_left(lost[0])
+        return self.control.lose(lost, "has closed its connection" if left else "is gone")
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
         result = array.copy()
         if self.size > 1 and array.size:
             # It waits for all ranks; error messages name the next one.
             peer, action = (self.rank + 1) % self.size, "native allreduce"
-            operation = self._mesh.allreduce(result.reshape(-1), op)
+            try:
+                operation = self._mesh.allreduce(result.reshape(-1), op)
+            except RuntimeError:
+                raise self.lost(peer, action) from None
             self.wait_for(lambda: self.poll(operation, peer, action), peer, action)
         return result
 
