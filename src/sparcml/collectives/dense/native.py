@@ -43,14 +43,15 @@ def _to_ordered(values: Values, op: str) -> NDArray[Any]:
     """Return integers in the order of the values: -0 below +0, and NaN where it wins."""
     bits = values.view(f"i{values.itemsize}")
     limits = np.iinfo(bits.dtype)
-    ordered = bits ^ ((bits >> (limits.bits - 1)) & limits.max)
+    ordered: NDArray[Any] = bits ^ ((bits >> (limits.bits - 1)) & limits.max)
     ordered[np.isnan(values)] = limits.min if op == "min" else limits.max
     return ordered
 
 
 def _from_ordered(ordered: NDArray[Any], dtype: np.dtype[Any]) -> Values:
     limits = np.iinfo(ordered.dtype)
-    return (ordered ^ ((ordered >> (limits.bits - 1)) & limits.max)).view(dtype)
+    values: Values = (ordered ^ ((ordered >> (limits.bits - 1)) & limits.max)).view(dtype)
+    return values
 
 
 def cost(rank: int, workload: Workload) -> list[Round]:
