@@ -45,7 +45,8 @@ def world(*, timeout: float | None = None) -> Communicator:
     `sparcml probe` has measured between these machines, else a default.
 
     Args:
-        timeout: Seconds that a rank waits for another. Default: SPARCML_TIMEOUT, or 30.
+        timeout: Seconds that a rank waits for another, busy or not. Default: for a rank that
+            is dead or stopped SPARCML_TIMEOUT, or 30; for a busy one the engine's limit.
     """
     if _is_torch_job():
         if find_spec("torch") is None:
@@ -95,7 +96,8 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
 
     Args:
         process_group: A torch.distributed process group; None is the default group.
-        timeout: Seconds that a rank waits for another. Default: SPARCML_TIMEOUT, or 30.
+        timeout: Seconds that a rank waits for another, busy or not. Default: for a rank that
+            is dead or stopped SPARCML_TIMEOUT, or 30; for a busy one the engine's limit.
     """
     from .transport.gloo.rendezvous import open_transport
 
@@ -130,7 +132,8 @@ def launch(
     Args:
         fn: The program of each rank.
         ranks: Number of ranks.
-        timeout: Seconds that a rank waits for another. Default: SPARCML_TIMEOUT, or 30.
+        timeout: Seconds that a rank waits for another, busy or not. Default: for a rank that
+            is dead or stopped SPARCML_TIMEOUT, or 30; for a busy one the engine's limit.
 
     Returns:
         The return values, by rank.

@@ -143,7 +143,7 @@ def simulate(
         speed: Speed factor of computations, for all ranks or by rank.
         stragglers: Delays of each `comm.advance`.
         seed: Random seed of these delays.
-        timeout: Simulated seconds until a wait raises; default as in `launch`.
+        timeout: Simulated seconds until a wait raises. Default: no limit.
         trace: Maximum number of events recorded for `trace`; 0 records none.
 
     Raises:

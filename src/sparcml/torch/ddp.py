@@ -59,7 +59,8 @@ def compress(
         clip_each: Limit to the norm of each tensor.
         scaler: The torch.amp.GradScaler in use. The residual is kept without the loss scale,
             and a step with gradients that are not finite leaves the state unchanged.
-        timeout: Seconds to wait for a rank. Default: SPARCML_TIMEOUT, or 30.
+        timeout: Seconds to wait for a rank, busy or not. Default: for a rank that is dead or
+            stopped SPARCML_TIMEOUT, or 30; for a busy one that of the process group.
 
     Returns:
         A handle with `stats`, `explain()`, `change(method)`, `state_dict()`,

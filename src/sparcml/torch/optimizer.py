@@ -57,7 +57,8 @@ def wrap(
             `torch.nn.utils.clip_grad_norm_`.
         scaler: The torch.amp.GradScaler in use. Call `handle.aggregate()` before
             `scaler.step(optimizer)`, so that all ranks apply or skip the step together.
-        timeout: Seconds to wait for a rank. Default: SPARCML_TIMEOUT, or 30.
+        timeout: Seconds to wait for a rank, busy or not. Default: for a rank that is dead or
+            stopped SPARCML_TIMEOUT, or 30; for a busy one that of the process group.
 
     Raises:
         TypeError: If an argument has the wrong type, or the model is a DDP model.
