@@ -4,11 +4,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "bindings/arrays.h"
 #include "kernels/svmlight/format.h"
@@ -52,6 +54,15 @@ static void register_parser(nb::module_& m, const char* name) {
           "The first error as (line, column, message), or None.")
       .def_prop_ro("lines", &Parser::lines, "Number of lines read.")
       .def_prop_ro("rows", [](const Parser& parser) { return parser.labels.size(); })
+      .def_prop_ro(
+          "words",
+          [](const Parser& parser) {
+            std::vector<nb::bytes> found;
+            for (const std::string& each : parser.words)
+              found.emplace_back(each.data(), each.size());
+            return found;
+          },
+          "Labels that are words; their labels are positions in it.")
       .def_prop_ro("smallest", &Parser::smallest,
                    "Smallest index so far; highest if there is none.")
       .def_prop_ro("largest", &Parser::largest, "Largest index so far.")

@@ -1,10 +1,12 @@
-"""The user's cache folder, and files that are replaced atomically."""
+"""The user's cache folder, pipes, and files that are replaced atomically."""
 
 from __future__ import annotations
 
 import errno
 import os
 import secrets
+import shutil
+import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -25,6 +27,28 @@ def cache_folder() -> Path:
     except RuntimeError:
         raise FileNotFoundError("this user has no home folder") from None
     return parent / "sparcml"
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Add the file to an error of a read; the system names it for `open` only."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def is_pipe(path: Path) -> bool:
+    """Return whether a path is a pipe or a terminal, which can be read once only."""
+    mode = path.stat().st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def copy_pipe(path: Path, file: IO[bytes]) -> None:
+    """Copy all of a pipe to a file."""
+    with path.open("rb") as pipe, naming(path):
+        shutil.copyfileobj(pipe, file, 1 << 20)
+    file.flush()
 
 
 def unfinished_path(path: Path, token: str | None = None) -> Path:

@@ -1,6 +1,7 @@
 """Tests of `sparcml fit`: models, options and error messages."""
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -12,9 +13,12 @@ import pytest
 
 import sparcml
 from sparcml.cli.app import RENAMED
+from sparcml.cli.fit_report import _advice
 from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.errors import DataError
 from sparcml.linear import SGD, Constant, Penalty, Rows, write_svmlight
+from sparcml.linear.training.config import default_batch_size
+from sparcml.linear.training.history import EpochRecord, History
 from sparcml.linear.training.model import Model
 
 from ..linear.problems import problem
@@ -51,7 +55,8 @@ def test_model_equals_the_solver(text, options, monkeypatch, capfd):
     code, out, err = called(
         monkeypatch, capfd, "fit", *common, "--features", "300", *options
     )
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert re.fullmatch(r"(epoch \d/2: loss 0\.\d{6}, \d+\.\d\d s\n){2}", err)
     batch = 7 if "--batch-size" in options else 32
     rows = problem(dtype=np.float32)
     solver = SGD(
@@ -113,7 +118,7 @@ def test_data_error_is_one_line(tmp_path, mistake, monkeypatch, capfd):
     content, options, message = MISTAKES[mistake]
     (tmp_path / "train.svm").write_text(content)
     monkeypatch.chdir(tmp_path)
-    arguments = ("fit", "train.svm", "--out", "m", *options)
+    arguments = ("fit", "train.svm", "--out", "m", "--no-progress", *options)
     code, out, err = called(monkeypatch, capfd, *arguments)
     assert (code, out, err.count("\n")) == (1, "", 1), err
     assert err.startswith("sparcml fit: ")
@@ -209,7 +214,7 @@ def test_fewer_rows_than_ranks(text):
 
 def test_a_full_disk(text, monkeypatch, capfd):
     monkeypatch.chdir(text.parent)
-    arguments = ("fit", "train.svm", "--out", "m", "--epochs", "1")
+    arguments = ("fit", "train.svm", "--out", "m", "--epochs", "1", "--no-progress")
     assert called(monkeypatch, capfd, *arguments)[0] == 0
     before = Path("m").read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -223,6 +228,62 @@ def test_a_full_disk(text, monkeypatch, capfd):
     assert "'m'" in err
     assert Path("m").read_bytes() == before
     assert {p.name for p in Path().iterdir()} == {"m", "train.svm"}
+
+
+def test_words_as_labels_from_standard_input_on_ranks(tmp_path, monkeypatch, capfd):
+    """A pipe is copied for the ranks; labels return as words."""
+    text = "\ufeffspam 1:1 2:1\nham 3:1\nspam 1:2\nham 3:1 4:1\n"
+    engine = "mpi" if find_mpiexec() else "torch"
+    options = ["-", "--out", "m", "-n", "2", "--engine", engine, "--class-weight", "spam:2"]
+    done = subprocess.run(
+        [*FIT, *options], input=text.encode(), cwd=tmp_path, capture_output=True, timeout=90
+    )
+    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    assert Model.load("m").classes == ("ham", "spam")
+    Path("test.svm").write_text("ham 1:1\nspam 3:1\nother 3:1\n")
+    code, out, err = called(monkeypatch, capfd, "predict", "m", "test.svm")
+    assert (code, out) == (0, "spam\nham\nham\n")
+    assert err.startswith("2 of 3 rows, accuracy 0.00%")
+
+
+@pytest.mark.parametrize("solver", ["sgd", "scd"])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_only_active_columns_take_memory(tmp_path, solver, ranks):
+    path = tmp_path / "train.svm"
+    lines = [f"{i % 2} {i + 1}:1 {i + 900}:0.5\n" for i in range(20)]
+    path.write_text("".join(lines) + "1 3:1 2147483647:1\n")
+    options = config(path, features=None, solver=solver, learning_rate=None, l2=0.01)
+    options = replace(options, checkpoint=tmp_path / "c", validation_fraction=0.2)
+    _, results = trained(options, ranks)
+    result = results[0]
+    assert result.model.features == 2147483647
+    assert result.model.weights.size <= 41
+    saved = {a.name: a.stat().st_size for a in (tmp_path / "c").rglob("*.npz")}
+    assert max(saved.values()) < 10_000
+    resumed, again = trained(replace(options, resume=True, epochs=4), ranks)
+    assert len(resumed) < 5_000
+    assert again[0].model.columns.tolist() == result.model.columns.tolist()
+    dense = config(path, features=1000, solver=solver, learning_rate=None, l2=0.01)
+    path.write_text("".join(lines) + "1 3:1 1000:1\n")
+    _, (other,) = trained(replace(dense, validation_fraction=0.2, epochs=4), 1)
+    if solver == "sgd" or ranks == 1:  # steps of scd depend on the number of ranks
+        expected = other.model.weights[0, result.model.columns[:-1]]
+        np.testing.assert_allclose(again[0].model.weights[0, :-1], expected, atol=1e-5)
+
+
+def test_default_batch_size_and_advice(text):
+    assert default_batch_size(1, 10**6) == default_batch_size(4, 120) == 32
+    assert default_batch_size(4, 10**6) == 1024
+    folder = text.with_name("c")
+    options = replace(config(text), batch_size=None, epochs=1, checkpoint=folder)
+    trained(replace(options, batch_size=40), 1)
+    trained(replace(options, resume=True, epochs=2), 3)  # with that of the checkpoint
+    assert "batch_size=40" in Model.load(options.out).metadata["solver"]
+    record = EpochRecord(0.1, None, 1.0, 0.6, 10, 100.0)
+    assert "one process would be faster" in _advice(2, History([record]))
+    assert not _advice(4, History([record]))
+    assert not _advice(1, History([record]))
 
 
 def test_zero_based_text(tmp_path):
@@ -276,7 +337,8 @@ def test_on_processes(text, monkeypatch):
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, timeout=60
         )
-        assert (done.returncode, done.stderr) == (0, "")
+        assert done.returncode == 0
+        assert done.stderr.count("\n") == done.stderr.count("epoch ") == 2
         assert "2 (mpi)" in done.stdout
         assert "of dense" in done.stdout
     expected, _ = trained(config(text, batch_size=32, epochs=2, seed=0), 2)

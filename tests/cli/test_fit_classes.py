@@ -83,7 +83,8 @@ def test_predicted_labels(text, monkeypatch, capfd):
         "0.1",
     )
     code, out, err = called(monkeypatch, capfd, *arguments)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err.count("\n") == err.count("epoch ")
     assert "3 (-4, 0, 7), one-vs-rest" in out
     assert "indices from 1" in out
     assert "the best on the validation set" in out

@@ -1,6 +1,8 @@
 """Tests of `sparcml predict`: output and error messages."""
 
 import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -100,7 +102,6 @@ def test_first_index_is_that_of_training(folder, monkeypatch, capfd):
 # (what the model is, what the text is, code, message)
 MISTAKES = {
     "no model": ("", "1 1:1\n", 1, "m: not a sparcml model"),
-    "other dimension": (2, "1 1:1\n1 3:1\n", 1, "line 2, column 3: "),
     "malformed": (3, "1 1:1\nx 3:1\n", 1, "data.svm, line 2, column 1: "),
     "empty": (3, "", 1, "data.svm: no rows"),
     "no text": (3, None, 1, "No such file or directory: 'data.svm'"),
@@ -123,8 +124,36 @@ def test_mistakes_are_one_line(folder, mistake, monkeypatch, capfd):
     assert (found, out, err.count("\n")) == (code, "", 1), err
     assert err.startswith("sparcml predict: ")
     assert message in err
-    if mistake == "other dimension":
-        assert "(the model m has 2 features)" in err
+
+
+def test_features_that_the_model_lacks_are_ignored(folder, monkeypatch, capfd):
+    text = (folder / "data.svm").read_text().splitlines()
+    (folder / "more.svm").write_text(f"{text[0]} 5:1 9:1\n{text[1]} 9:2\n")
+    _, expected, _ = called(monkeypatch, capfd, "predict", "m", "data.svm")
+    code, out, err = called(monkeypatch, capfd, "predict", "m", "more.svm")
+    assert (code, out) == (0, "".join(expected.splitlines(keepends=True)[:2]))
+    assert err.endswith("; ignored 3 values of 2 features that the model lacks\n")
+
+
+def test_a_model_of_few_columns(folder, monkeypatch, capfd):
+    columns = np.array([0, 2, 2**31 - 2], np.uint32)
+    few = Model(WEIGHTS[None], np.zeros(1), "squared", columns=columns, width=2**31)
+    few.save("m")
+    loaded = Model.load("m")
+    assert loaded.columns is not None
+    assert loaded.weights.nbytes + loaded.columns.nbytes < 100
+    (folder / "data.svm").write_text("0 1:1 2:5\n0 2147483647:1\n0 3:2 2147483649:1\n")
+    code, out, err = called(monkeypatch, capfd, "predict", "m", "data.svm")
+    assert (code, out) == (0, "1\n0.25\n-3\n")
+    assert "ignored 1 values of 1 features" in err
+
+
+def test_standard_input(folder):
+    predicting = [sys.executable, "-m", "sparcml", "predict", "m"]
+    piped = (folder / "data.svm").read_bytes()
+    for given in (["-"], ["/dev/stdin"]):
+        done = subprocess.run([*predicting, *given], input=piped, capture_output=True)
+        assert (done.returncode, done.stdout) == (0, b"7\n3\n3\n3\n"), done.stderr
 
 
 def test_full_disk_leaves_the_old_file(folder, monkeypatch, capfd):

@@ -9,8 +9,8 @@ import pytest
 
 import sparcml
 from sparcml.linear import SGD, InverseDecay, LogisticRegression, Penalty, Rows, SGDState
+from sparcml.linear.data.column_index import MIN_FEATURES
 from sparcml.linear.solvers.early_stopping import BestModel
-from sparcml.linear.solvers.sgd_run import MIN_FEATURES
 
 from .problems import problem
 from .test_sgd import KINDS, close, resumes_bit_for_bit

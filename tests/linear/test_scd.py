@@ -7,7 +7,7 @@ import pytest
 
 import sparcml
 from sparcml.kernels import linear as loops
-from sparcml.linear import LOSSES, SCD, Penalty, SCDState
+from sparcml.linear import LOSSES, SCD, Penalty, Rows, SCDState
 from sparcml.linear.data.partition import partition_columns
 from sparcml.linear.solvers.objective import objective
 
@@ -138,3 +138,11 @@ def test_bad_settings():
         ValueError, match="must have 300 columns of 120 rows on this rank, got 20"
     ):
         SCD().run(sparcml.world(), problem(), other)
+
+
+def test_separable_classes_without_a_penalty_come_to_an_end():
+    rows = Rows.of(np.eye(6), [1, -1, 1, -1, 1, -1])
+    with sparcml.world() as comm:
+        state = SCD().run(comm, rows)
+    assert state.epoch < 500
+    assert state.objectives[-1] < 1e-3

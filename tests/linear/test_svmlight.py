@@ -3,8 +3,11 @@
 import bz2
 import gzip
 import lzma
+import os
+import zipfile
 from fractions import Fraction
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -92,6 +95,46 @@ def test_compressed(tmp_path, compression, ranks):
         sparcml.launch(lambda comm: read_svmlight(damaged, comm), ranks)
 
 
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_words_as_labels(tmp_path, ranks):
+    path = written(tmp_path / "a", "\ufeffno 1:1\nyes 2:1\nno 3:1\ngröße 1:2\nyes\n")
+    parts = sparcml.launch(lambda comm: read_svmlight(path, comm), ranks)
+    assert {part.label_names for part in parts} == {("größe", "no", "yes")}
+    assert [y for part in parts for y in part.labels] == [1, 2, 1, 0, 2]
+    mixed = written(tmp_path / "b", "no 1:1 2:1 3:1 4:1\n" + "1 1:1 2:1 3:1 4:1\n")
+    with pytest.raises(DataError, match=r"others are words|all words or all numbers"):
+        sparcml.launch(lambda comm: read_svmlight(mixed, comm), ranks)
+
+
+def test_other_formats_are_named(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.ones(3))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("train.svm", TEXT)
+    for name, content, message in (
+        ("a.parquet", b"PAR1....", "got a Parquet file; load it, and write it with"),
+        ("a.zip", None, "got a zip archive; unpack it first"),
+        ("a.npz", None, "got an npz file of NumPy arrays; load it"),
+        ("utf16", TEXT.encode("utf-16"), "got UTF-16 text; convert it to UTF-8"),
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match=message):
+            read_svmlight(tmp_path / name)
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    plain = read_svmlight(written(tmp_path / "a", TEXT))
+    for content in (TEXT.encode(), gzip.compress(TEXT.encode())):
+        writer = Thread(target=pipe.write_bytes, args=(content,))
+        writer.start()
+        assert listed(read_svmlight(pipe)) == listed(plain)
+        writer.join()
+    with pytest.raises(DataError, match="pipe can be read by one process only; write it"):
+        sparcml.launch(lambda comm: read_svmlight(pipe, comm), 2)
+
+
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_directories_and_several_files(tmp_path, ranks):
     shards = tmp_path / "shards"
@@ -161,7 +204,7 @@ def test_unusual_numbers_are_exact(tmp_path):
 
 
 BAD = {
-    "x 1:1": (1, "the label 'x' is not a number"),
+    "x,y,z": (1, "the label 'x,y,z' is not a number"),
     "1,2 1:1": (1, "the label '1,2' is not a number"),
     "nan 1:1": (1, "the label 'nan' is not finite"),
     "1:1 2:1": (1, "the label '1:1' is not a number"),
@@ -279,8 +322,12 @@ def test_bad_arguments(tmp_path):
 def plain(text):
     """Parse text leniently, in the form of WANT."""
     lines = [line.partition("#")[0].split() for line in text.split("\n")]
+    words = sorted({line[0] for line in lines if line and line[0][0].isalpha()})
     return [
-        (float(line[0]), {int(i): float(v) for i, v in (t.split(":") for t in line[1:])})
+        (
+            float(words.index(line[0]) if words else line[0]),
+            {int(i): float(v) for i, v in (t.split(":") for t in line[1:])},
+        )
         for line in lines
         if line
     ]

@@ -9,6 +9,8 @@
 namespace sparcml {
 namespace {
 
+constexpr std::size_t max_words = 65536;
+
 inline bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 inline bool ends_token(char c) { return is_space(c) || c == '\n' || c == '#'; }
 
@@ -33,11 +35,26 @@ std::string quoted(const char* p) {
   return "'" + std::string(p, cut ? p + longest : end) + (cut ? "...'" : "'");
 }
 
+// Whether the token at p is nan, inf or infinity, with or without a sign.
+bool names_nonfinite(const char* p) {
+  std::string token(p + (*p == '-' || *p == '+'), token_end(p));
+  for (char& c : token) c = static_cast<char>(c | 0x20);  // lower case
+  return token == "nan" || token == "inf" || token == "infinity";
+}
+
 std::string not_a_number(const char* p, const char* role) {
-  const char* q = p + (*p == '-' || *p == '+');
-  const bool named = *q == 'n' || *q == 'N' || *q == 'i' || *q == 'I';
   return std::string("the ") + role + " " + quoted(p) +
-         (named ? " is not finite" : " is not a number");
+         (names_nonfinite(p) ? " is not finite" : " is not a number");
+}
+
+// Whether the token at p may be a label that is a word. Commas and colons are of other formats,
+// such as CSV, or of a row without a label.
+bool is_word(const char* p) {
+  const auto first = static_cast<unsigned char>(*p);
+  if (first < 'A' || names_nonfinite(p)) return false;
+  for (const char* end = token_end(p); p < end; ++p)
+    if (*p == ':' || *p == ',') return false;
+  return true;
 }
 
 // Returns the end of a query number at p, or nullptr.
@@ -104,10 +121,9 @@ std::size_t SvmlightParser<Value>::feed(const char* text, std::size_t size, std:
 
 template <class Value>
 const char* SvmlightParser<Value>::row(const char* p, const char* end, Tail& to) {
-  double label = 0;
-  const char* const after = number_at(p, label);
-  if (!after || !ends_token(*after)) return fail(p, not_a_number(p, "label"));
-  if (!std::isfinite(label)) return fail(p, "the label " + quoted(p) + " is too large");
+  double value = 0;
+  const char* const after = label(p, value);
+  if (!after) return nullptr;
   const std::uint32_t* const first = to.index;
   p = entries(after, end, to);
   if (!p) return nullptr;
@@ -115,9 +131,35 @@ const char* SvmlightParser<Value>::row(const char* p, const char* end, Tail& to)
     smallest_ = std::min(smallest_, *first);
     largest_ = std::max(largest_, to.index[-1]);
   }
-  *to.label++ = label;
+  *to.label++ = value;
   *to.end++ = to.index - to.first;
   return p;
+}
+
+template <class Value>
+const char* SvmlightParser<Value>::label(const char* p, double& value) {
+  const char* const after = number_at(p, value);
+  if (!after || !ends_token(*after)) return word(p, value);
+  if (!std::isfinite(value)) return fail(p, "the label " + quoted(p) + " is too large");
+  if (!words.empty())
+    return fail(p, "the label " + quoted(p) + " is a number, but others are words");
+  numeric_ = true;
+  return after;
+}
+
+template <class Value>
+const char* SvmlightParser<Value>::word(const char* p, double& value) {
+  if (!is_word(p)) return fail(p, not_a_number(p, "label"));
+  if (numeric_) return fail(p, "the label " + quoted(p) + " is a word, but others are numbers");
+  const char* const end = token_end(p);
+  const auto [at, is_new] = numbers_.try_emplace(std::string(p, end), words.size());
+  if (is_new) {
+    if (words.size() == max_words)
+      return fail(p, "more than " + std::to_string(max_words) + " labels that are words");
+    words.push_back(at->first);
+  }
+  value = static_cast<double>(at->second);
+  return end;
 }
 
 template <class Value>

@@ -2,12 +2,15 @@
 //
 //   label [qid:number] index:value index:value ... [# comment]
 //
-// Indices ascend in each row. The qid and lines with only a comment are skipped.
+// Indices ascend in each row. The qid and lines with only a comment are skipped. Labels are all
+// numbers or all words; that of a word is its position among the words.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "kernels/svmlight/growing.h"
 
@@ -38,14 +41,19 @@ class SvmlightParser {
   Growing<std::uint32_t> indices;
   Growing<Value> values;
   Growing<double> labels;
+  std::vector<std::string> words;  // in the order of their first rows
 
  private:
   struct Tail;
   const char* row(const char* p, const char* end, Tail& to);
   const char* entries(const char* p, const char* end, Tail& to);
+  const char* label(const char* p, double& value);
+  const char* word(const char* p, double& value);
   const char* fail(const char* at, std::string what);
 
   std::uint32_t lowest_, highest_, smallest_, largest_ = 0;
+  std::unordered_map<std::string, std::size_t> numbers_;  // of the words
+  bool numeric_ = false;                                  // whether a label is a number
   std::size_t lines_ = 0;
   const char* line_ = nullptr;
   Failure failure_{};

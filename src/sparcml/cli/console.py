@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
@@ -11,7 +12,6 @@ from sparcml.files import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from rich.table import Table
 
@@ -49,6 +49,16 @@ def check_output(option: str, path: Path) -> None:
         raise typer.BadParameter(
             f"{option} must be a file that can be written, got {str(path)!r}: {error.strerror}"
         ) from None
+
+
+def standard_input(path: Path) -> Path:
+    """Return the path to read for `-`, or the path."""
+    return Path("/dev/stdin") if str(path) == "-" else path
+
+
+def label_text(label: float | str) -> str:
+    """Format the label of a class."""
+    return label if isinstance(label, str) else f"{label:g}"
 
 
 def print_table(

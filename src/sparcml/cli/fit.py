@@ -3,8 +3,10 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import MISSING, Field, fields
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import MISSING, Field, fields, replace
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -12,13 +14,14 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from sparcml import Communicator
-from sparcml.cli.console import check_output
+from sparcml.cli.console import check_output, standard_input
 from sparcml.cli.fit_progress import FitProgress
 from sparcml.cli.fit_report import show
 from sparcml.cli.launch.start import Engine, run_on_ranks, start_self, under_launcher
 from sparcml.cli.plot import check_plot, draw
 from sparcml.communicator.collective_errors import allgather_numbers, run_collectively
 from sparcml.errors import DataError
+from sparcml.files import copy_pipe, is_pipe
 from sparcml.linear.training.config import TrainingConfig
 from sparcml.linear.training.loop import train
 from sparcml.network.presets import link_bandwidth
@@ -84,7 +87,10 @@ def fit(
     ] = None,
     progress: Annotated[
         bool | None,
-        typer.Option(help="Progress bar. Default: if standard error is a terminal."),
+        typer.Option(
+            help="Progress bar. Default: if standard error is a terminal; otherwise one line "
+            "per epoch."
+        ),
     ] = None,
     started: Annotated[bool, typer.Option("--started", hidden=True)] = False,
 ) -> None:
@@ -93,6 +99,7 @@ def fit(
     The command starts its ranks itself; under mpiexec or torchrun it uses those of the
     launcher.
     """
+    config = replace(config, files=[standard_input(path) for path in config.files])
     bandwidth = _check(config, plot, network)
     if started or under_launcher():
         if network is not None and not started:
@@ -107,10 +114,25 @@ def fit(
         if network is not None:
             raise typer.BadParameter("network needs several ranks; add -n")
         raise typer.Exit(run_on_ranks(COMMAND, _work(config, plot, ranks, progress)))
-    arguments = [*sys.argv[2:], "--started", *_terminal_options(progress)]
-    raise typer.Exit(
-        start_self(COMMAND, ranks, arguments, engine=engine, bandwidth=bandwidth)
-    )
+    with _copies_of_pipes(config.files) as copies:
+        given = [copies.get(standard_input(Path(word)), word) for word in sys.argv[2:]]
+        arguments = [*given, "--started", *_terminal_options(progress)]
+        code = start_self(COMMAND, ranks, arguments, engine=engine, bandwidth=bandwidth)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _copies_of_pipes(paths: list[Path]) -> Iterator[dict[Path, str]]:
+    """Copy pipes to temporary files, which all ranks can read."""
+    with ExitStack() as stack:
+        copies = {}
+        for path in paths:
+            # The ranks have a standard input of their own, even if ours is a file.
+            if is_pipe(path) or str(path) == "/dev/stdin":
+                file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="sparcml-"))
+                copy_pipe(path, file)
+                copies[path] = file.name
+        yield copies
 
 
 def _check(config: TrainingConfig, plot: Path | None, network: str | None) -> int | None:
@@ -136,11 +158,11 @@ def _terminal_options(progress: bool | None) -> list[str]:
     """Describe the terminal to ranks, whose output is a pipe."""
     if sys.stdout.isatty():
         os.environ.setdefault("FORCE_COLOR", "1")
-    if progress is None:
-        progress = sys.stderr.isatty()
+    if progress is None and sys.stderr.isatty():
+        progress = True
     if progress:
         os.environ.setdefault("COLUMNS", str(shutil.get_terminal_size().columns))
-    return ["--progress" if progress else "--no-progress"]
+    return ["--progress"] if progress else []
 
 
 def _work(
@@ -151,7 +173,8 @@ def _work(
             raise DataError(f"-n {ranks}, but the launcher has started {comm.size}")
         wanted = sys.stderr.isatty() if progress is None else progress
         shown = bool(allgather_numbers(comm, wanted)[0, 0])
-        observer = FitProgress(shown, comm.rank == 0, config.communication)
+        lines = progress is None and not shown
+        observer = FitProgress(shown, comm.rank == 0, config.communication, lines=lines)
         result = train(comm, config, observer)
         if comm.rank == 0:
             show(comm, config, result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +22,19 @@ class FitProgress(TrainingObserver):
         shown: Whether the bar is shown; the same on all ranks, since a report is collective.
         on_this_rank: Whether this rank shows it.
         communication: "sparse" or "dense"; the bytes of a dense allreduce are not counted.
+        lines: Whether to print one line per epoch instead.
     """
 
     def __init__(
-        self, shown: bool, on_this_rank: bool, communication: str = "sparse"
+        self,
+        shown: bool,
+        on_this_rank: bool,
+        communication: str = "sparse",
+        *,
+        lines: bool = False,
     ) -> None:
+        self._lines = lines and on_this_rank
+        self._epochs = 0
         self.wants_progress = shown
         self._counts_bytes = communication == "sparse"
         self._visible = shown and on_this_rank
@@ -41,7 +50,7 @@ class FitProgress(TrainingObserver):
     @contextmanager
     def training(self, epochs: int, completed: int) -> Iterator[None]:
         """Show a bar of epochs."""
-        self._completed = float(completed)
+        self._completed, self._epochs = float(completed), epochs
         if not self._visible:
             yield
             return
@@ -73,6 +82,16 @@ class FitProgress(TrainingObserver):
     def on_epoch(self, record: EpochRecord) -> None:
         """Advance the bar by one epoch."""
         self._completed += 1
+        if self._lines:
+            validation, name = record.validation_loss, "loss"
+            if record.dense_bytes is None:  # by scd
+                name = "objective"
+            more = "" if validation is None else f", validation {validation:.6f}"
+            sys.stderr.write(
+                f"epoch {self._completed:.0f}/{self._epochs}: {name} {record.loss:.6f}{more}, "
+                f"{record.seconds:.2f} s\n"
+            )
+            sys.stderr.flush()
         if self._visible:
             by_scd = record.dense_bytes is None  # which reports at the end of an epoch only
             text = {"description": f"objective {record.loss:.6g}"} if by_scd else {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sparcml.cli.console import label_text
 from sparcml.cli.fit_progress import number, percent
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def _summary(
             )
         )
     nonzero = np.count_nonzero(model.weights)
-    rows.append(("weights", f"{nonzero:,} of {model.weights.size:,} are not zero"))
+    weights = len(model.weights) * model.features
+    rows.append(("weights", f"{nonzero:,} of {weights:,} are not zero"))
     seconds = f"{history.seconds:.2f} s"
     if comm.size > 1:
         share = history.communication_seconds / max(history.seconds, 1e-9)
@@ -99,7 +101,17 @@ def _summary(
     if comm.size > 1:
         rows.append(("sent", _bytes_sent(config, history)))
     rows.append(("model", str(config.out)))
+    if advice := _advice(comm.size, history):
+        rows.append(("advice", advice))
     return rows
+
+
+def _advice(ranks: int, history: History) -> str:
+    """Return a remark if one process would have computed faster than these communicated."""
+    share = history.communication_seconds / max(history.seconds, 1e-9)
+    if ranks == 1 or share <= 1 - 1 / ranks:
+        return ""
+    return "one process would be faster here: leave out -n, or raise --batch-size"
 
 
 def _bytes_sent(config: TrainingConfig, history: History) -> str:
@@ -115,6 +127,6 @@ def _bytes_sent(config: TrainingConfig, history: History) -> str:
 def _classes(model: Model) -> list[tuple[str, str]]:
     if model.classes is None or len(model.classes) == 2:
         return []
-    some = ", ".join(f"{label:g}" for label in model.classes[:SHOWN])
+    some = ", ".join(map(label_text, model.classes[:SHOWN]))
     more = ", ..." * (len(model.classes) > SHOWN)
     return [("classes", f"{len(model.classes)} ({some}{more}), one-vs-rest")]

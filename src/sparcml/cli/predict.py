@@ -4,13 +4,13 @@ import sys
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sparcml.cli.console import check_output
+from sparcml.cli.console import check_output, label_text, standard_input
 from sparcml.errors import DataError
 from sparcml.files import replacing
 from sparcml.linear import LOSSES, Rows, read_svmlight
@@ -34,7 +34,10 @@ class Output(StrEnum):
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file of sparcml fit.")],
-    files: Annotated[list[Path], typer.Argument(help="LIBSVM files, or folders of them.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="LIBSVM files, folders of them, or - for standard input."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File to write instead of standard output."),
@@ -56,29 +59,29 @@ def predict(
         check_output("--out", out)
     try:
         loaded = Model.load(model)
-        rows = _read(loaded, model, files)
+        rows, note = _read(loaded, files)
         margins = loaded.margins(rows)
         _write(out, _predictions(loaded, margins, what))
     except (DataError, OSError) as error:
         raise type(error)(f"{COMMAND}: {error}") from None
-    typer.echo(_score(loaded, rows, margins), err=True)
+    typer.echo(_score(loaded, rows, margins) + note, err=True)
 
 
-def _read(model: Model, path: Path, files: list[Path]) -> Rows:
-    try:
-        return read_svmlight(
-            files,
-            features=model.features,
-            zero_based=model.zero_based,
-            dtype=model.weights.dtype,
-        )
-    except DataError as error:
-        raise DataError(
-            f"{error} (the model {path} has {model.features} features)"
-        ) from None
+def _read(model: Model, files: list[Path]) -> tuple[Rows, str]:
+    """Return the rows, without features that the model lacks, and a note about these."""
+    paths = [standard_input(path) for path in files]
+    rows = read_svmlight(paths, zero_based=model.zero_based, dtype=model.weights.dtype)
+    known = rows.resized(model.features)
+    if known.nnz == rows.nnz:
+        return known, ""
+    unknown = np.unique(rows.indices[rows.indices >= model.features]).size
+    return known, (
+        f"; ignored {rows.nnz - known.nnz:,} values of {unknown:,} features that the model "
+        f"lacks"
+    )
 
 
-def _predictions(model: Model, margins: Doubles, what: Output) -> Doubles:
+def _predictions(model: Model, margins: Doubles, what: Output) -> NDArray[Any]:
     if what is Output.MARGINS:
         return margins
     if what is Output.LABELS:
@@ -90,7 +93,7 @@ def _predictions(model: Model, margins: Doubles, what: Output) -> Doubles:
     return probabilities[:, 1:] if probabilities.shape[1] == 2 else probabilities
 
 
-def _write(out: Path | None, numbers: Doubles) -> None:
+def _write(out: Path | None, numbers: NDArray[Any]) -> None:
     output = nullcontext(sys.stdout.buffer) if out is None else replacing(out)
     try:
         with output as file:
@@ -101,10 +104,11 @@ def _write(out: Path | None, numbers: Doubles) -> None:
         raise OSError(f"{out}: {error.strerror}; an existing file is unchanged") from None
 
 
-def _write_lines(file: IO[bytes], numbers: Doubles) -> None:
+def _write_lines(file: IO[bytes], numbers: NDArray[Any]) -> None:
+    form = "s" if numbers.dtype.kind == "U" else ".9g"
     for start in range(0, len(numbers), CHUNK_LINES):
         part = numbers[start : start + CHUNK_LINES].tolist()
-        lines = (" ".join(f"{number:.9g}" for number in row) for row in part)
+        lines = (" ".join(format(number, form) for number in row) for row in part)
         file.write("".join(f"{line}\n" for line in lines).encode())
     file.flush()
 
@@ -115,12 +119,14 @@ def _score(model: Model, rows: Rows, margins: Doubles) -> str:
     if model.classes is None:
         mean = loss.value(margins[:, 0], rows.labels).mean()
         return f"{len(rows):,} rows, mean {loss.name} loss {mean:.6f}"
-    classes = np.array(model.classes)
-    labelled = np.isin(rows.labels, classes)
+    classes, given = np.array(model.classes), rows.labels.astype(object)
+    if rows.label_names is not None:
+        given = np.array(rows.label_names, object)[rows.labels.astype(np.int64)]
+    labelled = np.isin(given, classes.astype(object))
     if not labelled.any():
-        few = " or ".join(f"{label:g}" for label in classes[:SHOWN])
+        few = " or ".join(map(label_text, model.classes[:SHOWN]))
         return f"{len(rows):,} rows, none labelled {few}{' ...' * (classes.size > SHOWN)}"
-    labels, margins = rows.labels[labelled], margins[labelled]
+    labels, margins = given[labelled].astype(classes.dtype), margins[labelled]
     accuracy = np.mean(model.labels(margins) == labels)
     codes = np.searchsorted(classes, labels)
     signs = [one_vs_rest(codes, classes.size, k) for k in range(margins.shape[1])]

@@ -332,6 +332,10 @@ class SvmlightParser32:
     def rows(self) -> int: ...
 
     @property
+    def words(self) -> list[bytes]:
+        """Labels that are words; their labels are positions in it."""
+
+    @property
     def smallest(self) -> int:
         """Smallest index so far; highest if there is none."""
 
@@ -362,6 +366,10 @@ class SvmlightParser64:
 
     @property
     def rows(self) -> int: ...
+
+    @property
+    def words(self) -> list[bytes]:
+        """Labels that are words; their labels are positions in it."""
 
     @property
     def smallest(self) -> int:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .rows import Rows
 
 
+MIN_FEATURES = 1 << 18  # columns whose weights exceed a cache
+
+
 @dataclass(frozen=True, eq=False)
 class ActiveColumns:
     """The columns of a matrix that are not all zero, with new numbers.
@@ -38,11 +41,14 @@ class ActiveColumns:
     _bitmap: ColumnBitmap
 
     @classmethod
-    def of(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> ActiveColumns:
-        """Find the columns of all ranks' rows and of the model's nonzeros. Collective."""
+    def of(
+        cls, comm: Communicator, rows: Rows, model: LazyWeights | None = None
+    ) -> ActiveColumns:
+        """Find the columns of all ranks' rows and of a model's nonzeros. Collective."""
         bitmap = ColumnBitmap(rows.features)
         bitmap.add(rows.indices)
-        bitmap.add(_nonzero_columns(model))
+        if model is not None:
+            bitmap.add(_nonzero_columns(model))
         bitmap.count()
         if comm.size > 1:
             own = bitmap.columns()
@@ -66,6 +72,11 @@ class ActiveColumns:
             indices=positions[active],
             values=rows.values[active],
         )
+
+    @property
+    def are_few(self) -> bool:
+        """Whether new numbers are worth it: there are columns, but at most half of all."""
+        return 0 < 2 * self.columns.size <= self.features
 
     def compress(self, model: LazyWeights) -> LazyWeights:
         """Return the model of the active columns."""
@@ -100,7 +111,7 @@ class ColumnIndex:
     def build(cls, comm: Communicator, rows: Rows, model: LazyWeights) -> ColumnIndex:
         """Search the rows of all ranks. Collective."""
         active = ActiveColumns.of(comm, rows, model)
-        if not 0 < 2 * active.columns.size <= rows.features:
+        if not active.are_few:
             return cls(rows, None, rows)
         return cls(rows, active, active.rows(rows))
 

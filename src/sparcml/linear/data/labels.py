@@ -44,7 +44,9 @@ def unique_labels(comm: Communicator, labels: NDArray[Any]) -> NDArray[Any]:
     return np.unique(np.array(everywhere, object if own.dtype.kind == "O" else None))
 
 
-def encode_labels(comm: Communicator, rows: Rows) -> tuple[Rows, tuple[float, ...]]:
+def encode_labels(
+    comm: Communicator, rows: Rows
+) -> tuple[Rows, tuple[float, ...] | tuple[str, ...]]:
     """Return the rows with labels 0, 1, 2, ..., and the classes they stand for. Collective.
 
     Raises:
@@ -52,13 +54,16 @@ def encode_labels(comm: Communicator, rows: Rows) -> tuple[Rows, tuple[float, ..
             are not integers.
     """
     classes = unique_labels(comm, rows.labels)
-    some = ", ".join(f"{label:g}" for label in classes[:SHOWN])
-    some += ", ..." * (classes.size > SHOWN)
+    names = rows.label_names
+    shown = [f"{x:g}" if names is None else names[int(x)] for x in classes[:SHOWN]]
+    some = ", ".join(shown) + ", ..." * (classes.size > SHOWN)
     if classes.size < 2:
         raise DataError(
             f"labels must have two classes or more, got one class ({some}); regression needs "
             f"the loss squared"
         )
+    if names is not None:
+        return rows, names
     if classes.size > 2 and (classes != np.round(classes)).any():
         raise DataError(
             f"labels of more than two classes must be integers, got {some}; regression needs "
@@ -109,19 +114,19 @@ def named_weights(
     return factors
 
 
-def parse_class_weight(text: str | None) -> dict[float, float] | str | None:
-    """Parse "balanced", "1:5" or "1:5,-1:0.5".
+def parse_class_weight(text: str | None) -> dict[Any, float] | str | None:
+    """Parse "balanced", "1:5", "1:5,-1:0.5" or "spam:5".
 
     Raises:
         ValueError: If the text is neither.
     """
     if text in (None, BALANCED):
         return text
-    weights: dict[float, float] = {}
+    weights: dict[Any, float] = {}
     for part in str(text).split(","):
         label, _, weight = part.rpartition(":")
         try:
-            weights[float(label)] = float(weight)
+            weights[_number_or_word(label)] = float(weight if label else "")
         except ValueError:
             raise ValueError(
                 f"fit: class-weight must be {BALANCED} or LABEL:WEIGHT, separated by commas, got "
@@ -134,10 +139,17 @@ def parse_class_weight(text: str | None) -> dict[float, float] | str | None:
     return weights
 
 
+def _number_or_word(label: str) -> float | str:
+    try:
+        return float(label)
+    except ValueError:
+        return label
+
+
 def apply_weights(
     comm: Communicator,
     rows: Rows,
-    classes: tuple[float, ...] | None,
+    classes: tuple[float, ...] | tuple[str, ...] | None,
     path: Path | None,
     class_weight: str | None,
 ) -> Rows:

@@ -41,7 +41,13 @@ def cached_rows(
         location: beside: the folder of the first file; user: the user's cache folder.
         comm: Ranks that share the rows.
         read: Reads the rows.
+
+    Raises:
+        DataError: If a source is a pipe.
     """
+    for source in sources:
+        if source.copy is not None:
+            raise DataError(f"{source.path}: a pipe cannot be cached; leave out the cache")
     path = run_collectively(comm, lambda: _path(sources, settings, location))
     fingerprint = run_collectively(comm, lambda: _fingerprint(sources, settings))
     if allgather_numbers(comm, _usable(path, fingerprint)).all():

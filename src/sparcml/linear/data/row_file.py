@@ -104,7 +104,15 @@ def save_rows(
         rows: This rank's rows.
         comm: Ranks whose rows belong together, in their order.
         fingerprint: 32 bytes that identify the source of the rows.
+
+    Raises:
+        DataError: If labels are words, for which the format has no place.
     """
+    if rows.label_names is not None:
+        raise DataError(
+            f"{path}: labels must be numbers, got words; save replace(rows, label_names=None) "
+            f"and the names separately"
+        )
     target, rank = Path(path), comm.rank if comm else 0
     table = allgather_numbers(comm, rows.nnz, secrets.randbits(32))
     unfinished = unfinished_path(target, f"{int(table[0, 1]):08x}")

@@ -26,13 +26,14 @@ class Rows:
         indptr: int64, one more than rows: row i has the entries indptr[i] to indptr[i + 1].
         indices: uint32 columns, strictly ascending in each row.
         values: float32 or float64, one per entry.
-        labels: float64, one per row.
+        labels: float64, one per row; positions in `label_names` if there are any.
         features: Columns of the matrix, the same on all ranks.
         first: Number of the first row here, counted over all ranks.
         total: Number of rows of all ranks; by default, these are all.
         weights: float64, one per row, or None for ones.
         zero_based: Whether indices start at 0 in the text that the rows were read from; None
             if they were not read from text. In `indices` they always start at 0.
+        label_names: Labels of the text, ascending, if they are words; the same on all ranks.
     """
 
     indptr: NDArray[np.int64]
@@ -44,6 +45,7 @@ class Rows:
     total: int = ALL
     weights: NDArray[np.float64] | None = None
     zero_based: bool | None = None
+    label_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         count = self.labels.size
@@ -145,6 +147,20 @@ class Rows:
             labels=self.labels[start:stop],
             first=self.first + start,
             weights=None if self.weights is None else self.weights[start:stop],
+        )
+
+    def resized(self, features: int) -> Rows:
+        """Return the rows with this number of columns, without entries of columns beyond."""
+        inside = self.indices < features
+        if inside.all():
+            return replace(self, features=features)
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(inside)])
+        return replace(
+            self,
+            indptr=before[self.indptr],
+            indices=self.indices[inside],
+            values=self.values[inside],
+            features=features,
         )
 
     def part(self, rank: int, ranks: int) -> Rows:

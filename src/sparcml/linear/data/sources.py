@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import os
+import tempfile
+import zipfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ...errors import DataError
+from ...files import copy_pipe, is_pipe, naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,15 +35,18 @@ MAGIC = {  # first bytes of compressed files; no text has them
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Add the file to an error of a read; the system names it for `open` only."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+UNPACK = "unpack it first"
+WRITE = "load it, and write it with sparcml.linear.write_svmlight"
+OTHER_FORMATS = {  # first bytes of files that are not text
+    b"PAR1": ("a Parquet file", WRITE),
+    b"PK\x03\x04": ("a zip archive", UNPACK),
+    b"\x93NUMPY": ("a NumPy array", WRITE),
+    b"\x89HDF": ("an HDF5 file", WRITE),
+    b"ARROW1": ("an Arrow file", WRITE),
+    b"SPARROWS": ("a file of save_rows", "load it with load_rows"),
+    b"\xff\xfe": ("UTF-16 text", "convert it to UTF-8"),
+    b"\xfe\xff": ("UTF-16 text", "convert it to UTF-8"),
+}
 
 
 @dataclass(frozen=True)
@@ -51,20 +57,44 @@ class Source:
         path: The file.
         size: Its bytes on disk.
         compression: plain, gzip, bz2, xz or zstd.
+        copy: A temporary copy of what a pipe contained.
     """
 
     path: Path
     size: int
     compression: str
+    copy: Any = None
 
     @classmethod
-    def of(cls, path: Path) -> Source:
-        """Inspect a file."""
-        with path.open("rb") as file, _naming(path):
+    def of(cls, path: Path, *, shared: bool = False) -> Source:
+        """Inspect a file; copy a pipe to a temporary file.
+
+        Args:
+            path: The file.
+            shared: Whether several ranks read it.
+
+        Raises:
+            DataError: If the file has another format, or several ranks share a pipe.
+        """
+        copy = None
+        if is_pipe(path):
+            if shared:
+                raise DataError(
+                    f"{path}: a pipe can be read by one process only; write it to a file first"
+                )
+            copy = tempfile.NamedTemporaryFile(prefix="sparcml-")  # noqa: SIM115  # kept
+            copy_pipe(path, copy)
+        with Path(copy.name if copy else path).open("rb") as file, naming(path):
             start = file.read(8)
             size = os.fstat(file.fileno()).st_size
+            _check_format(path, file, start)
         matches = [name for magic, name in MAGIC.items() if start.startswith(magic)]
-        return cls(path, size, matches[0] if matches else PLAIN)
+        return cls(path, size, matches[0] if matches else PLAIN, copy)
+
+    @property
+    def location(self) -> Path:
+        """The file to open: `path`, or the copy of a pipe."""
+        return Path(self.copy.name) if self.copy else self.path
 
     @contextmanager
     def text(self, offset: int = 0) -> Iterator[io.BufferedIOBase]:
@@ -74,14 +104,14 @@ class Source:
             DataError: If the file cannot be decompressed.
         """
         if self.compression == PLAIN:
-            with self.path.open("rb") as file:
+            with self.location.open("rb") as file:
                 file.seek(offset)
-                with _naming(self.path):
+                with naming(self.path):
                     yield file
             return
         open_file, error_type = _decompressor(self.compression)
         try:
-            with open_file(self.path, "rb") as file:
+            with open_file(self.location, "rb") as file:
                 while offset and (skipped := file.read(min(offset, BLOCK))):
                     offset -= len(skipped)  # compressed files cannot seek
                 yield file
@@ -96,6 +126,24 @@ class Source:
             return self.size
         with self.text() as file:
             return sum(map(len, iter(lambda: file.read(BLOCK), b"")))
+
+
+def _check_format(path: Path, file: IO[bytes], start: bytes) -> None:
+    """Raise DataError for a file that is recognised but is not text."""
+    for magic, (name, remedy) in OTHER_FORMATS.items():
+        if start.startswith(magic):
+            what = f"{name}; {remedy}"
+            if remedy == UNPACK and _holds_arrays(file):
+                what = f"an npz file of NumPy arrays; {WRITE}"
+            raise DataError(f"{path}: the file must be LIBSVM text, got {what}")
+
+
+def _holds_arrays(file: IO[bytes]) -> bool:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return any(name.endswith(".npy") for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return False
 
 
 @dataclass(frozen=True)
@@ -186,7 +234,11 @@ def find_sources(
         DataError: If there are none, or ranks see different files.
     """
     sources = run_collectively(
-        comm, lambda: tuple(Source.of(path) for path in _expand(paths))
+        comm,
+        lambda: tuple(
+            Source.of(path, shared=comm is not None and comm.size > 1)
+            for path in _expand(paths)
+        ),
     )
     names = "\n".join(f"{source.path.name} {source.size}" for source in sources)
     checksums = allgather_numbers(
@@ -195,8 +247,8 @@ def find_sources(
     if (checksums != checksums[0]).any():
         other = int((checksums != checksums[0]).argmax())
         raise DataError(
-            f"all ranks must see the same files at {_join(paths)}; rank {other} sees other "
-            f"files than rank 0"
+            f"all ranks must see the same files, such as {sources[0].path}; rank {other} sees "
+            f"other files than rank 0"
         )
     return sources
 
@@ -216,12 +268,6 @@ def _expand(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     if not files:
         raise DataError("no files were given")
     return files
-
-
-def _join(paths: PathLike | Iterable[PathLike]) -> str:
-    if isinstance(paths, str | os.PathLike):
-        return os.fspath(paths)
-    return ", ".join(os.fspath(path) for path in paths)
 
 
 def split_text(sources: tuple[Source, ...], comm: Communicator | None) -> list[Piece]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...communicator.collective_errors import allgather_numbers, run_collectively
+from ...communicator.collective_errors import (
+    allgather_numbers,
+    allgather_text,
+    run_collectively,
+)
 from ...errors import DataError
 from ...files import replacing
 from ...kernels import SVMLIGHT_PADDING as PADDING
@@ -21,13 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from io import BufferedIOBase
 
-    from numpy.typing import DTypeLike
+    from numpy.typing import DTypeLike, NDArray
 
     from ...communicator.communicator import Communicator
     from ...kernels import SvmlightParser
     from .sources import PathLike, Source
 
-NEWLINE = 10
+NEWLINE, SPACE = 10, 32
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which some editors write before UTF-8 text
 WRITE_BLOCK = 1 << 22
 
 
@@ -42,8 +48,9 @@ def read_svmlight(
     """Read the rows of a file, several files, or the files of a folder. Collective.
 
     A line is a label and index:value pairs with ascending indices; a qid and comments after #
-    are ignored. Files may be compressed with gzip, bz2, xz or zstd. Each rank gets the lines
-    of its part of the text.
+    are ignored. Labels are numbers, or all of them words (`Rows.label_names`). Files may be
+    compressed with gzip, bz2, xz or zstd, and one process may read pipes. Each rank gets the
+    lines of its part of the text.
 
     Args:
         paths: Files and folders.
@@ -90,15 +97,40 @@ def _read(
         lowest, limit = _bounds(zero_based, features)
         if table[:, 2].max() > limit:  # parse again for the line of the mistake
             run_collectively(comm, lambda: _parse(pieces, lowest, limit, dtype))
+    names, codes = _label_names(comm, parser, counts)
     indptr, indices, values, labels = parser.take()
+    if names is not None:
+        labels = codes[labels.astype(np.int64)]
     if not zero_based:
         indices -= 1
     if features is None:
         features = int(table[:, 2].max()) + bool(zero_based)
     first, total = int(counts[: comm.rank].sum()) if comm else 0, int(counts.sum())
     return Rows(
-        indptr, indices, values, labels, features, first, total, zero_based=zero_based
+        indptr,
+        indices,
+        values,
+        labels,
+        features,
+        first,
+        total,
+        zero_based=zero_based,
+        label_names=names,
     )
+
+
+def _label_names(
+    comm: Communicator | None, parser: SvmlightParser, counts: NDArray[np.int64]
+) -> tuple[tuple[str, ...] | None, NDArray[np.float64]]:
+    """Return the words that are labels on any rank, and the positions of this rank's."""
+    words = [word.decode("utf-8", "backslashreplace") for word in parser.words]
+    gathered = [json.loads(text) for text in allgather_text(comm, json.dumps(words))]
+    if not any(gathered):
+        return None, np.empty(0)
+    if any(count and not found for count, found in zip(counts, gathered, strict=True)):
+        raise DataError("labels must be all words or all numbers, got both")
+    names = sorted({word for found in gathered for word in found})
+    return tuple(names), np.searchsorted(names, words).astype(np.float64)
 
 
 def _check(features: int | None, zero_based: bool | str, cache: str | None) -> None:
@@ -146,6 +178,8 @@ def _feed(parser: SvmlightParser, file: BufferedIOBase, piece: Piece) -> None:
     buffer, filled = np.empty(BLOCK + PADDING, np.uint8), 0
     while position < piece.stop:
         count = file.readinto(buffer.data[filled:-PADDING])
+        if position == 0 and not filled and buffer[:3].tobytes() == BYTE_ORDER_MARK:
+            buffer[:3] = SPACE
         filled += count
         if not count:
             if not filled:
@@ -175,7 +209,8 @@ def write_svmlight(
 ) -> None:
     """Write rows, or a stream of parts of them, so that reading gives the same numbers.
 
-    An existing file is replaced once the new one is complete.
+    Labels that are words are written as their positions in `label_names`. An existing file is
+    replaced once the new one is complete.
     """
     with replacing(Path(path)) as file:
         for part in [rows] if isinstance(rows, Rows) else rows:

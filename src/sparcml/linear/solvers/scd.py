@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ..data.rows import Rows
 
 
+SEPARATED = 1e-3  # fraction of the first objective at which classes are separated
+
+
 @dataclass(frozen=True)
 class SCD:
     """Minimise mean loss + penalty, one block of coordinates at a time.
@@ -102,9 +105,16 @@ class SCD:
         return run.state
 
     def converged(self, state: SCDState) -> bool:
-        """Return whether the last epoch reduced the objective by less than `tol`."""
+        """Return whether the last epoch reduced the objective by less than `tol`.
+
+        Without a penalty, the weights of separable classes grow for ever. Training ends when
+        the loss is a small fraction of that of zero weights.
+        """
         if not state.epoch:
             return False
+        is_separated = state.objectives[-1] <= SEPARATED * state.objectives[0]
+        if is_separated and loss_of(self.loss).signs and self.penalty == Penalty():
+            return True
         before, after = state.objectives[-2:]
         return before - after <= self.tol * abs(after)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...kernels import linear as loops
 from ...stream import Stream
-from ..data.column_index import ColumnIndex
+from ..data.column_index import MIN_FEATURES, ColumnIndex
 from ..data.partition import check_partition
 from ..data.shuffle import batches
 from .gradient_reduction import GradientReduction
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 CHUNK_ROWS = 1 << 18  # rows per call of the compiled loop, so that signals are handled
 REPORTS = 20  # per epoch, by default
-MIN_FEATURES = 1 << 18  # columns whose weights exceed a cache
 MIN_STEPS = 8  # steps that pay for a search for active columns
 
 

@@ -57,6 +57,16 @@ class Checkpoint:
     def _all(self) -> list[Path]:
         return [path for prefix in PREFIXES for path in self.folder.glob(f"{prefix}*")]
 
+    def saved_batch_size(self) -> int | None:
+        """Return the batch size of the newest checkpoint, if there is one."""
+        newest = self.newest()
+        if newest is None:
+            return None
+        header, _ = read_npz(newest / COMMON, FORMAT, VERSIONS)
+        config = header.get("config") or header.get("settings") or {}
+        value = config.get("batch_size", config.get("batch"))
+        return None if value is None else int(value)
+
     def save(
         self,
         comm: Communicator,

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 SOLVERS = ("sgd", "scd")
 SCHEDULES = ("constant", "inverse", "exponential")
+SINGLE_BATCH = 32
+RANK_BATCH = 256  # rows per rank and step whose gradient takes longer than a message
+MIN_STEPS = 100  # per epoch; with fewer, training takes more epochs
 DEFAULT_EPOCHS = {"sgd": 10, "scd": 1000}  # scd stops when it has converged
 
 
@@ -48,7 +51,7 @@ class TrainingConfig:
 
     files: list[Path] = field(
         metadata=_option(
-            "LIBSVM files, plain or compressed, or folders of them.",
+            "LIBSVM files, plain or compressed, folders of them, or - for standard input.",
             argument=True,
             resumable=True,
         )
@@ -61,8 +64,12 @@ class TrainingConfig:
             "sgd (mini-batch gradient descent) or scd (coordinate descent to the optimum)."
         ),
     )
-    batch_size: int = field(
-        default=32, metadata=_option("sgd: rows per step, over all ranks.", solver="sgd")
+    batch_size: int | None = field(
+        default=None,
+        metadata=_option(
+            "sgd: rows per step, over all ranks. Default: 32 on one rank, more on several.",
+            solver="sgd",
+        ),
     )
     epochs: int | None = field(
         default=None,
@@ -253,7 +260,7 @@ class TrainingConfig:
         )
         return SGD(
             learning_rate=self._schedule(initial),
-            batch_size=self.batch_size,
+            batch_size=SINGLE_BATCH if self.batch_size is None else self.batch_size,
             momentum=self.momentum,
             communication=self.communication,
             algorithm=self.algorithm,
@@ -276,6 +283,13 @@ class TrainingConfig:
         """Return the options that must not change when a run resumes."""
         resumable = {f.name for f in fields(self) if f.metadata.get("resumable")}
         return {k: v for k, v in asdict(self).items() if k not in resumable}
+
+
+def default_batch_size(ranks: int, rows: int) -> int:
+    """Return the default number of rows per step: on several ranks, messages must pay."""
+    if ranks == 1:
+        return SINGLE_BATCH
+    return max(SINGLE_BATCH, min(RANK_BATCH * ranks, rows // MIN_STEPS))
 
 
 def describe_solver(solver: SGD | SCD) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...errors import DataError
+from ..data.column_index import MIN_FEATURES, ActiveColumns
 from ..data.labels import apply_weights, encode_labels, one_vs_rest, target_count
 from ..data.shuffle import train_validation_split
 from ..data.svmlight import read_svmlight
@@ -33,13 +34,23 @@ class Dataset(NamedTuple):
         classes: Labels of the classes, ascending; None if labels are targets themselves.
         nnz: Nonzeros of all ranks' rows, for the metadata of a model.
         mean_squared_norm: Mean squared row norm, for the default learning rate.
+        columns: Columns of the files that the columns of the rows stand for, if the rows have
+            the active columns only.
+        width: Number of columns of the files.
     """
 
     train: Rows
     validation: Rows | None = None
-    classes: tuple[float, ...] | None = None
+    classes: tuple[float, ...] | tuple[str, ...] | None = None
     nnz: int = 0
     mean_squared_norm: float = 0.0
+    columns: NDArray[np.uint32] | None = None
+    width: int = 0
+
+    @property
+    def features(self) -> int:
+        """Number of columns of the files."""
+        return self.train.features if self.columns is None else self.width
 
     @property
     def targets(self) -> int:
@@ -64,7 +75,7 @@ class Dataset(NamedTuple):
         return {
             "rows": self.train.total + validation_rows,
             "nnz": self.nnz,
-            "features": self.train.features,
+            "features": self.features,
             "classes": None if self.classes is None else list(self.classes),
             "weighted": self.train.weights is not None,
         }
@@ -83,9 +94,14 @@ def load_dataset(comm: Communicator, config: TrainingConfig) -> Dataset:
         zero_based="auto" if config.zero_based is None else config.zero_based,
         cache="user" if config.cache else None,
     )
-    classes = None
+    classes: tuple[float, ...] | tuple[str, ...] | None = None
     if LOSSES[config.loss].signs:
         rows, classes = encode_labels(comm, rows)
+    elif rows.label_names is not None:
+        raise DataError(
+            f"{config.files[0]}: labels must be numbers with --loss {config.loss}, got words "
+            f"such as {rows.label_names[0]!r}; classes need --loss logistic"
+        )
     rows = apply_weights(comm, rows, classes, config.weights, config.class_weight)
     if rows.total < comm.size:
         raise DataError(
@@ -94,9 +110,23 @@ def load_dataset(comm: Communicator, config: TrainingConfig) -> Dataset:
         )
     squares = squared_row_norms(rows).sum()
     nnz, squares = comm.allreduce(np.array([rows.nnz, squares], np.float64))
+    columns, width = None, rows.features
+    if config.compress is None and config.communication == "sparse":
+        rows, columns = _compact(comm, rows)
     train, validation = rows, None
     if config.validation_fraction:
         train, validation = train_validation_split(
             comm, rows, config.validation_fraction, config.seed
         )
-    return Dataset(train, validation, classes, int(nnz), float(squares) / rows.total)
+    mean_squared_norm = float(squares) / rows.total
+    return Dataset(train, validation, classes, int(nnz), mean_squared_norm, columns, width)
+
+
+def _compact(comm: Communicator, rows: Rows) -> tuple[Rows, NDArray[np.uint32] | None]:
+    """Return the rows with the active columns only, and these, if there are few."""
+    if rows.features < MIN_FEATURES:
+        return rows, None
+    active = ActiveColumns.of(comm, rows)
+    if not active.are_few:
+        return rows, None
+    return active.rows(rows), active.columns

@@ -23,7 +23,8 @@ from ..solvers.objective import LOSSES, mean_loss
 from ..solvers.scd import SCD, SCDRun
 from ..solvers.scd_state import SCDState
 from ..solvers.sgd import SGD
-from .config import describe_solver
+from .checkpoint import Checkpoint
+from .config import default_batch_size, describe_solver
 from .dataset import Dataset, load_dataset
 from .history import EpochRecord
 from .model import Model
@@ -95,10 +96,14 @@ class _SGDTrainer:
         if observer is None:
             self.solver.run_epoch(run.comm, train, state, validation=validation)
         else:
+            # What a dense allreduce would send has all columns of the files.
+            full = run.data.features + self.solver.intercept
+            ratio = full / (train.features + self.solver.intercept)
 
             def watch(progress: SolverProgress, state: SGDState) -> None:
                 nonlocal last
-                last = progress
+                dense_bytes = progress.dense_bytes * ratio
+                last = progress = replace(progress, dense_bytes=dense_bytes)
                 observer.on_progress(progress)
                 if progress.step < progress.steps and run.checkpoint_due():
                     self._save_within_epoch(progress, state)
@@ -216,6 +221,7 @@ def train(
     """
     with observer.task("reading"):
         data = load_dataset(comm, config)
+    config = replace(config, batch_size=_batch_size(comm, config, data))
     solver = config.build_solver(default_learning_rate(config.loss, data.mean_squared_norm))
     stops = solver.stops if isinstance(solver, SGD) else solver.converged
     run = TrainingRun(comm, data, solver, stops, observer, config)
@@ -226,6 +232,15 @@ def train(
     run_collectively(comm, lambda: model.save(config.out) if comm.rank == 0 else None)
     accuracy = _accuracy(comm, model, data)
     return TrainingResult(model, run.history, data, _stop_reason(run), accuracy)
+
+
+def _batch_size(comm: Communicator, config: TrainingConfig, data: Dataset) -> int:
+    """Return the configured batch size, that of the checkpoint, or the default. Collective."""
+    saved = None
+    if config.batch_size is None and config.resume and config.checkpoint is not None:
+        saved = run_collectively(comm, Checkpoint(config.checkpoint).saved_batch_size)
+    default = default_batch_size(comm.size, data.train.total)
+    return config.batch_size or saved or default
 
 
 def _stop_reason(run: TrainingRun) -> str:
@@ -254,6 +269,8 @@ def _model(run: TrainingRun, config: TrainingConfig) -> Model:
         run.data.classes,
         bool(run.data.train.zero_based),
         metadata,
+        run.data.columns,
+        run.data.width if run.data.columns is not None else 0,
     )
 
 
@@ -262,5 +279,7 @@ def _accuracy(comm: Communicator, model: Model, data: Dataset) -> float | None:
     if data.validation is None or data.classes is None:
         return None
     labels = np.array(data.classes)[data.validation.labels.astype(np.int64)]
-    correct = np.count_nonzero(model.labels(model.margins(data.validation)) == labels)
+    correct = np.count_nonzero(
+        model.labels(model.column_margins(data.validation)) == labels
+    )
     return float(comm.allreduce(np.array([float(correct)]))[0]) / data.validation.total

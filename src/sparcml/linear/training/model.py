@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import DataError
+from ..data.column_index import MIN_FEATURES
 from ..data.labels import target_count
 from ..data.rows import MAX_FEATURES
 from ..solvers.objective import LOSSES, check_rows, margins
@@ -16,7 +17,7 @@ from .npz import read_npz, write_npz
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
-FORMAT, VERSION = "sparcml model", 3
-VERSIONS = range(2, VERSION + 1)  # 2 is that of sparcml 0.1
+# Version 2 is that of sparcml 0.1; in 4 classes may be words, so others are written as 3.
+FORMAT, VERSION, NUMBERS_VERSION = "sparcml model", 4, 3
+VERSIONS = range(2, VERSION + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,21 +36,25 @@ class Model:
 
     Attributes:
         weights: float32 or float64, one row per target: one per class, or a single one for two
-            classes or regression.
+            classes or regression. One column per feature, or per item of `columns`.
         intercepts: Added to the margins, one per target.
         loss: Name of the loss.
         classes: Labels of the classes, ascending; of two, those of negative and positive
             margins. None for regression.
         zero_based: Whether indices start at 0 in the training text.
         metadata: How the model was trained, for people to read.
+        columns: Features of the columns of weights, ascending, if all other weights are zero.
+        width: Number of features if there are `columns`.
     """
 
     weights: NDArray[Any]
     intercepts: Doubles
     loss: str
-    classes: tuple[float, ...] | None = None
+    classes: tuple[float, ...] | tuple[str, ...] | None = None
     zero_based: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    columns: NDArray[np.uint32] | None = None
+    width: int = 0
 
     def __post_init__(self) -> None:
         classes = 1 if self.classes is None else len(self.classes)
@@ -66,8 +72,8 @@ class Model:
 
     @property
     def features(self) -> int:
-        """Number of columns."""
-        return int(self.weights.shape[1])
+        """Number of features."""
+        return int(self.weights.shape[1]) if self.columns is None else self.width
 
     def margins(self, rows: Rows) -> Doubles:
         """Return w.x + b of each row, one column per target.
@@ -79,12 +85,18 @@ class Model:
             raise DataError(
                 f"rows must have {self.features} features, as the model, got {rows.features}"
             )
+        if self.columns is not None:
+            rows = _renumber(rows, self.columns)
+        return self.column_margins(rows)
+
+    def column_margins(self, rows: Rows) -> Doubles:
+        """Return the margins of rows whose columns are those of `weights`."""
         check_rows(rows, LOSSES["squared"])  # accepts any labels
         pairs = zip(self.weights, self.intercepts, strict=True)
         return np.column_stack([margins(rows, w, float(b)) for w, b in pairs])
 
-    def labels(self, margins: Doubles) -> Doubles:
-        """Return the predicted labels."""
+    def labels(self, margins: Doubles) -> NDArray[Any]:
+        """Return the predicted labels: numbers, or words if the classes are."""
         if self.classes is None:
             return margins[:, 0]
         single = margins.shape[1] == 1
@@ -125,12 +137,15 @@ class Model:
         nonzero = np.flatnonzero(self.weights.any(axis=0))
         arrays = {"values": self.weights}
         column = len(self.weights) * self.weights.itemsize
-        if nonzero.size * (4 + column) < self.features * column:
+        if self.columns is not None or nonzero.size * (4 + column) < self.features * column:
+            indices = nonzero if self.columns is None else self.columns[nonzero]
             arrays = {
-                "indices": nonzero.astype(np.uint32),
+                "indices": indices.astype(np.uint32),
                 "values": np.ascontiguousarray(self.weights[:, nonzero]),
             }
-        write_npz(Path(path), FORMAT, VERSION, header, arrays)
+        words = self.classes is not None and isinstance(self.classes[0], str)
+        version = VERSION if words else NUMBERS_VERSION
+        write_npz(Path(path), FORMAT, version, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
@@ -142,19 +157,47 @@ class Model:
         header, arrays = read_npz(Path(path), FORMAT, VERSIONS)
         try:
             classes = header["classes"]
+            features = int(header["features"])
+            weights, columns = _weights(features, arrays)
             return cls(
-                _weights(int(header["features"]), arrays),
+                weights,
                 np.array([float.fromhex(each) for each in header["intercepts"]]),
                 LOSSES[header["loss"]].name,
-                None if classes is None else tuple(float(each) for each in classes),
+                None if classes is None else _classes(classes),
                 bool(header["zero_based"]),
                 dict(header["about" if header["version"] == 2 else "metadata"]),
+                columns,
+                0 if columns is None else features,
             )
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise DataError(f"{path}: the {FORMAT} is damaged: {error}") from error
 
 
-def _weights(features: int, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+def _classes(values: Sequence[Any]) -> tuple[float, ...] | tuple[str, ...]:
+    if all(isinstance(each, str) for each in values):
+        return tuple(values)
+    return tuple(float(each) for each in values)
+
+
+def _renumber(rows: Rows, columns: NDArray[np.uint32]) -> Rows:
+    """Return the entries of some columns, with the positions of these as column numbers."""
+    positions = np.searchsorted(columns, rows.indices)
+    found = columns[np.minimum(positions, columns.size - 1)] if columns.size else positions
+    known = found == rows.indices if columns.size else np.zeros(positions.size, bool)
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
+    return replace(
+        rows,
+        indptr=before[rows.indptr],
+        indices=positions[known].astype(np.uint32),
+        values=rows.values[known],
+        features=columns.size,
+    )
+
+
+def _weights(
+    features: int, arrays: Mapping[str, NDArray[Any]]
+) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
+    """Return the weights, and the features of their columns if others are zero."""
     values = arrays["values"]
     if values.dtype not in (np.float32, np.float64) or not 0 <= features <= MAX_FEATURES:
         raise ValueError(f"{features} weights of dtype {values.dtype}")
@@ -164,11 +207,15 @@ def _weights(features: int, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     if indices is None:
         if values.shape[1] != features:
             raise ValueError(f"values must have {features} columns, got {values.shape[1]}")
-        return values
+        return values, None
     if indices.dtype != np.uint32 or indices.shape != values.shape[1:]:
         raise ValueError("indices must be uint32, one per column of values")
     if indices.max(initial=0) >= max(features, 1):
         raise ValueError(f"indices must be below {features}")
+    if (np.diff(indices.astype(np.int64)) <= 0).any():
+        raise ValueError("indices must ascend")
+    if features >= MIN_FEATURES:
+        return values, indices
     weights = np.zeros((len(values), features), values.dtype)
     weights[:, indices] = values
-    return weights
+    return weights, None

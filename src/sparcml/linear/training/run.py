@@ -182,8 +182,22 @@ class TrainingRun:
         for k in range(self.data.targets):
             own = {array_name(n): a for n, a in arrays.items() if n.startswith(f"{k}/")}
             self.states.append(state_type.of(own))
+            self._check_columns(f"{newest}", self.states[-1])
             if self.uses_sgd and self.data.validation is not None:
                 self.best.append(BestModel.of(own))
+
+    def _check_columns(self, path: str, state: SGDState | SCDState) -> None:
+        """Raise DataError for a state of all columns, as it was before version 0.2."""
+        features, ranks = self.data.train.features, self.comm.size
+        if isinstance(state, SGDState):
+            fits = state.features == features
+        else:
+            fits = state.coordinates.size == len(range(self.comm.rank, features, ranks))
+        if not fits:
+            raise DataError(
+                f"{path}: the checkpoint must have the {features} active columns, got others; "
+                f"train again without --resume, in another folder"
+            )
 
 
 def _check_resume_key(
