@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
+  --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
 .PHONY: demo quick test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-torch claims docs clean
@@ -26,8 +27,10 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# One process more than cores: some tests wait.
+WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, os.cpu_count() + 1))")
 unit: $(VENV)/.dev $(VENV)/.browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -129,11 +132,13 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-# Requirements of tests and linters.
+# Requirements of tests and linters. Importing them compiles what the tests use, which is a
+# fraction of what pip would compile.
+COMPILED := import torch._dynamo, torch.distributed, sklearn.linear_model, matplotlib.figure
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "setting up $(VENV): tests, linters and torch (CPU build, some 200 MB)"
-	$(PIP) torch
-	$(PIP) --group lint --group test
+	$(PIP) torch --group lint --group test
+	@$(BIN)/python -c "$(COMPILED)"
 	@touch $@
 
 # Chromium, for the tests of the planner's page. Root on Debian gets the small package (some 90 MB);
