@@ -285,3 +285,49 @@ def evaluates_on_rank_0():
                     pause(BUSY_SECONDS)
             train(model, rank)
             handle.close()
+
+
+def one_rank_without_compress():
+    """Rank 1 waits until the others have given up."""
+    with group() as (rank, _):
+        model = ddp()
+        store = dist.distributed_c10d._get_default_store()
+        if rank == 1:
+            store.wait(["gave up 0", "gave up 2"])
+            return
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                sparcml.torch.compress(model, TOPK)
+            finally:
+                store.set(f"gave up {rank}", "")
+                words = [str(w.message) for w in caught]
+                assert any("rank 1 of 3 has not called compress for" in w for w in words)
+
+
+def other_arguments(function):
+    """Rank 1 passes another method, then another limit."""
+    with group() as (rank, _):
+        different = Compressed(TopK(0.01)) if rank == 1 else TOPK
+        clip = 1.0 if rank == 1 else None
+        for method, rules, name in (
+            (different, {}, "method"),
+            (TOPK, {"clip": clip}, "clip"),
+        ):
+            model = mlp() if function == "wrap" else ddp()
+            words = f"{function}: rank 0 has {name}=.*but rank 1 has {name}=.*(0.01|1.0)"
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            target = optimizer if function == "wrap" else model
+            with pytest.raises(sparcml.MismatchError, match=words):
+                getattr(sparcml.torch, function)(target, method, **rules)
+        with pytest.raises(TypeError, match="change: method must be a method such as"):
+            compressed(TOPK)[1].change(3)
+
+
+def consolidated_on_rank_1_only():
+    with group() as (rank, _):
+        model, handle = compressed(TOPK_SMALL)
+        train(model, rank)
+        if rank == 1:
+            handle.state_dict(consolidate=True)
+        train(model, rank)

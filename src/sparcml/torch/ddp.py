@@ -11,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ..aggregate import Dense, as_method
 from ..startup import from_group
+from .agreement import agree_on_arguments
 from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
 from .dense_reducer import DenseReducer
@@ -69,6 +70,7 @@ def compress(
     Raises:
         TypeError: If the model is not a DDP model, or the method is not a method.
         RuntimeError: If the model has a communication hook.
+        MismatchError: If ranks pass different arguments, or a rank does not call it.
     """
     ddp = unwrapped(model)
     _check_model(ddp)
@@ -86,6 +88,14 @@ def compress(
         )
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it neither scales nor skips
+    arguments = {
+        "method": method,
+        "leave": sorted(excluded),
+        "clip": clip,
+        "clip_each": clip_each,
+        "scaler": scaler and type(scaler),
+    }
+    agree_on_arguments("compress", ddp.process_group, arguments, timeout)
     comm = from_group(ddp.process_group, timeout=timeout)
     reducer = GradientReducer(comm, first, excluded, limits)
     _compressed.add(ddp)

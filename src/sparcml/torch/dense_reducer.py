@@ -11,7 +11,7 @@ import torch
 from torch import distributed as dist
 
 from ..communicator.collective_errors import allgather_text
-from ..errors import TransportError
+from ..errors import SparcmlError, TransportError
 from .tensors import is_finite, squares
 
 if TYPE_CHECKING:
@@ -92,13 +92,18 @@ class DenseReducer:
         try:
             pending.work.wait()
         except RuntimeError as error:
-            reason = str(error).splitlines()[0]
-            raise TransportError(
-                f"rank {self._comm.rank}: a rank is gone or late in the dense allreduce "
-                f"({reason})"
-            ) from None
+            raise self._failure(str(error).splitlines()[0]) from None
         if check and pending.buffer[:1].isnan().any():
             raise ValueError(self._describe(pending.nonfinite or ""))
+
+    def _failure(self, reason: str) -> TransportError:
+        """Return an error that names the rank that has ended the allreduce. Collective."""
+        found = f"rank {self._comm.rank}: a rank is gone or late"
+        try:
+            self._comm.barrier()  # the process group does not tell which rank it is
+        except SparcmlError as error:
+            found = str(error)
+        return TransportError(f"{found}; the dense allreduce has failed ({reason})")
 
     def _describe(self, name: str) -> str:
         """Return the error message for gradients that are not finite. Collective.

@@ -12,6 +12,7 @@ from ..aggregate import as_method
 from ..communicator.collective_errors import find_difference
 from ..startup import from_group
 from ..stream.tensors import on_host
+from .agreement import agree_on_arguments
 from .clipping import Clip
 from .optimizer_handle import OptimizerHandle
 from .reducer import GradientReducer
@@ -63,6 +64,7 @@ def wrap(
     Raises:
         TypeError: If an argument has the wrong type, or the model is a DDP model.
         ValueError: If ranks start with different weights.
+        MismatchError: If ranks pass different arguments, or a rank does not call it.
     """
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(
@@ -87,6 +89,13 @@ def wrap(
     check_parallelism("wrap", model, names)
     excluded = excluded_names("wrap", list(names.values()), leave)
     limit = Clip(clip).norm
+    arguments = {
+        "method": method,
+        "leave": sorted(excluded),
+        "clip": clip,
+        "scaler": scaler and type(scaler),
+    }
+    agree_on_arguments("wrap", group, arguments, timeout)
     comm = from_group(group, timeout=timeout)
     _check_same_weights(comm, names)
     reducer = GradientReducer(comm, method, excluded)

@@ -1,0 +1,106 @@
+"""Agreement of all ranks on a call of compress or wrap, before it opens connections.
+
+A rank that never makes the call would be waited for in vain, and plain DDP on that rank would
+wait for the others. Therefore the ranks first meet in the store of torch.distributed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+import warnings
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from torch import distributed as dist
+
+from ..errors import MismatchError
+from ..transport.timeouts import resolve_timeouts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_PAUSE = 0.1  # seconds between two looks whether all ranks have come
+
+LINGER_SECONDS = 2.0
+
+# Number of agreements of these ranks, the same on all of them.
+_count: Counter[tuple[str, tuple[int, ...]]] = Counter()
+
+
+def agree_on_arguments(
+    function: str, group: Any, arguments: Mapping[str, object], timeout: float | None
+) -> None:
+    """Raise unless all ranks make this call with the same arguments. Collective.
+
+    Args:
+        function: Name of the call.
+        group: Process group; None is the default group.
+        arguments: Arguments by name, compared by their `repr`.
+        timeout: Seconds to wait for all ranks. Default: SPARCML_START_TIMEOUT, or 300. After
+            SPARCML_TIMEOUT a warning names the ranks that are missing.
+
+    Raises:
+        MismatchError: On all ranks that make the call.
+    """
+    if not dist.is_initialized():
+        return  # the ranks meet when the communicator is opened
+    members = tuple(dist.get_process_group_ranks(group))
+    _count[function, members] += 1
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    case = f"{function}:{attempt}:{_count[function, members]}:{members}"
+    store = dist.PrefixStore(f"sparcml:{case}", dist.distributed_c10d._get_default_store())
+    texts = {name: repr(value) for name, value in arguments.items()}
+    store.set(str(dist.get_rank()), json.dumps(texts))
+    _wait_for_all(function, store, members, timeout)
+    given = {rank: json.loads(store.get(str(rank))) for rank in members}
+    first = members[0]
+    for rank, other in given.items():
+        for name, text in given[first].items():
+            if other[name] != text:
+                _linger(store, len(members))
+                raise MismatchError(
+                    f"{function}: rank {first} has {name}={text}, but rank {rank} has "
+                    f"{name}={other[name]}; all ranks must pass the same {name}"
+                )
+
+
+def _linger(store: Any, ranks: int) -> None:
+    """Wait on rank 0, whose process may hold the store, until all ranks have read it."""
+    end = time.monotonic() + LINGER_SECONDS
+    read = store.add("read", 1)
+    while dist.get_rank() == 0 and read < ranks and time.monotonic() < end:
+        time.sleep(0.01)
+        read = store.add("read", 0)
+
+
+def _wait_for_all(
+    function: str, store: Any, members: tuple[int, ...], timeout: float | None
+) -> None:
+    limits = resolve_timeouts(timeout)
+    limit = limits.start if timeout is None else timeout
+    start, pause, warned = time.monotonic(), 1e-3, False
+    missing = list(members)
+    while True:
+        waited = time.monotonic() - start
+        try:
+            missing = [rank for rank in missing if not store.check([str(rank)])]
+        except RuntimeError:  # the store has ended with rank 0
+            waited = math.inf
+        if not missing:
+            return
+        ranks = ", ".join(map(str, missing))
+        who = f"{function}: rank {ranks} of {len(members)} has not called {function}"
+        if waited > limit:
+            raise MismatchError(
+                f"{who} within {limit:g} s; all ranks must call it (SPARCML_START_TIMEOUT or "
+                f"timeout= sets the limit)"
+            )
+        if waited > limits.silent and not warned:
+            warned = True
+            text = f"{who} for {waited:.0f} s; all ranks must call it. It is waited for."
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
+        time.sleep(pause)
+        pause = min(2 * pause, MAX_PAUSE)
