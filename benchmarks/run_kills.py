@@ -29,8 +29,11 @@ START_LIMIT = 300.0
 LIMIT = 90.0  # seconds of a trial; torchrun waits 30 s for a rank that is stopped
 SHORT, LONG = 1_000, 4_000_000  # values
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK")
-BLAME = re.compile(  # how errors and launchers name a rank
+# How errors and launchers name a rank: in torchrun's list, with SIGKILL as its exit code. It
+# ends the others with SIGTERM.
+BLAME = re.compile(
     r"rank (\d+) (?:was killed|is gone|has not answered|has ended|is stopped|is dead)"
+    r"|rank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -9"
 )
 
 
@@ -126,6 +129,7 @@ def run(trial: Trial, folder: Path) -> dict[str, Any]:
         stderr=subprocess.STDOUT,
         text=True,
         cwd=folder,
+        start_new_session=True,
         env=os.environ | dict([mark.split("=")])
         | {"TMPDIR": str(folder / "tmp"), "SPARCML_TIMEOUT": str(TIMEOUT),
            "SPARCML_NETWORK": "none", "OMP_NUM_THREADS": "1"},
@@ -148,9 +152,10 @@ def run(trial: Trial, folder: Path) -> dict[str, Any]:
             os.kill(pid, signal.SIGKILL)
     if hung:
         output, _ = job.communicate()
-    blamed = {int(rank) for rank in BLAME.findall(output)}
+    blamed = {int(a or b) for a, b in BLAME.findall(output)}
     segments = {Path(n) for f in folder.glob("*.segments") for n in f.read_text().split()}
     files = [*(p for p in segments if p.exists()), *(folder / "tmp").iterdir()]
+    files = [p for p in files if not p.name.startswith("torchelastic_")]  # torchrun's own
     for path in segments:
         path.unlink(missing_ok=True)
     return asdict(trial) | {
