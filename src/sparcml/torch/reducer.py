@@ -214,9 +214,12 @@ class GradientReducer:
 
 
 def _close_later(comm: Communicator, process: int) -> None:
-    """Close a communicator, on a thread: its last messages may still be in flight."""
+    """Close a communicator, on a thread: its last messages may still be in flight.
+
+    The thread is not a daemon: the process must not end inside a call of gloo.
+    """
     if os.getpid() == process:  # and not a forked one, whose parent continues
-        threading.Thread(target=comm.close, name="sparcml close", daemon=True).start()
+        threading.Thread(target=comm.close, name="sparcml close").start()
 
 
 @lru_cache(maxsize=256)
