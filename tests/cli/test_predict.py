@@ -105,7 +105,7 @@ MISTAKES = {
     "malformed": (3, "1 1:1\nx 3:1\n", 1, "data.svm, line 2, column 1: "),
     "empty": (3, "", 1, "data.svm: no rows"),
     "no text": (3, None, 1, "No such file or directory: 'data.svm'"),
-    "no probabilities": (3, "1 1:1\n", 2, "need the loss logistic, got hinge"),
+    "no probabilities": (3, "1 1:1\n", 2, "loss must be logistic, got hinge"),
 }
 
 

@@ -65,7 +65,7 @@ def test_predictions():
     assert model.probabilities(np.array([[-1e5]])).tolist() == [[1, 0]]
     with pytest.raises(DataError, match="must have 3 features, as the model, got 2"):
         Model(np.zeros((1, 3)), np.zeros(1), "hinge").margins(rows)
-    with pytest.raises(ValueError, match="need the loss logistic"):
+    with pytest.raises(ValueError, match="loss must be logistic"):
         Model(np.zeros((1, 2)), np.zeros(1), "hinge").probabilities(margins)
 
 
