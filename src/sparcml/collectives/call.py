@@ -240,7 +240,7 @@ class Call(MessageChecks):
             forms = {(q.wire_format, q.settings) for q in (own, own.for_reduced(self.size))}
             if (theirs.wire_format, theirs.settings) in forms:
                 return
-        raise self.different_quantizers(self.rank, own, source, theirs)
+        raise self.different_quantizers(self.rank, repr(own), source, repr(theirs))
 
     def _charge_encoding(self, header: wire.Header) -> None:
         # For both ends. Without indices the values are only copied.

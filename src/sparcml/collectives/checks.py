@@ -110,7 +110,7 @@ class MessageChecks:
         return header
 
     def different_quantizers(
-        self, rank: int, quantizer: object, other_rank: int, other: object
+        self, rank: int, quantizer: str, other_rank: int, other: str
     ) -> MismatchError:
         """Return the error for two ranks with different quantizers."""
         return MismatchError(

@@ -171,7 +171,7 @@ def write_to(
     torch = sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(out, torch.Tensor)
     array = out.detach().numpy() if is_tensor else out
-    check_unmasked(f"{function}: out", out)
+    check_unmasked(function, "out", out)
     if not isinstance(array, np.ndarray):
         raise TypeError(
             f"{function}: out must be a NumPy array or a CPU tensor, got {type(out).__name__}"

@@ -51,7 +51,7 @@ def as_array(values: Any) -> NDArray[Any]:
     if is_tensor(values):
         check_tensor("encode", values)
         return on_host(values)
-    check_unmasked("encode: values", values)
+    check_unmasked("encode", "values", values)
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"encode: values must be real numbers, got {array.dtype}")

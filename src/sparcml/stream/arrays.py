@@ -146,7 +146,7 @@ def check_ascending(indices: Indices, blocks: int) -> None:
 
 def as_values(values: ArrayLike) -> Values:
     """Return a native, contiguous float array; lists of numbers become float32."""
-    check_unmasked("Stream: values", values)
+    check_unmasked("Stream", "values", values)
     array = np.asarray(values)
     if not hasattr(values, "dtype") and array.dtype.kind in "iuf":
         array = array.astype(np.float32)  # lists come as float64 or integers
@@ -159,11 +159,11 @@ def as_values(values: ArrayLike) -> Values:
     return np.ascontiguousarray(array, native)
 
 
-def check_unmasked(parameter: str, array: Any) -> None:
+def check_unmasked(function: str, parameter: str, array: Any) -> None:
     """Raise if an array has a mask, which a stream would lose."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(
-            f"{parameter} must not be a masked array, whose mask would be lost; use "
+            f"{function}: {parameter} must not be a masked array, whose mask would be lost; use "
             f".filled(0), or another value for masked entries"
         )
 
