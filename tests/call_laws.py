@@ -15,10 +15,9 @@ import pytest
 
 from sparcml import Stream
 from sparcml.collectives import ALLREDUCES
-from sparcml.collectives.alltoall import cost as alltoall_cost
-from sparcml.costs.workload import EntryCount
 
 from . import laws
+from .vector_laws import alltoall, integers
 
 FLOATS = (0.1, -0.0, 1 / 3, 1e16, -2.5, -1e16, 7.0, 5e-324)
 INTEGERS = (2**62, -1, 2**63 - 1, -(2**63), 0, 3, 2**40, -7)
@@ -208,58 +207,6 @@ def requests(comm):
         comm.ibroadcast(x, -1)
 
 
-def alltoall(comm):
-    """Every rank gets what the others sent it, whatever its type and size, in declared cost."""
-    P, me = comm.size, comm.rank
-
-    def item(source, target):
-        rng, kind = np.random.default_rng([source, target]), (source + target) % 4
-        if kind == 0:
-            return laws.sparse(rng, 50 + source, 5 + target % 3)
-        if kind == 1:
-            return rng.standard_normal(3 * source + target)
-        return source - target if kind == 2 else 0.5 * target
-
-    for received in (
-        comm.alltoall([item(me, target) for target in range(P)]),
-        comm.ialltoall(tuple(item(me, target) for target in range(P))).wait(),
-    ):
-        for source, got in enumerate(received):
-            want = item(source, me)
-            assert type(got) is type(want)
-            if isinstance(got, Stream):
-                np.testing.assert_array_equal(laws.fingerprint(got), laws.fingerprint(want))
-            else:
-                np.testing.assert_array_equal(got, want)
-            if isinstance(got, np.ndarray):
-                assert not got.flags.writeable
-    rows = np.arange(4.0 * P).reshape(P, 4) + 100 * me
-    out = np.zeros((P, 4))
-    assert comm.alltoall(list(rows), out=out) is out
-    np.testing.assert_array_equal(out, [rows[me] + 100 * (r - me) for r in range(P)])
-    for case in laws.CASES:
-        _alltoall_cost(comm, [laws.positive(case, P)[(me + r) % P] for r in range(P)])
-    with pytest.raises(TypeError, match=r"alltoall: vectors must be a list.* got ndarray"):
-        comm.alltoall(rows)
-    with pytest.raises(ValueError, match=f"one vector for each of {P} ranks, got {P + 1}"):
-        comm.ialltoall([1.0] * (P + 1))
-    comm.barrier()
-
-
-def _alltoall_cost(comm, vectors):
-    """Law 6 of alltoall; the sender knows its entries, so that dense bytes are exact."""
-    comm.stats.sent = []
-    comm.alltoall(vectors)
-    counted, comm.stats.sent = comm.stats.sent, None
-    counts = [EntryCount(x.nnz, x.nnz, x.nnz, x.blocks) for x in vectors]
-    declared = [send for stage in alltoall_cost(comm.rank, counts) for send in stage.sends]
-    assert [peer for peer, _ in counted] == [peer for peer, _ in declared]
-    for (peer, nbytes), (_, (count,)) in zip(counted, declared, strict=True):
-        low, high = count.nbytes(vectors[peer].entry_bytes)
-        assert low <= nbytes <= high
-        assert low == high == nbytes or count.min < count.blocks
-
-
 def groups(comm):
     """A rank without a color joins no group; later splits and duplicates are not disturbed."""
     P, me = comm.size, comm.rank
@@ -312,4 +259,5 @@ CALLS = (
     requests,
     alltoall,
     groups,
+    integers,
 )

@@ -29,6 +29,9 @@ def law_checks(ops_of: Callable[[str], Sequence[str]]) -> dict[str, Callable[...
     for algorithm in ("auto", *rosters.LOSSLESS):
         check = partial(_same_sum, algorithm, laws.CASES, ops_of(algorithm))
         checks[f"same_sum-{algorithm}"] = check
+        checks[f"integers-{algorithm}"] = partial(
+            _same_sum, algorithm, laws.INTEGERS, rosters.OPS
+        )
     for algorithm in rosters.LOSSY:
         checks[f"same_sum-{algorithm}"] = partial(
             _same_sum, algorithm, laws.ROOM_FOR_ALL, ("sum",)

@@ -108,6 +108,26 @@ ROOM_FOR_ALL = (
     everything_in_one_range,
 )
 
+
+def int32_counts(rng, rank, ranks):
+    return sparse(rng, 3000, 100 + 500 * (rank % 3), np.int32)
+
+
+def int32_rows(rng, rank, ranks):
+    return sparse(rng, 64 * 16, 60 if rank % 2 else 3, np.int32, block=16)
+
+
+def int64_wraps(rng, rank, ranks):
+    limits = np.iinfo(np.int64)
+    return Stream.from_dense(rng.integers(limits.min, limits.max, 1500, endpoint=True))
+
+
+def int64_short(rng, rank, ranks):
+    return Stream(3, [rank % 3], np.array([2**62 + rank]))
+
+
+INTEGERS = (int32_counts, int32_rows, int64_wraps, int64_short)
+
 IDENTITY = {"sum": 0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
 COMBINE = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 
@@ -138,7 +158,12 @@ def _read_only(streams):
 @cache
 def reduced(case, ranks, op):
     """Return the expected dense result."""
-    total = reduce(COMBINE[op], [filled(x, IDENTITY[op]) for x in inputs_of(case, ranks)])
+    inputs = inputs_of(case, ranks)
+    fill = IDENTITY[op]
+    if inputs[0].dtype.kind == "i" and np.isinf(fill):
+        limits = np.iinfo(inputs[0].dtype)
+        fill = limits.max if fill > 0 else limits.min
+    total = reduce(COMBINE[op], [filled(x, fill) for x in inputs])
     total.flags.writeable = False
     return total
 

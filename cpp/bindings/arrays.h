@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "kernels/ascending/ascending.h"
 #include "kernels/op.h"
@@ -20,6 +21,28 @@ using In = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device
 template <class T>
 using Out = nb::ndarray<T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = In<std::uint8_t>;
+
+// Kernels that only move values get integers as floats of the same size, and compare bits.
+template <class T>
+using Moved = std::conditional_t<std::is_floating_point_v<T>, T,
+                                 std::conditional_t<sizeof(T) == 4, float, double>>;
+template <class T>
+using Fill = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+
+template <class T>
+inline Moved<T> moved(Fill<T> fill) {
+  return sparcml::from_bits<Moved<T>>(sparcml::bits(static_cast<T>(fill)));
+}
+
+template <class T>
+inline const Moved<T>* moved(In<T> array) {
+  return reinterpret_cast<const Moved<T>*>(array.data());
+}
+
+template <class T>
+inline Moved<T>* moved(Out<T> array) {
+  return reinterpret_cast<Moved<T>*>(array.data());
+}
 
 // Arguments are checked before the GIL is released; the loops cannot fail.
 inline void require(bool holds, const char* message) {

@@ -4,35 +4,37 @@
 #include "kernels/bitmap/bitmap.h"
 
 template <class T>
-static sparcml::Dense<T> checked(In<T> dense, double fill, std::size_t block, bool bitwise) {
+static sparcml::Dense<Moved<T>> checked(In<T> dense, Fill<T> fill, std::size_t block,
+                                        bool bitwise) {
   require(block > 0 && dense.size() % block == 0,
           "compact, count_nonfill: block must be positive and divide the size of dense");
   require(dense.size() / block <= UINT32_MAX,
           "compact, count_nonfill: dense must have fewer than 2**32 blocks");
-  return {dense.data(), dense.size(), block, static_cast<T>(fill), bitwise};
+  bitwise = bitwise || std::is_integral_v<T>;
+  return {moved<T>(dense), dense.size(), block, moved<T>(fill), bitwise};
 }
 
 template <class T>
 static void bind(nb::module_& m) {
   m.def(
       "compact",
-      [](In<T> dense, double fill, std::size_t block, bool bitwise, std::size_t limit,
+      [](In<T> dense, Fill<T> fill, std::size_t block, bool bitwise, std::size_t limit,
          Out<std::uint32_t> oi, Out<T> ov) {
-        const sparcml::Dense<T> d = checked<T>(dense, fill, block, bitwise);
+        const auto d = checked<T>(dense, fill, block, bitwise);
         require(oi.size() >= limit && ov.size() / block >= limit,
                 "compact: oi and ov must hold limit blocks");
         nb::gil_scoped_release nogil;
-        return sparcml::compact<T>(d, limit, oi.data(), ov.data());
+        return sparcml::compact<Moved<T>>(d, limit, oi.data(), moved<T>(ov));
       },
       "dense"_a.noconvert(), "fill"_a, "block"_a, "bitwise"_a, "limit"_a, "oi"_a.noconvert(),
       "ov"_a.noconvert(),
       "Write the blocks that differ from fill. Return their number, at most limit + 1.");
   m.def(
       "count_nonfill",
-      [](In<T> dense, double fill, std::size_t block, bool bitwise) {
-        const sparcml::Dense<T> d = checked<T>(dense, fill, block, bitwise);
+      [](In<T> dense, Fill<T> fill, std::size_t block, bool bitwise) {
+        const auto d = checked<T>(dense, fill, block, bitwise);
         nb::gil_scoped_release nogil;
-        return sparcml::count_nonfill<T>(d);
+        return sparcml::count_nonfill<Moved<T>>(d);
       },
       "dense"_a.noconvert(), "fill"_a, "block"_a, "bitwise"_a,
       "Return the number of blocks that differ from fill.");
@@ -42,13 +44,13 @@ template <class T>
 static void bind_bitmap_compact(nb::module_& m) {
   m.def(
       "bitmap_compact",
-      [](In<T> dense, double fill, std::size_t limit, Out<std::uint8_t> bitmap, Out<T> ov) {
-        const sparcml::Dense<T> d = checked<T>(dense, fill, 1, true);
+      [](In<T> dense, Fill<T> fill, std::size_t limit, Out<std::uint8_t> bitmap, Out<T> ov) {
+        const auto d = checked<T>(dense, fill, 1, true);
         require(bitmap.size() == sparcml::bitmap_nbytes(static_cast<std::uint32_t>(d.size)),
                 "bitmap_compact: bitmap must have 8 bytes per 64 values");
         require(ov.size() >= limit, "bitmap_compact: ov must hold limit values");
         nb::gil_scoped_release nogil;
-        return sparcml::bitmap_compact<T>(d, limit, bitmap.data(), ov.data());
+        return sparcml::bitmap_compact<Moved<T>>(d, limit, bitmap.data(), moved<T>(ov));
       },
       "dense"_a.noconvert(), "fill"_a, "limit"_a, "bitmap"_a.noconvert(), "ov"_a.noconvert(),
       "Write a bitmap and the values whose bits differ from fill. Return their number, at most "
@@ -58,6 +60,10 @@ static void bind_bitmap_compact(nb::module_& m) {
 void register_compact(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
+  bind<std::int32_t>(m);
+  bind<std::int64_t>(m);
   bind_bitmap_compact<float>(m);
   bind_bitmap_compact<double>(m);
+  bind_bitmap_compact<std::int32_t>(m);
+  bind_bitmap_compact<std::int64_t>(m);
 }

@@ -6,15 +6,16 @@ template <class T>
 static void bind(nb::module_& m) {
   m.def(
       "bitmap_expand",
-      [](Bytes bits, In<T> values, double fill, Out<T> out) {
+      [](Bytes bits, In<T> values, Fill<T> fill, Out<T> out) {
         require(out.size() <= UINT32_MAX,
                 "bitmap_expand: out must have fewer than 2**32 values");
-        const sparcml::Plane<T> plane{bits.data(), bits.size(), values.data(), values.size()};
+        const sparcml::Plane<Moved<T>> plane{bits.data(), bits.size(), moved<T>(values),
+                                             values.size()};
         const char* error;
         {
           nb::gil_scoped_release nogil;
-          error =
-              sparcml::bitmap_expand<T>(plane, static_cast<T>(fill), out.data(), out.size());
+          error = sparcml::bitmap_expand<Moved<T>>(plane, moved<T>(fill), moved<T>(out),
+                                                   out.size());
         }
         require(!error, error);
       },
@@ -25,4 +26,6 @@ static void bind(nb::module_& m) {
 void register_expand(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
+  bind<std::int32_t>(m);
+  bind<std::int64_t>(m);
 }

@@ -30,4 +30,6 @@ static void bind(nb::module_& m) {
 void register_merge(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
+  bind<std::int32_t>(m);
+  bind<std::int64_t>(m);
 }

@@ -46,4 +46,6 @@ static void bind(nb::module_& m) {
 void register_merge_many(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
+  bind<std::int32_t>(m);
+  bind<std::int64_t>(m);
 }

@@ -30,9 +30,10 @@ static void bind(nb::module_& m) {
   m.def(
       "scatter_assign",
       [](Out<T> dense, In<std::uint32_t> indices, In<T> values, std::size_t block) {
-        const sparcml::Stream<T> stream = checked<T>(dense, indices, values, block);
+        const std::size_t nnz = checked<T>(dense, indices, values, block).nnz;
+        const sparcml::Stream<Moved<T>> stream{indices.data(), moved<T>(values), nnz};
         nb::gil_scoped_release nogil;
-        sparcml::scatter_assign<T>(dense.data(), stream, block);
+        sparcml::scatter_assign<Moved<T>>(moved<T>(dense), stream, block);
       },
       "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
       "Set dense[i] = value.");
@@ -41,4 +42,6 @@ static void bind(nb::module_& m) {
 void register_scatter(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
+  bind<std::int32_t>(m);
+  bind<std::int64_t>(m);
 }

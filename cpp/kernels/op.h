@@ -3,6 +3,7 @@
 //   sum, prod   IEEE, the left operand first
 //   min, max    NaN wins; -0 < +0
 //   every NaN result is the canonical quiet NaN
+//   integers    sums and products wrap around
 //
 // `identity<Op>()` is the value of an absent entry: combine(identity, x) == x, bit for bit. For
 // a sum it is -0.0, because +0.0 would turn -0.0 into +0.0.
@@ -39,6 +40,8 @@ inline T canonical(T x) {
 template <Op op, class T>
 inline T identity() {
   if constexpr (op == Op::sum) return T(-0.0);
+  if constexpr (std::is_integral_v<T> && op == Op::min) return std::numeric_limits<T>::max();
+  if constexpr (std::is_integral_v<T> && op == Op::max) return std::numeric_limits<T>::min();
   if constexpr (op == Op::min) return std::numeric_limits<T>::infinity();
   if constexpr (op == Op::max) return -std::numeric_limits<T>::infinity();
   return T(1);
@@ -72,6 +75,8 @@ inline Bits<T> mask(bool holds) {
 // an AND of their bits decides, and all ones is a NaN.
 template <Op op, class T>
 inline T combine_raw(T a, T b) {
+  if constexpr (std::is_integral_v<T> && op == Op::sum) return from_bits<T>(bits(a) + bits(b));
+  if constexpr (std::is_integral_v<T> && op == Op::prod) return from_bits<T>(bits(a) * bits(b));
   if constexpr (op == Op::sum) return a + b;
   if constexpr (op == Op::prod) return a * b;
   const Bits<T> equal = mask<T>(a == b), lost = mask<T>(a != a);

@@ -40,6 +40,17 @@ def test_same_reduction(algorithm, ranks, op):
     sparcml.launch(body, ranks)
 
 
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.LOSSLESS])
+def test_integers(algorithm, ranks):
+    def body(comm):
+        for case in laws.INTEGERS:
+            for op in rosters.OPS:
+                laws.same_sum(comm, algorithm, case, op)
+
+    sparcml.launch(body, ranks)
+
+
 @pytest.mark.parametrize("ranks", [1, 4])
 @pytest.mark.parametrize(
     ("algorithm", "op"), [*(("auto", op) for op in rosters.OPS), *rosters.REDUCTIONS]

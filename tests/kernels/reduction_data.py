@@ -21,8 +21,20 @@ NANS = {
 LAST = 2**32 - 2  # the greatest index
 
 
+def as_fill(fill: float, dtype: DTypeLike) -> float:
+    """The same fill, or an integer for integers, whose bits may be those of a NaN."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f" or np.isfinite(fill):
+        return fill if dtype.kind == "f" else int(fill)
+    return int(np.iinfo(dtype).min if np.isinf(fill) else np.iinfo(dtype).max)
+
+
 def odd(dtype: DTypeLike) -> Array:
     dtype = np.dtype(dtype)
+    if dtype.kind == "i":
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        signaling = 0x7F800001 if dtype.itemsize == 4 else 0x7FF0000000000001
+        return np.array([0, 1, -1, 2, low, low + 1, high, high - 1, signaling], dtype)
     nans = np.array(NANS[dtype], f"u{dtype.itemsize}").view(dtype)
     with np.errstate(over="ignore"):
         return np.concatenate([np.array(ODD).astype(dtype), nans])
@@ -32,7 +44,7 @@ def values(
     rng: np.random.Generator, size: int, dtype: DTypeLike, oddness: float = 0.3
 ) -> Array:
     """Random values, some of them odd."""
-    plain = rng.standard_normal(size).astype(dtype)
+    plain = (rng.standard_normal(size) * 9).astype(dtype)
     pool = odd(dtype)
     bits = f"u{np.dtype(dtype).itemsize}"
     picks = pool.view(bits)[rng.integers(0, pool.size, size)]

@@ -10,6 +10,7 @@ from sparcml.kernels.reference import reduction as reference
 
 from .reduction_data import (
     LAST,
+    as_fill,
     entries,
     guarded,
     intact,
@@ -22,7 +23,8 @@ from .reduction_data import (
 
 pytestmark = pytest.mark.usefixtures("isa")
 over_ops = pytest.mark.parametrize("op", reduction.OPS)
-over_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+DTYPES = [np.float32, np.float64, np.int32, np.int64]
+over_dtypes = pytest.mark.parametrize("dtype", DTYPES)
 over_blocks = pytest.mark.parametrize("block", [1, 2, 3, 8, 64])
 many_examples = settings(
     max_examples=60,
@@ -122,7 +124,7 @@ def test_scatter_and_place_equal_the_reference(op, dtype, block):
 @pytest.mark.parametrize("bitwise", [False, True])
 @pytest.mark.parametrize("fill", [0.0, -0.0, np.inf, 1.0, np.nan])
 def test_compact_equals_the_reference(dtype, block, bitwise, fill):
-    rng = np.random.default_rng(block)
+    rng, fill = np.random.default_rng(block), as_fill(fill, dtype)
     for blocks in (0, 1, 63, 64, 65, 500):
         for density in (0.0, 0.02, 0.5, 1.0):
             dense = np.full(blocks * block, fill, dtype)
@@ -143,7 +145,7 @@ def test_compact_equals_the_reference(dtype, block, bitwise, fill):
     "size", [0, 1, 2, 63, 64, 65, 72, 127, 128, 129, 136, 191, 192, 193, 1000]
 )
 def test_squeeze_and_expand_equal_the_reference(dtype, fill, size):
-    rng = np.random.default_rng(size)
+    rng, fill = np.random.default_rng(size), as_fill(fill, dtype)
     for density in (0.0, 0.02, 0.3, 0.5, 0.9, 1.0):
         dense = np.full(size, fill, dtype)
         hit = rng.random(size) < density

@@ -23,6 +23,16 @@ def test_same_sum(algorithm, ranks):
     simulate(body, ranks)
 
 
+@pytest.mark.parametrize("algorithm", ["auto", *rosters.LOSSLESS])
+def test_integers(algorithm):
+    def body(comm):
+        for case in laws.INTEGERS:
+            for op in rosters.OPS:
+                laws.same_sum(comm, algorithm, case, op)
+
+    simulate(body, 4)
+
+
 @pytest.mark.parametrize("ranks", rosters.RANKS)
 @pytest.mark.parametrize("algorithm", rosters.LOSSY)
 def test_same_sum_of_those_that_choose(algorithm, ranks):

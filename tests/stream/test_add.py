@@ -34,15 +34,16 @@ def held_dense(x, fill):
 def test_every_case_gives_the_dense_result(op, dtype, block, forms):
     rng = np.random.default_rng(1)
     a, b = (sparse(rng, 300 * block, n, dtype, block) for n in (20, 33))
-    want = COMBINE[op](filled(a, identity(op)), filled(b, identity(op)))
+    fill = identity(op, np.dtype(dtype))
+    want = COMBINE[op](filled(a, fill), filled(b, fill))
     x, y = (
-        held_dense(s, identity(op)) if form == "dense" else s
+        held_dense(s, fill) if form == "dense" else s
         for s, form in zip((a, b), forms.split("+"), strict=True)
     )
     total = add(x, y, op)
     np.testing.assert_array_equal(total.to_dense(), want)
     assert total.is_dense == ("dense" in forms)
-    assert total.fill == identity(op)
+    assert total.fill == fill
 
 
 @pytest.mark.parametrize(("dtype", "delta"), [(np.float32, 500), (np.float64, 667)])

@@ -55,12 +55,14 @@ def test_torch_embedding_gradient_becomes_blocks():
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
 def test_what_is_refused():
     for tensor, why in (
-        (torch.arange(4), "float32 or float64, got torch.int64"),
+        (torch.arange(4).short(), r"int64, got torch.int16; convert with \.long\(\)"),
         (torch.ones(4, dtype=torch.bfloat16), "got torch.bfloat16; convert with .float()"),
         (torch.eye(4).to_sparse_csr(), "dense or sparse COO, got torch.sparse_csr"),
     ):
         with pytest.raises(TypeError, match=why):
             Stream.from_dense(tensor)
+    counts = torch.tensor([0, 0, 2**40, 0, 0, 0])
+    assert torch.equal(Stream.from_dense(counts).to_torch().to_dense(), counts)
     with pytest.raises(ValueError, match="fill must be 0"):
         Stream.from_dense(scipy_sparse.csr_array(DENSE[None]), fill=1.0)
 

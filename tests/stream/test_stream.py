@@ -44,7 +44,7 @@ def test_blocks_are_rows():
         (2.5, [], [], 1, TypeError, "size .*got 2.5"),
         (10, [], [], 0, ValueError, "block .*got 0"),
         (2**32, [], [], 1, ValueError, r"at most 2\^32 - 1 blocks, got 4294967296"),
-        (10, [1], np.array([1]), 1, TypeError, "float32 or float64, got int64.*astype"),
+        (10, [1], np.array([1], "u4"), 1, TypeError, r"got uint32.*astype\(np.int64\)"),
         (10, [1], np.array([1], np.float16), 1, TypeError, "got float16"),
         (10, [1], np.array([1j]), 1, TypeError, "got complex128"),
     ],
@@ -122,8 +122,21 @@ def test_sizes_of_numpy_do_not_overflow():
 
 @pytest.mark.parametrize("values", [[1 + 2j], ["1.5"], [None], [True]])
 def test_only_numbers_are_values(values):
-    with pytest.raises(TypeError, match="values must be float32 or float64"):
+    with pytest.raises(TypeError, match="values must be float32, float64, int32"):
         Stream(10, [1], values)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_integers_are_values(dtype):
+    s = Stream(10, [1, 7], np.array([3, np.iinfo(dtype).max], dtype))
+    assert s.dtype == dtype
+    assert (s + s).values.tolist() == [6, -2]  # wraps as in NumPy
+    np.testing.assert_array_equal(Stream.from_dense(s.to_dense()).values, s.values)
+    full = np.full(9, np.iinfo(dtype).min, dtype)
+    assert Stream.from_dense(full, fill=-np.inf).nnz == 0
+    assert Stream.from_dense(full, fill=-np.inf).to_dense().tolist() == full.tolist()
+    with pytest.raises(ValueError, match="fill must be a value of int"):
+        Stream.from_dense(full, fill=0.5)
 
 
 def test_what_is_absent_is_added_too():
@@ -137,9 +150,9 @@ def test_what_is_absent_is_added_too():
     ("dtype", "remedy"),
     [
         (np.float16, r"astype\(np.float32\)$"),
-        (np.int16, r"astype\(np.float32\)$"),
-        (np.uint32, r"astype\(np.float64\)$"),
-        (np.uint64, r"astype\(np.float64\), which is exact up to 2"),
+        (np.int16, r"astype\(np.int64\)$"),
+        (np.uint32, r"astype\(np.int64\)$"),
+        (np.uint64, r"astype\(np.int64\), which is exact below 2"),
         (np.complex128, r"view\(np.float64\)"),
         (object, "got object$"),
     ],

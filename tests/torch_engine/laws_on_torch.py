@@ -89,6 +89,18 @@ def torch_names(comm):
         comm.allreduce(x, dist.ReduceOp.BAND)
 
 
+def integer_tensors(comm):
+    for dtype in (torch.int32, torch.int64):
+        x = torch.full((4, 2), comm.rank, dtype=dtype)
+        result = comm.allreduce(x, "max")
+        assert (result.dtype, result.shape) == (dtype, x.shape)
+        assert result.unique().tolist() == [comm.size - 1]
+        rows = torch.sparse_coo_tensor([[comm.rank]], [[1, 2]], (9, 2), dtype=dtype)
+        assert comm.allreduce(rows).to_dense().sum() == 3 * comm.size
+    with pytest.raises(TypeError, match=r"int32 or int64, got torch\.uint8"):
+        comm.allreduce(x.byte())
+
+
 def tensor_outputs(comm):
     out = torch.zeros(comm.size, 3)
     assert comm.allgather(torch.full((3,), float(comm.rank)), out=out) is out
@@ -133,6 +145,7 @@ CHECKS = {
     "tensors": tensors,
     "torch_names": torch_names,
     "tensor_outputs": tensor_outputs,
+    "integer_tensors": integer_tensors,
     "messages_of_any_size": messages_of_any_size,
     "many_messages_in_flight": many_messages_in_flight,
     "user_group": user_group,

@@ -31,6 +31,29 @@ struct Vector {
                           _mm_cvtsd_f64(_mm_blendv_pd(none, _mm_load_sd(v), in_b)));
   }
 
+  template <Op op>
+  static void put(std::uint32_t x, const std::int32_t* u, std::uint32_t y,
+                  const std::int32_t* v, std::uint32_t* oi, std::int32_t* ov) {
+    const __m128i a = _mm_cvtsi32_si128(x), b = _mm_cvtsi32_si128(y);
+    const __m128i low = smaller(a, b, oi), in_a = _mm_cmpeq_epi32(low, a);
+    const __m128i in_b = _mm_cmpeq_epi32(low, b);
+    const __m128i none = _mm_set1_epi32(identity<op, std::int32_t>());
+    *ov = combine_raw<op>(_mm_cvtsi128_si32(_mm_blendv_epi8(none, _mm_loadu_si32(u), in_a)),
+                          _mm_cvtsi128_si32(_mm_blendv_epi8(none, _mm_loadu_si32(v), in_b)));
+  }
+
+  template <Op op>
+  static void put(std::uint32_t x, const std::int64_t* u, std::uint32_t y,
+                  const std::int64_t* v, std::uint32_t* oi, std::int64_t* ov) {
+    const __m128i a = _mm_cvtsi32_si128(x), b = _mm_cvtsi32_si128(y);
+    const __m128i low = smaller(a, b, oi), in_a = _mm_cmpeq_epi64(low, a);
+    const __m128i in_b = _mm_cmpeq_epi64(low, b);
+    const __m128i none = _mm_set1_epi64x(identity<op, std::int64_t>());
+    *ov = combine_raw<op, std::int64_t>(
+        _mm_cvtsi128_si64(_mm_blendv_epi8(none, _mm_loadu_si64(u), in_a)),
+        _mm_cvtsi128_si64(_mm_blendv_epi8(none, _mm_loadu_si64(v), in_b)));
+  }
+
  private:
   static __m128i smaller(__m128i a, __m128i b, std::uint32_t* oi) {
     __m128i low = _mm_min_epu32(a, b);
@@ -52,5 +75,9 @@ template std::size_t merge(Op, Stream<float>, Stream<float>, std::size_t, std::u
                            float*);
 template std::size_t merge(Op, Stream<double>, Stream<double>, std::size_t, std::uint32_t*,
                            double*);
+template std::size_t merge(Op, Stream<std::int32_t>, Stream<std::int32_t>, std::size_t,
+                           std::uint32_t*, std::int32_t*);
+template std::size_t merge(Op, Stream<std::int64_t>, Stream<std::int64_t>, std::size_t,
+                           std::uint32_t*, std::int64_t*);
 
 }  // namespace sparcml::avx2

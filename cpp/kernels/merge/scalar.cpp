@@ -27,5 +27,9 @@ template std::size_t merge(Op, Stream<float>, Stream<float>, std::size_t, std::u
                            float*);
 template std::size_t merge(Op, Stream<double>, Stream<double>, std::size_t, std::uint32_t*,
                            double*);
+template std::size_t merge(Op, Stream<std::int32_t>, Stream<std::int32_t>, std::size_t,
+                           std::uint32_t*, std::int32_t*);
+template std::size_t merge(Op, Stream<std::int64_t>, Stream<std::int64_t>, std::size_t,
+                           std::uint32_t*, std::int64_t*);
 
 }  // namespace sparcml::scalar

@@ -14,6 +14,8 @@ void scatter_assign(T* dense, Stream<T> stream, std::size_t block) {
 
 template void scatter(Op, float*, Stream<float>, std::size_t);
 template void scatter(Op, double*, Stream<double>, std::size_t);
+template void scatter(Op, std::int32_t*, Stream<std::int32_t>, std::size_t);
+template void scatter(Op, std::int64_t*, Stream<std::int64_t>, std::size_t);
 template void scatter_assign(float*, Stream<float>, std::size_t);
 template void scatter_assign(double*, Stream<double>, std::size_t);
 

@@ -201,7 +201,7 @@ class Call(MessageChecks):
             self._check_quantizer(header, message, source)
             if source != self.rank:
                 self._charge_encoding(header)
-            fill = identity(self.op)
+            fill = identity(self.op, header.dtype)
             if blocks is None and self._shape is not None:
                 blocks = self._shape.blocks
             return wire.decode(message, fill, header=header, blocks=blocks, as_held=as_held)

@@ -116,6 +116,28 @@ def check_number(function: str, **arguments: Any) -> None:
             )
 
 
+def check_integers(
+    function: str,
+    x: Stream,
+    op: str,
+    quantize: Quantizer | None = None,
+    algorithm: str = "auto",
+) -> None:
+    """Raise if a vector of integers is reduced in a way that is for floats only."""
+    if x.dtype.kind == "f":
+        return
+    lossy = algorithm in ALLREDUCES and ALLREDUCES[algorithm].lossy
+    for needs_floats, argument, remedy in (
+        (op == MEAN, "op mean", "use op sum and divide the result"),
+        (quantize is not None, f"quantize={quantize!r}", "integers are sent without loss"),
+        (lossy, f"algorithm {algorithm}", "use auto"),
+    ):
+        if needs_floats:
+            raise TypeError(
+                f"{function}: {argument} requires float values, got {x.dtype}; {remedy}"
+            )
+
+
 def to_operand(
     function: str, x: Any, op: str, *, dense: bool = False
 ) -> tuple[Stream, Callable[[Stream], Any]]:
@@ -123,8 +145,9 @@ def to_operand(
 
     With `dense`, dense vectors stay as they are, with the signs of their zeros.
     """
-    fill = identity(op)
+    fill = identity(op, np.dtype(np.float64))
     stream, restore = to_stream(x, fill, dense=dense, function=function)
+    fill = identity(op, stream.dtype)
     if not stream.is_dense and stream.fill not in (0.0, fill):
         raise ValueError(
             f"{function}: the fill of a sparse stream must be {fill:g} for op {op}, got "
@@ -146,7 +169,8 @@ def copy_if_single(x: Stream, ranks: int) -> Stream:
 def copy_canonical(x: Stream) -> Stream:
     """Return a copy in which every NaN is the canonical one, as in reduced results."""
     values = x.raw_values.copy()
-    values[np.isnan(values)] = np.nan
+    if x.dtype.kind == "f":
+        values[np.isnan(values)] = np.nan
     indices = None if x.raw_indices is None else x.raw_indices.copy()
     return Stream.unchecked(x.size, indices, values, x.block, x.fill)
 

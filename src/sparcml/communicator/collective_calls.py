@@ -15,6 +15,7 @@ from ..collectives.split import scatter_ranges
 from ..stream import Stream, densify_if_smaller, range_offsets
 from ..stream.convert import VECTOR_TYPES, as_vector_type, to_stream, vector_type
 from .arguments import (
+    check_integers,
     check_number,
     check_reduction,
     check_root,
@@ -78,6 +79,7 @@ class CollectiveCalls(NonBlocking):
             return result if self.rank == root else None
         single = self.size == 1
         stream, restore = to_operand("reduce", x, reduction_of(op), dense=single)
+        check_integers("reduce", stream, op)
         if out is not None and self.rank == root:
             restore = write_to("reduce", out, stream.size, stream.dtype)
         with self._session.call("reduce", op, stream) as call:
@@ -92,6 +94,7 @@ class CollectiveCalls(NonBlocking):
         op = check_reduction("reduce_scatter", op)
         single = self.size == 1
         stream, restore = to_operand("reduce_scatter", x, reduction_of(op), dense=single)
+        check_integers("reduce_scatter", stream, op)
         if out is not None:
             start, end = range_offsets(stream.blocks, self.size)[self.rank :][:2]
             size = (end - start) * stream.block

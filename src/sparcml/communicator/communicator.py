@@ -13,6 +13,7 @@ from ..stream import join
 from ..transport import Stats, Transport
 from ..validation import as_integer
 from .arguments import (
+    check_integers,
     check_number,
     check_reduction,
     copy_canonical,
@@ -107,6 +108,7 @@ class Communicator(CollectiveCalls):
         `reset_choices`, without the agreement that `allreduce` repeats from time to time.
         """
         stream, _ = to_operand("pin_algorithm", x, "sum")
+        check_integers("pin_algorithm", stream, "sum", quantize)
         return self._selector.pin(stream, quantize)
 
     def _set_network(self, network: Network) -> None:
@@ -169,6 +171,7 @@ class Communicator(CollectiveCalls):
             return self._reduce_number("allreduce", x, op)
         dense = self.size == 1 or (algorithm != "auto" and ALLREDUCES[algorithm].is_dense)
         stream, restore = to_operand("allreduce", x, reduction_of(op), dense=dense)
+        check_integers("allreduce", stream, op, quantize, algorithm)
         restore_result = restore
         if out is not None:
             restore_result = write_to("allreduce", out, stream.size, stream.dtype)
@@ -200,6 +203,7 @@ class Communicator(CollectiveCalls):
         """Return the choice of `auto` for x and the costs of all algorithms. Collective."""
         op = check_reduction("explain", op, quantize=quantize)
         stream, _ = to_operand("explain", x, reduction_of(op))
+        check_integers("explain", stream, op, quantize)
         return self._selector.explain(stream, op, quantize)
 
     def duplicate(self) -> Communicator:

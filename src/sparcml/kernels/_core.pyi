@@ -46,7 +46,13 @@ def ascending_prefix(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,
 def compact(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, block: int, bitwise: bool, limit: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
 
 @overload
-def compact(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, block: int, bitwise: bool, limit: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+def compact(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, block: int, bitwise: bool, limit: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
+
+@overload
+def compact(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, block: int, bitwise: bool, limit: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
+
+@overload
+def compact(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, block: int, bitwise: bool, limit: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
     Write the blocks that differ from fill. Return their number, at most limit + 1.
     """
@@ -55,14 +61,26 @@ def compact(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='
 def count_nonfill(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, block: int, bitwise: bool) -> int: ...
 
 @overload
-def count_nonfill(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, block: int, bitwise: bool) -> int:
+def count_nonfill(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, block: int, bitwise: bool) -> int: ...
+
+@overload
+def count_nonfill(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, block: int, bitwise: bool) -> int: ...
+
+@overload
+def count_nonfill(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, block: int, bitwise: bool) -> int:
     """Return the number of blocks that differ from fill."""
 
 @overload
 def bitmap_compact(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
 
 @overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+def bitmap_compact(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
+
+@overload
+def bitmap_compact(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
+
+@overload
+def bitmap_compact(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
     Write a bitmap and the values whose bits differ from fill. Return their number, at most limit + 1.
     """
@@ -71,7 +89,13 @@ def bitmap_compact(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), 
 def combine_dense(op: int, a: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
 @overload
-def combine_dense(op: int, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def combine_dense(op: int, a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+@overload
+def combine_dense(op: int, a: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+@overload
+def combine_dense(op: int, a: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write out[i] = a[i] op b[i]."""
 
 def elias_plan(levels: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[int, int, int]:
@@ -89,7 +113,13 @@ def elias_decode(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order
 def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
 @overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+@overload
+def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, out: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+@overload
+def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write the values where the bitmap has ones, and fill elsewhere."""
 
 def gap_plan(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[int, int]:
@@ -162,14 +192,26 @@ def linear_first_invalid_row(indptr: Annotated[NDArray[numpy.int64], dict(shape=
 def merge(op: int, ai: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], av: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], bv: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
 
 @overload
-def merge(op: int, ai: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], av: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], bv: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+def merge(op: int, ai: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], av: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], bv: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
+
+@overload
+def merge(op: int, ai: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], av: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], bi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], bv: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
+
+@overload
+def merge(op: int, ai: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], av: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], bv: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """Merge two sorted streams. Return the number of entries written."""
 
 @overload
 def merge_many(op: int, indices: Sequence[Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]], values: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
 
 @overload
-def merge_many(op: int, indices: Sequence[Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]], values: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+def merge_many(op: int, indices: Sequence[Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]], values: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
+
+@overload
+def merge_many(op: int, indices: Sequence[Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]], values: Sequence[Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
+
+@overload
+def merge_many(op: int, indices: Sequence[Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]], values: Sequence[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]], block: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
     Merge sorted streams, folded per index in their order. Return the number of entries.
     """
@@ -189,14 +231,26 @@ def from_bitplane(levels: Annotated[NDArray[numpy.float32], dict(shape=(None,), 
 def scatter(op: int, dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
 
 @overload
-def scatter(op: int, dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None:
+def scatter(op: int, dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+
+@overload
+def scatter(op: int, dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+
+@overload
+def scatter(op: int, dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None:
     """Set dense[i] = dense[i] op value."""
 
 @overload
 def scatter_assign(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
 
 @overload
-def scatter_assign(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None:
+def scatter_assign(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+
+@overload
+def scatter_assign(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+
+@overload
+def scatter_assign(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None:
     """Set dense[i] = value."""
 
 def top_k_capacity(size: int, k: int) -> int:

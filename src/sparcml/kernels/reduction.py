@@ -2,10 +2,11 @@
 
 A sparse vector has strictly ascending uint32 indices and one value per index. With
 `block` > 1, each index stands for `block` consecutive values. Every NaN in a result is
-the canonical quiet NaN, so that all ranks hold the same bits.
+the canonical quiet NaN, so that all ranks hold the same bits. Sums and products of integers
+wrap around, as in NumPy.
 """
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +15,17 @@ from .. import buffer_pool
 from . import _core
 
 Float = TypeVar("Float", np.float32, np.float64)
+Scalar = TypeVar("Scalar", np.float32, np.float64, np.int32, np.int64)
 Indices = NDArray[np.uint32]
-Values = NDArray[Float]
-Entries = tuple[Indices, Values[Float]]
+Values = NDArray[Scalar]
+Entries = tuple[Indices, Values[Scalar]]
 
 OPS = {"sum": 0, "min": 1, "max": 2, "prod": 3}
 
 
 def combine_dense(
-    op: str, a: Values[Float], b: Values[Float], out: Values[Float] | None = None
-) -> Values[Float]:
+    op: str, a: Values[Scalar], b: Values[Scalar], out: Values[Scalar] | None = None
+) -> Values[Scalar]:
     """Return a op b, written to `out` if given, which may be a or b."""
     if out is None:
         out = buffer_pool.empty(a.size, a.dtype)
@@ -34,11 +36,11 @@ def combine_dense(
 def merge(
     op: str,
     ai: Indices,
-    av: Values[Float],
+    av: Values[Scalar],
     bi: Indices,
-    bv: Values[Float],
+    bv: Values[Scalar],
     block: int = 1,
-) -> Entries[Float]:
+) -> Entries[Scalar]:
     """Return the union of the entries of a and b, and a op b where both have one."""
     indices = buffer_pool.empty(ai.size + bi.size, np.uint32)
     values = buffer_pool.empty(av.size + bv.size, av.dtype)
@@ -46,7 +48,7 @@ def merge(
     return indices[:nnz], values[: nnz * block]
 
 
-def merge_many(op: str, parts: list[Entries[Float]], block: int = 1) -> Entries[Float]:
+def merge_many(op: str, parts: list[Entries[Scalar]], block: int = 1) -> Entries[Scalar]:
     """Return the union of the entries of all parts, folded from the first to the last."""
     if not parts:
         raise ValueError("merge_many: parts must not be empty")
@@ -60,9 +62,9 @@ def merge_many(op: str, parts: list[Entries[Float]], block: int = 1) -> Entries[
 
 def scatter(
     op: str,
-    dense: Values[Float],
+    dense: Values[Scalar],
     indices: Indices,
-    values: Values[Float],
+    values: Values[Scalar],
     block: int = 1,
 ) -> None:
     """Set dense[i] = dense[i] op value for each block index i."""
@@ -70,19 +72,19 @@ def scatter(
 
 
 def scatter_assign(
-    dense: Values[Float], indices: Indices, values: Values[Float], block: int = 1
+    dense: Values[Scalar], indices: Indices, values: Values[Scalar], block: int = 1
 ) -> None:
     """Set dense[i] = value for each block index i, without changing a bit of the value."""
     _core.scatter_assign(dense, indices, values, block)
 
 
 def compact(
-    dense: Values[Float],
+    dense: Values[Scalar],
     fill: float = 0.0,
     block: int = 1,
     bitwise: bool = False,
     limit: int | None = None,
-) -> Entries[Float] | None:
+) -> Entries[Scalar] | None:
     """Return the blocks that differ from `fill`, or None if there are more than `limit`.
 
     Args:
@@ -97,7 +99,7 @@ def compact(
     # Untouched pages of the worst-case buffers cost only address space; a copy frees them.
     indices = np.empty(limit, np.uint32)
     values = np.empty(limit * block, dense.dtype)
-    nnz = _core.compact(dense, fill, block, bitwise, limit, indices, values)
+    nnz = _core.compact(dense, _fill(dense, fill), block, bitwise, limit, indices, values)
     if nnz > limit:
         return None
     indices, values = indices[:nnz], values[: nnz * block]
@@ -105,10 +107,10 @@ def compact(
 
 
 def count_nonfill(
-    dense: Values[Float], fill: float = 0.0, block: int = 1, bitwise: bool = False
+    dense: Values[Scalar], fill: float = 0.0, block: int = 1, bitwise: bool = False
 ) -> int:
     """Return the number of blocks that differ from `fill`; `compact` explains `bitwise`."""
-    return _core.count_nonfill(dense, fill, block, bitwise)
+    return _core.count_nonfill(dense, _fill(dense, fill), block, bitwise)
 
 
 def ascending_prefix(indices: Indices, blocks: int) -> int:
@@ -117,25 +119,29 @@ def ascending_prefix(indices: Indices, blocks: int) -> int:
 
 
 def bitmap_compact(
-    dense: Values[Float],
+    dense: Values[Scalar],
     fill: float,
     bitmap: NDArray[np.uint8],
-    values: Values[Float],
+    values: Values[Scalar],
 ) -> int:
     """Write a bitmap and the values whose bits differ from `fill`; return their number.
 
     The result is that of `compact(..., bitwise=True)` and `bitmap_encode`, in one pass.
     If there are more values than fit, a number above `values.size` is returned.
     """
-    return _core.bitmap_compact(dense, fill, values.size, bitmap, values)
+    return _core.bitmap_compact(dense, _fill(dense, fill), values.size, bitmap, values)
 
 
 def bitmap_expand(
-    bitmap: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
+    bitmap: NDArray[np.uint8], values: Values[Scalar], fill: float, out: Values[Scalar]
 ) -> None:
     """Write the values at the ones of the bitmap, and `fill` elsewhere.
 
     Raises:
         ValueError: The bitmap does not match `out` or the number of values.
     """
-    _core.bitmap_expand(bitmap, values, fill, out)
+    _core.bitmap_expand(bitmap, values, _fill(out, fill), out)
+
+
+def _fill(dense: NDArray[Any], fill: float) -> Any:
+    return fill if dense.dtype.kind == "f" else int(fill)

@@ -123,7 +123,13 @@ def _flat(array: NDArray[Any]) -> Values:
     if array.dtype.newbyteorder("=") == np.float16:
         bits = np.ascontiguousarray(array, np.float16).reshape(-1).view(np.uint16)
         return kernels.from_half(bits, False)
-    return as_values(array).reshape(-1)
+    values = as_values(array).reshape(-1)
+    if values.dtype.kind != "f":
+        raise TypeError(
+            f"select: values must be float32 or float64, got {values.dtype}; convert them with "
+            f".astype(np.float64)"
+        )
+    return values
 
 
 def _tensor_source(tensor: Any) -> Source:

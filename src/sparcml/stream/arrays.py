@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Indices: TypeAlias = NDArray[np.uint32]
-Values: TypeAlias = NDArray[Any]  # float32 or float64
+Values: TypeAlias = NDArray[Any]  # float32, float64, int32 or int64
 
 MAX_BLOCKS = 2**32 - 1
-DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+DTYPES = tuple(map(np.dtype, ("float32", "float64", "int32", "int64")))
 
 
 class StreamArrays(NamedTuple):
@@ -49,6 +49,7 @@ def from_array(
     values are returned in any case.
     """
     flat = as_values(array).reshape(-1)
+    fill = as_fill(fill, flat.dtype)
     check_shape(flat.size, block)
     if dense:
         return StreamArrays(flat.size, None, flat, block, fill)
@@ -144,8 +145,20 @@ def check_ascending(indices: Indices, blocks: int) -> None:
     )
 
 
+def as_fill(fill: float, dtype: np.dtype[Any]) -> float:
+    """Return the value of absent entries; infinity is the extreme value of integers."""
+    if dtype.kind == "f" or fill == 0:
+        return fill
+    if np.isinf(fill):
+        limits = np.iinfo(dtype)
+        return int(limits.max if fill > 0 else limits.min)
+    if fill != dtype.type(fill):
+        raise ValueError(f"Stream: fill must be a value of {dtype}, got {fill}")
+    return int(fill)
+
+
 def as_values(values: ArrayLike) -> Values:
-    """Return a native, contiguous float array; lists of numbers become float32."""
+    """Return a native, contiguous array; lists of numbers become float32."""
     check_unmasked("Stream", "values", values)
     array = np.asarray(values)
     if not hasattr(values, "dtype") and array.dtype.kind in "iuf":
@@ -153,7 +166,7 @@ def as_values(values: ArrayLike) -> Values:
     native = array.dtype.newbyteorder("=")
     if native not in DTYPES:
         raise TypeError(
-            f"Stream: values must be float32 or float64, got {array.dtype}"
+            f"Stream: values must be float32, float64, int32 or int64, got {array.dtype}"
             f"{_conversion(array.dtype)}"
         )
     return np.ascontiguousarray(array, native)
@@ -174,12 +187,12 @@ def _conversion(dtype: np.dtype[Any]) -> str:
         return "; use .view(np.float64) of complex128, or send .real and .imag"
     if dtype.kind not in "biuf":
         return ""
+    if dtype.kind in "biu":
+        limit = "" if np.can_cast(dtype, np.int64) else ", which is exact below 2**63"
+        return f"; convert them with .astype(np.int64){limit}"
     if np.can_cast(dtype, np.float32):
         return "; convert them with .astype(np.float32)"
-    if np.can_cast(dtype, np.float64) and dtype.itemsize < 8:
-        return "; convert them with .astype(np.float64)"
-    exact = "rounds them" if dtype.kind == "f" else "is exact up to 2**53"
-    return f"; convert them with .astype(np.float64), which {exact}"
+    return "; convert them with .astype(np.float64), which rounds them"
 
 
 def as_indices(indices: ArrayLike, blocks: int) -> Indices:

@@ -7,11 +7,12 @@ operand marked as scratch may be reused for the result.
 from __future__ import annotations
 
 from math import copysign
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import buffer_pool, kernels
+from .arrays import as_fill
 from .densify import dense_is_smaller, densify, densify_if_smaller
 
 if TYPE_CHECKING:
@@ -25,15 +26,15 @@ MEAN = "mean"  # a sum that is divided by the number of ranks at the end
 _IDENTITIES = {"sum": 0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
 
 
-def identity(op: str) -> float:
+def identity(op: str, dtype: np.dtype[Any]) -> float:
     """Return the value e with e op x == x, which absent entries stand for."""
-    return _IDENTITIES[op]
+    return as_fill(_IDENTITIES[op], dtype)
 
 
 def add(a: Stream, b: Stream, op: str = "sum") -> Stream:
     """Return a op b, entry by entry; absent entries count as the identity."""
     _check_alike(a, b)
-    fill = identity(op)
+    fill = identity(op, a.dtype)
     a, b = refill(a, fill), refill(b, fill)
     if a.is_dense and b.is_dense:
         return _dense_dense(a, b, op)
@@ -56,7 +57,7 @@ def add_into(out: Stream, a: Stream, b: Stream, op: str = "sum") -> None:
 def add_many(streams: Sequence[Stream], op: str = "sum") -> Stream:
     """Return ((s0 op s1) op s2) ..., in this order on every rank."""
     first = streams[0]
-    fill = identity(op)
+    fill = identity(op, first.dtype)
     if len(streams) == 1:
         return densify_if_smaller(refill(first, fill))
     if any(s.is_dense for s in streams):
@@ -90,18 +91,18 @@ def _dense_dense(a: Stream, b: Stream, op: str) -> Stream:
     values = kernels.combine_dense(
         op, a.raw_values, b.raw_values, None if out is None else out.raw_values
     )
-    return a.like(None, values, fill=identity(op))
+    return a.like(None, values, fill=identity(op, a.dtype))
 
 
 def _dense_sparse(dense: Stream, sparse: Stream, op: str) -> Stream:
     values = dense.raw_values if dense.is_scratch else buffer_pool.copy(dense.raw_values)
     kernels.scatter(op, values, *sparse.pairs(), dense.block)
-    return dense.like(None, values, fill=identity(op))
+    return dense.like(None, values, fill=identity(op, dense.dtype))
 
 
 def _sparse_sparse(a: Stream, b: Stream, op: str) -> Stream:
     indices, values = kernels.merge(op, *a.pairs(), *b.pairs(), a.block)
-    return a.like(indices, values, fill=identity(op))
+    return a.like(indices, values, fill=identity(op, a.dtype))
 
 
 def _check_alike(a: Stream, b: Stream) -> None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """A sparse or dense vector of float32 or float64.
+    """A sparse or dense vector of float32, float64, int32 or int64.
 
+    Sums and products of integers wrap around, as in NumPy.
     The arrays are shared with the caller if they have the right type and layout, and copied
     otherwise (other byte order, not contiguous, other integer type). Do not change them while
     the stream is in use. The arrays that a stream returns are read-only.
@@ -163,7 +164,7 @@ class Stream:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Data type of the values: float32 or float64."""
+        """Data type of the values."""
         return self.raw_values.dtype
 
     @property

@@ -85,11 +85,11 @@ def from_tensor(
     blocks.
     """
     torch = sys.modules["torch"]
-    if x.dtype not in (torch.float32, torch.float64):
-        wide = (torch.int32, torch.int64)
+    if x.dtype not in (torch.float32, torch.float64, torch.int32, torch.int64):
+        remedy = ".float()" if x.is_floating_point() else ".long()"
         raise TypeError(
-            f"from_dense: tensors must be float32 or float64, got {x.dtype}; convert with "
-            f"{'.double()' if x.dtype in wide else '.float()'}"
+            f"from_dense: tensors must be float32, float64, int32 or int64, got {x.dtype}; "
+            f"convert with {remedy}"
         )
     if x.layout not in (torch.strided, torch.sparse_coo):
         raise TypeError(

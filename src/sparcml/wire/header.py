@@ -19,7 +19,12 @@ SIZE = LAYOUT.size
 CRC_AT = 28
 MAGIC, VERSION = 0x5053, 1  # "SP"
 
-DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype(np.float32), 2: np.dtype(np.float64)}
+DTYPES: dict[int, np.dtype[Any]] = {
+    1: np.dtype(np.float32),
+    2: np.dtype(np.float64),
+    3: np.dtype(np.int32),
+    4: np.dtype(np.int64),
+}
 DTYPE_CODES = {dtype: code for code, dtype in DTYPES.items()}
 
 RAW = 0  # value format of floats as in memory
@@ -98,7 +103,7 @@ class Header:
                 f"on all ranks"
             )
         if dtype not in DTYPES:
-            raise WireError(f"dtype at offset 8 must be 1 or 2, got {dtype}")
+            raise WireError(f"dtype at offset 8 must be from 1 to 4, got {dtype}")
         if block < 1 or nnz > blocks:
             raise WireError(
                 f"nnz must be at most {blocks} and block at least 1, got {nnz} and {block}"

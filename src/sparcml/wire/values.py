@@ -72,6 +72,8 @@ def read(
     """Return the values: a view of the message if raw; decoded values may go to `out`."""
     if quantizer is None:
         return section.view(dtype)
+    if dtype.kind != "f":
+        raise WireError(f"value section: a quantizer must encode floats, got {dtype}")
     code = section[len(quantizer.settings) :]
     try:
         values = quantizer.decode(Code(count, code), out if dtype == np.float32 else None)

@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 def native(call: Call, x: Stream) -> Stream:
     """Return the dense result on all ranks, reduced in the engine's order."""
     values = call.densify(x).raw_values
-    if call.op in ("min", "max"):
+    is_float = x.dtype.kind == "f"
+    if is_float and call.op in ("min", "max"):
         # Engines compare floats as C does: a NaN is lost or not depending on the order, which
         # differs between ranks. Integers have one order.
         result = _from_ordered(call.native(_to_ordered(values, call.op)), values.dtype)
     else:
         result = call.native(values)
     with np.errstate(over="ignore", invalid="ignore"):
-        has_nan = np.isnan(result.sum())  # a cheap test, which may also be inf - inf
+        has_nan = is_float and np.isnan(result.sum())  # or inf - inf; a cheap test
     if has_nan:
         result[np.isnan(result)] = np.nan  # the canonical one
-    return Stream.unchecked(x.size, None, result, x.block, identity(call.op), scratch=True)
+    fill = identity(call.op, x.dtype)
+    return Stream.unchecked(x.size, None, result, x.block, fill, scratch=True)
 
 
 def _to_ordered(values: Values, op: str) -> NDArray[Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def dsar_split_allgather(call: Call, x: Stream) -> Stream:
     """Return the dense result on all ranks."""
     parts = split.scatter_ranges(call, x)
-    reduced = filled_like(parts[0], identity(call.op))
+    reduced = filled_like(parts[0], identity(call.op, x.dtype))
     for part in parts:
         reduced = call.add(reduced, part)
     message = split.encode_range(call, reduced)

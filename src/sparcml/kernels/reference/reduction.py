@@ -1,25 +1,35 @@
 """Reductions of sparse and dense vectors, defined in NumPy."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcml.kernels.reduction import Entries, Float, Indices, Values
+from sparcml.kernels.reduction import Entries, Indices, Scalar, Values
 from sparcml.kernels.reference.coding import bitmap_encode
 
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 IDENTITY = {"sum": -0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
 
 
+def identity(op: str, dtype: np.dtype[Any]) -> Any:
+    """Return the value e with e op x == x, bit for bit."""
+    if dtype.kind == "f" or op in {"sum", "prod"}:
+        return dtype.type(IDENTITY[op])
+    return np.iinfo(dtype).max if op == "min" else np.iinfo(dtype).min
+
+
 def combine_dense(
-    op: str, a: Values[Float], b: Values[Float], out: Values[Float] | None = None
-) -> Values[Float]:
-    """Return a op b: NaN wins, -0 < +0, and every NaN is the canonical one."""
+    op: str, a: Values[Scalar], b: Values[Scalar], out: Values[Scalar] | None = None
+) -> Values[Scalar]:
+    """Return a op b: NaN wins, -0 < +0, every NaN is the canonical one, integers wrap."""
     with np.errstate(all="ignore"):
         result = UFUNCS[op](a, b)
-    if op in {"min", "max"}:
+    if op in {"min", "max"} and a.dtype.kind == "f":
         left = np.signbit(a) == (op == "min")
         result = np.where(a == b, np.where(left, a, b), result)
-    result[np.isnan(result)] = np.nan
+    if a.dtype.kind == "f":
+        result[np.isnan(result)] = np.nan
     if out is None:
         return result
     out[...] = result
@@ -29,19 +39,20 @@ def combine_dense(
 def merge(
     op: str,
     ai: Indices,
-    av: Values[Float],
+    av: Values[Scalar],
     bi: Indices,
-    bv: Values[Float],
+    bv: Values[Scalar],
     block: int = 1,
-) -> Entries[Float]:
+) -> Entries[Scalar]:
     """Return the union of the entries of a and b, and a op b where both have one."""
     return merge_many(op, [(ai, av), (bi, bv)], block)
 
 
-def merge_many(op: str, parts: list[Entries[Float]], block: int = 1) -> Entries[Float]:
+def merge_many(op: str, parts: list[Entries[Scalar]], block: int = 1) -> Entries[Scalar]:
     """Return the union of the entries of all parts, folded from the first to the last."""
     indices = np.unique(np.concatenate([i for i, _ in parts]))
-    total = np.full(indices.size * block, IDENTITY[op], parts[0][1].dtype)
+    dtype = parts[0][1].dtype
+    total = np.full(indices.size * block, identity(op, dtype), dtype)
     for i, v in parts:
         scatter(op, total, np.searchsorted(indices, i).astype(np.uint32), v, block)
     return indices, total
@@ -49,9 +60,9 @@ def merge_many(op: str, parts: list[Entries[Float]], block: int = 1) -> Entries[
 
 def scatter(
     op: str,
-    dense: Values[Float],
+    dense: Values[Scalar],
     indices: Indices,
-    values: Values[Float],
+    values: Values[Scalar],
     block: int = 1,
 ) -> None:
     """Set dense[i] = dense[i] op value for each block index i."""
@@ -61,19 +72,19 @@ def scatter(
 
 
 def scatter_assign(
-    dense: Values[Float], indices: Indices, values: Values[Float], block: int = 1
+    dense: Values[Scalar], indices: Indices, values: Values[Scalar], block: int = 1
 ) -> None:
     """Set dense[i] = value for each block index i."""
     dense.reshape(-1, block)[indices] = values.reshape(-1, block)
 
 
 def compact(
-    dense: Values[Float],
+    dense: Values[Scalar],
     fill: float = 0.0,
     block: int = 1,
     bitwise: bool = False,
     limit: int | None = None,
-) -> Entries[Float] | None:
+) -> Entries[Scalar] | None:
     """Return the blocks that differ from `fill`, or None if there are more than `limit`."""
     rows = dense.reshape(-1, block)
     bits = np.dtype(f"u{dense.itemsize}")
@@ -86,7 +97,7 @@ def compact(
 
 
 def count_nonfill(
-    dense: Values[Float], fill: float = 0.0, block: int = 1, bitwise: bool = False
+    dense: Values[Scalar], fill: float = 0.0, block: int = 1, bitwise: bool = False
 ) -> int:
     """Return the number of blocks that differ from `fill`."""
     entries = compact(dense, fill, block, bitwise)
@@ -102,10 +113,10 @@ def ascending_prefix(indices: Indices, blocks: int) -> int:
 
 
 def bitmap_compact(
-    dense: Values[Float],
+    dense: Values[Scalar],
     fill: float,
     bitmap: NDArray[np.uint8],
-    values: Values[Float],
+    values: Values[Scalar],
 ) -> int:
     """Write a bitmap and the values whose bits differ from `fill`; return their number."""
     entries = compact(dense, fill, bitwise=True, limit=values.size)
@@ -118,7 +129,7 @@ def bitmap_compact(
 
 
 def bitmap_expand(
-    bitmap: NDArray[np.uint8], values: Values[Float], fill: float, out: Values[Float]
+    bitmap: NDArray[np.uint8], values: Values[Scalar], fill: float, out: Values[Scalar]
 ) -> None:
     """Write the values at the ones of a valid bitmap, and `fill` elsewhere."""
     ones = np.unpackbits(bitmap, count=out.size, bitorder="little").astype(bool)
