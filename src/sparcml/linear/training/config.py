@@ -19,7 +19,7 @@ from ..solvers.learning_rate import Constant, ExponentialDecay, InverseDecay, Wa
 from ..solvers.objective import LOSSES, Penalty, loss_of
 from ..solvers.scd import SCD
 from ..solvers.sgd import SGD
-from .options import check_effective, default_of
+from .options import check_effective
 
 if TYPE_CHECKING:
     from ...aggregate import Method
@@ -290,13 +290,3 @@ def default_batch_size(ranks: int, rows: int) -> int:
     if ranks == 1:
         return SINGLE_BATCH
     return max(SINGLE_BATCH, min(RANK_BATCH * ranks, rows // MIN_STEPS))
-
-
-def describe_solver(solver: SGD | SCD) -> str:
-    """Return the solver's repr without the fields that have their default value."""
-    changed = [
-        f"{f.name}={value!r}"
-        for f in fields(solver)
-        if (value := getattr(solver, f.name)) != default_of(f)
-    ]
-    return f"{type(solver).__name__}({', '.join(changed)})"

@@ -24,10 +24,11 @@ from ..solvers.scd import SCD, SCDRun
 from ..solvers.scd_state import SCDState
 from ..solvers.sgd import SGD
 from .checkpoint import Checkpoint
-from .config import default_batch_size, describe_solver
+from .config import default_batch_size
 from .dataset import Dataset, load_dataset
 from .history import EpochRecord
 from .model import Model
+from .options import describe_solver
 from .run import TrainingRun
 
 if TYPE_CHECKING:

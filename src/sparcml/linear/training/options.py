@@ -11,6 +11,8 @@ from ...collectives import ALLREDUCES
 if TYPE_CHECKING:
     from dataclasses import Field
 
+    from ..solvers.scd import SCD
+    from ..solvers.sgd import SGD
     from .config import TrainingConfig
 
 
@@ -22,6 +24,16 @@ def option_name(name: str) -> str:
 def default_of(field: Field[Any]) -> Any:
     """Return the default value of a dataclass field."""
     return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def describe_solver(solver: SGD | SCD) -> str:
+    """Return the solver's repr without the fields that have their default value."""
+    changed = [
+        f"{f.name}={value!r}"
+        for f in fields(solver)
+        if (value := getattr(solver, f.name)) != default_of(f)
+    ]
+    return f"{type(solver).__name__}({', '.join(changed)})"
 
 
 def check_effective(config: TrainingConfig) -> None:
