@@ -36,6 +36,7 @@ GOOD = {
     "u32": Stream(2**31, [3, 2**30], np.array([1, 2], np.float32)),
     "bitmap": sparse(RNG, 200, 80),
     "dense": Stream.from_dense(np.arange(1, 20, dtype=np.float64)),
+    "int64": Stream(300, [2, 9, 200], np.array([-1, 2**62, 7])),
     "float16": sparse(RNG, 900, 31),
     "one bit": sparse(RNG, 900, 35),
     "sign": Stream.from_dense(np.arange(1, 100, dtype=np.float32)),
@@ -225,13 +226,21 @@ def test_indices_that_do_not_ascend_or_fit(indices, why):
 
 @pytest.mark.parametrize(
     ("offset", "value", "why"),
-    [(0, 0, "magic"), (2, 9, "version"), (8, 3, "dtype"), (9, 7, "index format"),
+    [(0, 0, "magic"), (2, 9, "version"), (8, 5, "dtype"), (9, 7, "index format"),
      (10, 99, "value format"), (10, 255, "length|bytes"), (20, 255, "nnz must|bytes")],
 )  # fmt: skip
 def test_header_fields(offset, value, why):
     message = encoded("bitmap").copy()
     message[offset] = value
     with pytest.raises(WireError, match=why):
+        wire.decode(resealed(message))
+
+
+@pytest.mark.parametrize("dtype", [3, 4])
+def test_integers_are_not_quantized(dtype):
+    message = encoded("one bit").copy()
+    message[8] = dtype
+    with pytest.raises(WireError, match="a quantizer must encode floats, got int"):
         wire.decode(resealed(message))
 
 
