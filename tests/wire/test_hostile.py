@@ -1,6 +1,7 @@
 """Law 8: bytes that are no stream raise WireError, and nothing else happens."""
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,6 +153,19 @@ def test_changes_under_a_good_checksum_never_break_a_stream(changed):
         vector = wanted.size * wanted.dtype.itemsize
         limit = 2 * vector + 40 * len(message)
         still_a_stream_or_refused(message, limit, blocks=wanted.blocks)
+
+
+def test_bytes_are_decoded_as_arrays_are():
+    x = sparse(np.random.default_rng(0), 100, 7)
+    message, _ = wire.encode(x, TAG)
+    for given in (bytes(message), bytearray(message), memoryview(bytes(message))):
+        np.testing.assert_array_equal(wire.decode(given).to_dense(), x.to_dense())
+    with pytest.raises(WireError):
+        wire.decode(b"abc")
+    wrong: Any
+    for wrong in ("text", 3, np.zeros(64), None):
+        with pytest.raises(TypeError, match="message must be bytes or a vector of uint8"):
+            wire.decode(wrong)
 
 
 @pytest.mark.parametrize("block", [1, 2**32 - 1])

@@ -57,7 +57,7 @@ def verify(message: NDArray[np.uint8], header: Header | None = None) -> Header:
 
 
 def decode(
-    message: NDArray[np.uint8],
+    message: NDArray[np.uint8] | bytes | bytearray | memoryview,
     fill: float = 0.0,
     *,
     header: Header | None = None,
@@ -67,7 +67,7 @@ def decode(
     """Return the stream of a full message.
 
     Args:
-        message: All bytes of the message.
+        message: All bytes of the message: an array of uint8, or bytes.
         fill: Value of absent entries.
         header: Header of the message, if it has been read already.
         blocks: Number of blocks that the receiver expects, of the full vector or of a range. By
@@ -77,7 +77,7 @@ def decode(
     Raises:
         WireError: If the message is malformed.
     """
-    message = _aligned(message)
+    message = _aligned(_bytes(message))
     header = verify(message, header)
     covered = header.blocks if blocks is None else blocks
     restores = header.index_format != indices.DENSE and as_held and header.held_dense
@@ -163,6 +163,18 @@ def _sections(
     quantizer = values.quantizer_of(header.value_format, encoded)
     received = values.read(encoded, count, header.dtype, quantizer, out)
     return message[SIZE:values_at], received
+
+
+def _bytes(
+    message: NDArray[np.uint8] | bytes | bytearray | memoryview,
+) -> NDArray[np.uint8]:
+    if isinstance(message, np.ndarray) and message.dtype == np.uint8 and message.ndim == 1:
+        return message
+    if isinstance(message, bytes | bytearray | memoryview):
+        return np.frombuffer(message, np.uint8)
+    raise TypeError(
+        f"decode: message must be bytes or a vector of uint8, got {type(message).__name__}"
+    )
 
 
 def _aligned(message: NDArray[np.uint8]) -> NDArray[np.uint8]:
