@@ -158,8 +158,8 @@ def test_changes_under_a_good_checksum_never_break_a_stream(changed):
 def test_bytes_are_decoded_as_arrays_are():
     x = sparse(np.random.default_rng(0), 100, 7)
     message, _ = wire.encode(x, TAG)
-    for given in (bytes(message), bytearray(message), memoryview(bytes(message))):
-        np.testing.assert_array_equal(wire.decode(given).to_dense(), x.to_dense())
+    for copy in (bytes(message), bytearray(message), memoryview(bytes(message))):
+        np.testing.assert_array_equal(wire.decode(copy).to_dense(), x.to_dense())
     with pytest.raises(WireError):
         wire.decode(b"abc")
     wrong: Any

@@ -44,17 +44,18 @@ class CollectiveCalls(NonBlocking):
         super().__init__(transport, stats)
         self._roots: dict[str, int] = {}  # of the last call of each collective
 
-    def _agree_on_root(self, function: str, root: Any) -> int:
-        """Return the root, which ranks compare if it is not that of the last call."""
-        agreed = check_root(function, root, self.size)
-        if self.size > 1 and self._roots.get(function) != agreed:
+    def _agree_on_root(self, function: str, root: int) -> None:
+        """Compare the root over all ranks if it is not that of the last call.
+
+        It follows the checks of the other arguments, which send nothing.
+        """
+        if self.size > 1 and self._roots.get(function) != root:
             with self._session.call("agree_root", "sum", None) as call:
-                self._session.transport.input_summary = f"root {agreed} of {function}"
-                mismatch = agree_on_root(call, function, agreed)
+                self._session.transport.input_summary = f"root {root} of {function}"
+                mismatch = agree_on_root(call, function, root)
             if mismatch is not None:
                 raise mismatch  # on all ranks, and the communicator remains usable
-            self._roots[function] = agreed
-        return agreed
+            self._roots[function] = root
 
     def _reduce_number(self, function: str, x: Any, op: str) -> Number:
         number = as_number(function, x)
@@ -72,9 +73,10 @@ class CollectiveCalls(NonBlocking):
             out: Array for the result, of x's size and dtype; used on root only.
         """
         op = check_reduction("reduce", op)
-        root = self._agree_on_root("reduce", root)
+        root = check_root("reduce", root, self.size)
         if is_number(x):
             check_number("reduce", out=out is not None)
+            self._agree_on_root("reduce", root)
             result = self._reduce_number("reduce", x, op)
             return result if self.rank == root else None
         single = self.size == 1
@@ -82,6 +84,7 @@ class CollectiveCalls(NonBlocking):
         check_integers("reduce", stream, op)
         if out is not None and self.rank == root:
             restore = write_to("reduce", out, stream.size, stream.dtype)
+        self._agree_on_root("reduce", root)
         with self._session.call("reduce", op, stream) as call:
             reduced = reduce(call, copy_if_single(stream, self.size), root)
         return None if reduced is None else restore(divide_if_mean(reduced, op, self.size))
@@ -153,11 +156,12 @@ class CollectiveCalls(NonBlocking):
             root: Rank whose vector is sent.
             out: Array for the vector, of its size and dtype.
         """
-        root = self._agree_on_root("broadcast", root)
+        root = check_root("broadcast", root, self.size)
         if x is None and self.rank == root:
             raise ValueError("broadcast: x must be a vector on the root, got None")
         item, restore = (None, None) if x is None else _to_item("broadcast", x)
         write = _writer("broadcast", out, item)
+        self._agree_on_root("broadcast", root)
         stream = item if isinstance(item, Stream) else None
         with self._session.call("broadcast", "sum", stream) as call:
             container = 0
