@@ -104,7 +104,6 @@ MISTAKES = {
         ("--loss", "squared", "--learning-rate", "1e9"),
         "lower the learning rate, Constant(learning_rate=1000000000.0)",
     ),
-    "no folder": (LINES, ("--checkpoint", "train.svm"), "File exists: 'train.svm'"),
     "no checkpoint": (
         LINES,
         ("--checkpoint", "c", "--resume"),
@@ -173,6 +172,17 @@ REFUSED = {
     "patience": (("--patience", "2"), "--patience needs a validation set; add --valid"),
     "unwritable": (("--out", "/proc/m"), "--out must be a file that can be written, got"),
     "out folder": (("--out", "."), "--out must be a file that can be written, got '.'"),
+    "out is input": (
+        ("--out", "./train.svm"),
+        "--out 'train.svm' is also an input; choose",
+    ),
+    "out in input": ((".", "--out", "train.svm"), "--out 'train.svm' is also an input"),
+    "out is weights": (("--weights", "w.svm", "--out", "w.svm"), "is also an input"),
+    "plot is input": (("w.svg", "--plot", "w.svg"), "--plot 'w.svg' is also an input"),
+    "no checkpoint folder": (
+        ("--checkpoint", "train.svm"),
+        "--checkpoint must be a folder, got the file 'train.svm'",
+    ),
     "momentum": (("--momentum", "0.9", "--l1", "1"), "must be 0 with an l1 penalty"),
     "fraction": (("--validation-fraction", "1"), "must be in [0, 1), got 1"),
     "method": (
@@ -200,10 +210,14 @@ def test_invalid_options(text, mistake, monkeypatch, capfd):
         pytest.importorskip("matplotlib")
     options, message = REFUSED[mistake]
     monkeypatch.chdir(text.parent)
+    for other in ("w.svm", "w.svg"):
+        Path(other).symlink_to("train.svm")
+    before = text.read_bytes()
     arguments = ("fit", "train.svm", "--out", "m", *options)
     code, out, err = called(monkeypatch, capfd, *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert message in err
+    assert text.read_bytes() == before
 
 
 def test_fewer_rows_than_ranks(text):

@@ -126,6 +126,16 @@ def test_mistakes_are_one_line(folder, mistake, monkeypatch, capfd):
     assert message in err
 
 
+@pytest.mark.parametrize("name", ["m", "data.svm"])
+def test_an_output_is_no_input(folder, name, monkeypatch, capfd):
+    before = (folder / name).read_bytes()
+    arguments = ("predict", "m", "data.svm", "--out", str(folder / name))
+    code, out, err = called(monkeypatch, capfd, *arguments)
+    assert (code, out) == (2, "")
+    assert f"{name}' is also an input; choose another file" in err
+    assert (folder / name).read_bytes() == before
+
+
 def test_features_that_the_model_lacks_are_ignored(folder, monkeypatch, capfd):
     text = (folder / "data.svm").read_text().splitlines()
     (folder / "more.svm").write_text(f"{text[0]} 5:1 9:1\n{text[1]} 9:2\n")

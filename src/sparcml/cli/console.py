@@ -39,8 +39,14 @@ def check_folder(path: Path | None) -> None:
         raise typer.BadParameter(f"no folder for {str(path)!r}")
 
 
-def check_output(option: str, path: Path) -> None:
-    """Raise a usage error if an output file cannot be written."""
+def check_output(option: str, path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Raise a usage error if an output file cannot be written, or would replace an input.
+
+    Args:
+        option: Option of the output file.
+        path: The output file.
+        inputs: Files and folders that the command reads.
+    """
     if not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"no folder at {str(path.parent)!r}")
     try:
@@ -49,6 +55,16 @@ def check_output(option: str, path: Path) -> None:
         raise typer.BadParameter(
             f"{option} must be a file that can be written, got {str(path)!r}: {error.strerror}"
         ) from None
+    if path.is_file() and any(_holds(given, path) for given in inputs):
+        raise typer.BadParameter(
+            f"{option} {str(path)!r} is also an input; choose another file"
+        )
+
+
+def _holds(given: Path, path: Path) -> bool:
+    """Return whether a file is an input, or in a folder that is one."""
+    files = given.iterdir() if given.is_dir() else [given]
+    return any(file.exists() and file.samefile(path) for file in files)
 
 
 def standard_input(path: Path) -> Path:

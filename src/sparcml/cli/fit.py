@@ -145,12 +145,17 @@ def _check(config: TrainingConfig, plot: Path | None, network: str | None) -> in
         raise typer.BadParameter(str(error)) from None
     except OSError as error:
         raise OSError(f"{COMMAND}: {error}") from None
-    for path in (*config.files, *([config.weights] if config.weights else [])):
+    inputs = [*config.files, *([config.weights] if config.weights else [])]
+    for path in inputs:
         if not path.exists():
             raise typer.BadParameter(f"no file at {str(path)!r}")
-    check_output("--out", config.out)
+    check_output("--out", config.out, inputs)
     if plot is not None:
-        check_output("--plot", plot)
+        check_output("--plot", plot, inputs)
+    if config.checkpoint is not None and config.checkpoint.is_file():
+        raise typer.BadParameter(
+            f"--checkpoint must be a folder, got the file {str(config.checkpoint)!r}"
+        )
     return bandwidth
 
 

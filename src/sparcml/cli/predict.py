@@ -56,7 +56,7 @@ def predict(
     ascending order of their labels.
     """
     if out is not None:
-        check_output("--out", out)
+        check_output("--out", out, [model, *map(standard_input, files)])
     try:
         loaded = Model.load(model)
         rows, note = _read(loaded, files)
