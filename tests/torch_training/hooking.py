@@ -320,6 +320,14 @@ def other_arguments(function):
             target = optimizer if function == "wrap" else model
             with pytest.raises(sparcml.MismatchError, match=words):
                 getattr(sparcml.torch, function)(target, method, **rules)
+        model = mlp() if function == "wrap" else ddp()
+        target = torch.optim.SGD(model.parameters(), 0.1) if function == "wrap" else model
+        error = ValueError if rank == 1 else sparcml.MismatchError
+        words = "nope" if rank == 1 else f"{function}: rank 1 raised ValueError: .*nope"
+        with pytest.raises(error, match=words):
+            getattr(sparcml.torch, function)(
+                target, TOPK, leave=["nope"] if rank == 1 else []
+            )
         with pytest.raises(TypeError, match="change: method must be a method such as"):
             compressed(TOPK)[1].change(3)
 

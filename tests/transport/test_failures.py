@@ -128,7 +128,7 @@ def test_a_rank_that_closes_early():
         sparcml.launch(body, RANKS)
 
 
-def test_a_busy_rank_is_waited_for(monkeypatch):
+def test_a_busy_rank_is_waited_for(monkeypatch, caplog):
     monkeypatch.setenv("SPARCML_TIMEOUT", "0.1")
 
     def body(comm):
@@ -138,6 +138,7 @@ def test_a_busy_rank_is_waited_for(monkeypatch):
         return comm.allreduce(X).values[0]
 
     assert sparcml.launch(body, 2) == [2, 2]
+    assert "rank 1 has waited 0 s for rank 0 in" in caplog.text
     assert sparcml.simulate(body, 2).results == [2, 2]
 
 

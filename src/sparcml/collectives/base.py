@@ -25,12 +25,12 @@ MAX_NUMBER = 31  # five bits of the call code
 AGREEMENT = "agree"
 WORDS = {  # of collectives whose name does not say what the user has called
     AGREEMENT: "allreduce ({op})",
-    "agree_root": "a broadcast or reduce with another root than the last",
+    "agree_root": "broadcast or reduce",
     "allgather": "allgather",
     "alltoall": "alltoall",
     "barrier": "barrier",
     "broadcast": "broadcast",
-    "consolidate": "state_dict(consolidate=True), which all ranks must call,",
+    "consolidate": "state_dict(consolidate=True)",
     "numbers": "a reduction ({op}) of numbers",
 }
 OP_NAMES = (*OPS, MEAN)  # in the lower three bits of the call code

@@ -12,6 +12,7 @@ import os
 import time
 import warnings
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from torch import distributed as dist
@@ -20,11 +21,12 @@ from ..errors import MismatchError
 from ..transport.timeouts import resolve_timeouts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 MAX_PAUSE = 0.1  # seconds between two looks whether all ranks have come
 
 LINGER_SECONDS = 2.0
+ERROR = "error"  # in place of the arguments of a rank whose call raised
 
 # Number of agreements of these ranks, the same on all of them.
 _count: Counter[tuple[str, tuple[int, ...]]] = Counter()
@@ -47,17 +49,16 @@ def agree_on_arguments(
     """
     if not dist.is_initialized():
         return  # the ranks meet when the communicator is opened
-    members = tuple(dist.get_process_group_ranks(group))
-    _count[function, members] += 1
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    case = f"{function}:{attempt}:{_count[function, members]}:{members}"
-    store = dist.PrefixStore(f"sparcml:{case}", dist.distributed_c10d._get_default_store())
+    store, members = _next_meeting(function, group)
     texts = {name: repr(value) for name, value in arguments.items()}
     store.set(str(dist.get_rank()), json.dumps(texts))
     _wait_for_all(function, store, members, timeout)
     given = {rank: json.loads(store.get(str(rank))) for rank in members}
     first = members[0]
     for rank, other in given.items():
+        if ERROR in other:
+            _linger(store, len(members))
+            raise MismatchError(f"{function}: rank {rank} raised {other[ERROR]}")
         for name, text in given[first].items():
             if other[name] != text:
                 _linger(store, len(members))
@@ -65,6 +66,29 @@ def agree_on_arguments(
                     f"{function}: rank {first} has {name}={text}, but rank {rank} has "
                     f"{name}={other[name]}; all ranks must pass the same {name}"
                 )
+
+
+@contextmanager
+def reporting_errors(function: str, group: Any) -> Iterator[None]:
+    """Report an error in the arguments of this rank to the ranks that wait for its call."""
+    try:
+        yield
+    except Exception as error:
+        if dist.is_initialized():
+            store, _ = _next_meeting(function, group)
+            text = f"{type(error).__name__}: {error}"
+            store.set(str(dist.get_rank()), json.dumps({ERROR: text}))
+        raise
+
+
+def _next_meeting(function: str, group: Any) -> tuple[Any, tuple[int, ...]]:
+    """Return a store for the next call of these ranks, and the ranks."""
+    members = tuple(dist.get_process_group_ranks(group))
+    _count[function, members] += 1
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    case = f"{function}:{attempt}:{_count[function, members]}:{members}"
+    default = dist.distributed_c10d._get_default_store()
+    return dist.PrefixStore(f"sparcml:{case}", default), members
 
 
 def _linger(store: Any, ranks: int) -> None:
@@ -100,7 +124,10 @@ def _wait_for_all(
             )
         if waited > limits.silent and not warned:
             warned = True
-            text = f"{who} for {waited:.0f} s; all ranks must call it. It is waited for."
+            text = (
+                f"{who} for {waited:.0f} s; all ranks must call it. It is waited for until "
+                f"{limit:g} s (SPARCML_START_TIMEOUT or timeout= sets the limit)"
+            )
             warnings.warn(text, RuntimeWarning, stacklevel=4)
         time.sleep(pause)
         pause = min(2 * pause, MAX_PAUSE)

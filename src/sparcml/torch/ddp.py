@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ..aggregate import Dense, as_method
 from ..startup import from_group
-from .agreement import agree_on_arguments
+from .agreement import agree_on_arguments, reporting_errors
 from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
 from .dense_reducer import DenseReducer
@@ -73,19 +73,21 @@ def compress(
         MismatchError: If ranks pass different arguments, or a rank does not call it.
     """
     ddp = unwrapped(model)
-    _check_model(ddp)
-    _check_compiled(model, ddp)
-    first = Dense() if method == AUTO else as_method("compress", method)
-    names = {p: plain_name(n) for n, p in ddp.module.named_parameters() if p.requires_grad}
-    for parameter, name in names.items():
-        check_device("compress", name, parameter)
-    excluded = excluded_names("compress", list(names.values()), leave)
-    limits = Clip(clip, clip_each)
-    if method == AUTO and limits != Clip():
-        raise ValueError(
-            "compress: clip and clip_each must be None with 'auto', which may leave DDP as it "
-            "is; pass a method, or use torch.nn.utils.clip_grad_norm_ after backward()"
-        )
+    with reporting_errors("compress", getattr(ddp, "process_group", None)):
+        _check_model(ddp)
+        _check_compiled(model, ddp)
+        first = Dense() if method == AUTO else as_method("compress", method)
+        parameters = ddp.module.named_parameters()
+        names = {p: plain_name(n) for n, p in parameters if p.requires_grad}
+        for parameter, name in names.items():
+            check_device("compress", name, parameter)
+        excluded = excluded_names("compress", list(names.values()), leave)
+        limits = Clip(clip, clip_each)
+        if method == AUTO and limits != Clip():
+            raise ValueError(
+                "compress: clip and clip_each must be None with 'auto', which may leave DDP as "
+                "it is; pass a method, or use torch.nn.utils.clip_grad_norm_ after backward()"
+            )
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it neither scales nor skips
     arguments = {

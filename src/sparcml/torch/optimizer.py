@@ -12,7 +12,7 @@ from ..aggregate import as_method
 from ..communicator.collective_errors import find_difference
 from ..startup import from_group
 from ..stream.tensors import on_host
-from .agreement import agree_on_arguments
+from .agreement import agree_on_arguments, reporting_errors
 from .clipping import Clip
 from .optimizer_handle import OptimizerHandle
 from .reducer import GradientReducer
@@ -66,29 +66,32 @@ def wrap(
         ValueError: If ranks start with different weights.
         MismatchError: If ranks pass different arguments, or a rank does not call it.
     """
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise TypeError(
-            f"wrap: optimizer must be a torch.optim.Optimizer, got "
-            f"{type(optimizer).__name__}"
-        )
-    method = as_method("wrap", method)
-    hooks = optimizer._optimizer_step_pre_hooks.values()
-    if any(isinstance(getattr(hook, "__self__", None), OptimizerHandle) for hook in hooks):
-        raise RuntimeError(
-            "wrap: this optimizer is wrapped already, and gradients would be averaged twice; "
-            "use handle.change(method) to change the method"
-        )
-    if isinstance(getattr(model, COMPILED, model), DistributedDataParallel):
-        raise TypeError(
-            "wrap: model must not be a DistributedDataParallel, which averages gradients "
-            "itself; use sparcml.torch.compress(model, method)"
-        )
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it neither scales nor skips
-    names = _names(optimizer, model)
-    check_parallelism("wrap", model, names)
-    excluded = excluded_names("wrap", list(names.values()), leave)
-    limit = Clip(clip).norm
+    with reporting_errors("wrap", group):
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise TypeError(
+                f"wrap: optimizer must be a torch.optim.Optimizer, got "
+                f"{type(optimizer).__name__}"
+            )
+        method = as_method("wrap", method)
+        hooks = optimizer._optimizer_step_pre_hooks.values()
+        if any(
+            isinstance(getattr(hook, "__self__", None), OptimizerHandle) for hook in hooks
+        ):
+            raise RuntimeError(
+                "wrap: this optimizer is wrapped already, and gradients would be averaged twice; "
+                "use handle.change(method) to change the method"
+            )
+        if isinstance(getattr(model, COMPILED, model), DistributedDataParallel):
+            raise TypeError(
+                "wrap: model must not be a DistributedDataParallel, which averages gradients "
+                "itself; use sparcml.torch.compress(model, method)"
+            )
+        names = _names(optimizer, model)
+        check_parallelism("wrap", model, names)
+        excluded = excluded_names("wrap", list(names.values()), leave)
+        limit = Clip(clip).norm
     arguments = {
         "method": method,
         "leave": sorted(excluded),

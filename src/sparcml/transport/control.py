@@ -11,6 +11,7 @@ Control messages are text: a letter for the type, then fields separated by unit 
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import MismatchError, SparcmlError, TransportError, WireError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from .base import Transport
 
+LOGGER = logging.getLogger("sparcml")
 SEPARATOR, INPUT = "\x1f", "\x1e"  # INPUT separates a call from the summary of its input
 ABORT, WAITING, LEFT = "A", "W", "L"
 QUESTION, ANSWER = "?", "!"
@@ -49,6 +51,7 @@ class Control:
         self._left: dict[int, tuple[float, str]] = {}  # when a rank left, and how
         self._next_look = 0.0  # at the peer's process: seconds of this wait
         self._silent_since: float | None = None  # when the peer was first seen like that
+        self._has_reported = False  # a long wait for a busy rank
         self.failure: SparcmlError | None = None
         self.is_origin = False
 
@@ -98,6 +101,21 @@ class Control:
         elif waited > self._next_look:
             self._next_look = waited + self._look_seconds
             self._look_at(peer)
+            if waited > self._transport.timeouts.silent and not self._has_reported:
+                self._report(peer, waited)
+
+    def _report(self, peer: int, waited: float) -> None:
+        """Log once that this rank waits for a busy one: it may never make the call."""
+        assert self._wait is not None
+        self._has_reported = True
+        LOGGER.warning(
+            "%s has waited %.0f s for %s in %s. It is alive, and is waited for; all ranks must "
+            "make this call (SPARCML_BUSY_TIMEOUT or timeout= sets a limit)",
+            self._name(),
+            waited,
+            self._name(peer),
+            _call(self._wait[1]),
+        )
 
     def _look_at(self, peer: int) -> None:
         """Raise if the process of a peer is dead, or has been stopped for too long."""
