@@ -223,6 +223,22 @@ def test_sgd_ends_near_the_optimum_of_sparse_text_like_rows():
         LogisticRegression(solver="sgd", max_iter=3).fit(counts, y)
 
 
+def test_sgd_warns_of_columns_of_different_magnitudes():
+    X, y = load_breast_cancer(return_X_y=True)
+    expected = r"after \d+ epochs: the columns' magnitudes differ by a factor of 1.4e\+05"
+    with pytest.warns(ConvergenceWarning, match=f"{expected}; scale .* solver='scd'"):
+        LogisticRegression(solver="sgd", random_state=0, max_iter=20, tol=0.1).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=f"{expected}; scale the features$"):
+        LinearSVC(loss="hinge", random_state=0, max_iter=20, tol=0.1).fit(X, y)
+    rare = np.zeros((len(y), 2))
+    rare[:2, 0], rare[::2, 1] = 1.0, 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        for alike in (scale(X), scale(rare), load_digits().data[: len(y)]):
+            LogisticRegression(solver="sgd", random_state=0, tol=0.1).fit(alike, y)
+        LogisticRegression(solver="scd", tol=0.1).fit(X, y)
+
+
 def test_early_stopping_returns_the_best_model():
     """Learning rates grow until each epoch is worse than the one before."""
     X, y = CLASSES["breast cancer"]

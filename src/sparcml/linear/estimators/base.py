@@ -16,7 +16,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ..solvers.learning_rate import RowNorms
-from .inputs import check_columns, check_settings, common_dtype, single_rank
+from .inputs import (
+    check_columns,
+    check_settings,
+    common_dtype,
+    settings_of_sgd,
+    single_rank,
+)
 from .solve import advance, solve
 
 if TYPE_CHECKING:
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 FLOATS = (np.float64, np.float32)
+MAX_SPREAD = 100.0  # ratio of columns above which SGD stops far from the optimum
 
 
 class LinearModel(BaseEstimator):
@@ -158,10 +165,18 @@ class LinearModel(BaseEstimator):
         self._seen = RowNorms(mass=float(allgather_numbers(comm, mass).sum()))
         self._set([s.weights for s in solutions], [s.intercept for s in solutions])
         self.n_iter_ = max(s.epochs for s in solutions)
-        if comm.rank == 0 and not all(s.converged for s in solutions):
+        spread = solutions[0].spread
+        reason, remedy = "", "raise max_iter or tol, or scale the features"
+        if spread > MAX_SPREAD:
+            reason = f": the columns' magnitudes differ by a factor of {spread:.2g}"
+            scd = not settings_of_sgd(self, self._loss())
+            remedy = "scale the features" + ", or set solver='scd'" * scd
+        elif all(s.converged for s in solutions):
+            return
+        if comm.rank == 0:
             warnings.warn(
-                f"{type(self).__name__}: not converged after {self.n_iter_} epochs; raise "
-                f"max_iter or tol, or scale the features",
+                f"{type(self).__name__}: not converged after {self.n_iter_} epochs{reason}; "
+                f"{remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

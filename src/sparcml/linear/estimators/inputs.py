@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 SOLVERS = ("auto", "scd", "sgd")
+SPARSE = 0.1  # density up to which rows are sparse
 MAX_SEED = 2**31 - 1
 INTEGERS = ("max_iter", "n_iter_no_change", "batch_size")
 INSTANCES = {"learning_rate": LearningRate, "method": Method}
@@ -74,12 +75,7 @@ def check_number(estimator: Any, setting: str, *, positive: bool = False) -> Non
 
 def choose_solver(estimator: Any, loss: str) -> str:
     """Return the solver that is set; for "auto", scd unless a setting requires sgd."""
-    requirements = {
-        f"the loss {loss}": loss_of(loss).curvature is None,
-        "method": estimator.method is not None,
-        "early_stopping": bool(estimator.early_stopping),
-    }
-    only_sgd = [setting for setting, holds in requirements.items() if holds]
+    only_sgd = settings_of_sgd(estimator, loss)
     if estimator.solver == "scd" and only_sgd:
         raise ValueError(
             f"{type(estimator).__name__}: solver must be 'sgd' with {' and '.join(only_sgd)}, "
@@ -88,6 +84,16 @@ def choose_solver(estimator: Any, loss: str) -> str:
     if estimator.solver == "auto":
         return "sgd" if only_sgd else "scd"
     return str(estimator.solver)
+
+
+def settings_of_sgd(estimator: Any, loss: str) -> list[str]:
+    """Return what is set that scd cannot do."""
+    requirements = {
+        f"the loss {loss}": loss_of(loss).curvature is None,
+        "method": estimator.method is not None,
+        "early_stopping": bool(estimator.early_stopping),
+    }
+    return [setting for setting, holds in requirements.items() if holds]
 
 
 # ---- rows; all functions are collective ----
@@ -162,6 +168,27 @@ def center(
     # A constant column leaves rounding errors, which must not become a feature.
     centered[np.abs(centered) <= 8 * np.finfo(X.dtype).eps * np.abs(means)] = 0.0
     return centered, means
+
+
+def column_spread(comm: Communicator, X: Any) -> float:
+    """Return the ratio of the largest column's magnitude to the smallest's; 1 if X is sparse.
+
+    Both the maximum and the root mean square differ by it: columns that are alike but for
+    their number of zeros have a small spread.
+    """
+    nnz = float(X.nnz if issparse(X) else np.count_nonzero(X))
+    nnz, size = allgather_numbers(comm, nnz, X.shape[0] * X.shape[1]).sum(axis=0)
+    if nnz <= SPARSE * size:
+        return 1.0
+    X = X.toarray() if issparse(X) else X
+    largest = np.maximum(X.max(axis=0, initial=0.0), -X.min(axis=0, initial=0.0))
+    largest = comm.allreduce(largest.astype(np.float64), op="max")
+    active = largest > 0
+    largest, X = largest[active], X[:, active]
+    with np.errstate(under="ignore"):
+        squares = comm.allreduce(np.square(X / largest).sum(axis=0, dtype=np.float64))
+        norms = largest * np.sqrt(squares)
+        return float(min(each.max() / each.min() for each in (largest, norms)))
 
 
 def split_rows(

@@ -24,7 +24,15 @@ from ..solvers.sgd_state import INTERCEPT
 from ..training.dataset import Dataset
 from ..training.loop import run_epochs
 from ..training.run import TrainingRun
-from .inputs import center, choose_solver, common_seed, number_rows, split_rows
+from .inputs import (
+    SPARSE,
+    center,
+    choose_solver,
+    column_spread,
+    common_seed,
+    number_rows,
+    split_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +48,6 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
 
 SCD_TOL, SGD_TOL, ADAPTIVE_TOL = 1e-6, 1e-3, 1e-2  # AdaGrad is close to the optimum sooner
-SPARSE = 0.1  # density up to which rows are sparse
 ADAPTIVE = 1e-6  # below most squared gradients, so that rare features take long steps
 
 
@@ -53,12 +60,14 @@ class Solution:
         intercept: Zero if none is fitted.
         epochs: Epochs over the rows (SGD) or the coordinates (SCD).
         converged: Whether the solver stopped by itself.
+        spread: With SGD, the ratio of the columns' magnitudes, which slows it down.
     """
 
     weights: NDArray[Any]
     intercept: float
     epochs: int
     converged: bool
+    spread: float
 
 
 def solve(
@@ -75,6 +84,7 @@ def solve(
         X, means = center(comm, X, weights)
     by_scd = choose_solver(model, model._loss()) == "scd"
     runs = _scd_runs if by_scd else _sgd_runs
+    spread = 1.0 if by_scd else column_spread(comm, X)
     solutions = []
     for run in runs(model, comm, X, targets, weights, seed):
         run_epochs(run)
@@ -82,7 +92,8 @@ def solve(
         if means is not None:
             intercept -= float(means @ coefficients)
         state = run.states[0]
-        solutions.append(Solution(coefficients, intercept, state.epoch, run.stops(state)))
+        stopped = run.stops(state)
+        solutions.append(Solution(coefficients, intercept, state.epoch, stopped, spread))
     return solutions
 
 
