@@ -115,6 +115,11 @@ class EmulatedCluster:
             "LOCAL_WORLD_SIZE": "1",
         }
 
+    @property
+    def has_user_namespace(self) -> bool:
+        """Whether ranks run in a user namespace of their own."""
+        return len(self._files) > self._ranks + 1
+
     def prefix(self, variables: Sequence[str]) -> list[str]:
         """Return the prefix of a command that starts it in the namespace of its rank.
 

@@ -24,15 +24,20 @@ KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM)  # of launchers
 class ExitReports:
     """A pipe that every rank writes to, and a watch on the ranks' processes.
 
+    Args:
+        ranks: Number of ranks.
+        named: Use a named pipe: a process in another user namespace may not open the files of
+            this one.
+
     Attributes:
         path: Name by which other processes of this machine open the pipe.
     """
 
-    def __init__(self, ranks: int) -> None:
+    def __init__(self, ranks: int, *, named: bool = False) -> None:
         self._folder = ""
         self._read, self._write = os.pipe()
         self.path = f"/proc/{os.getpid()}/fd/{self._write}"
-        if not Path(self.path).exists():  # not Linux
+        if named or not Path(self.path).exists():  # the latter: not Linux
             self._open_named()
         os.set_blocking(self._read, False)
         self._ranks = ranks

@@ -25,10 +25,17 @@ CLEAN_SECONDS = 3.0  # for the launcher to remove its files after its ranks have
 
 @dataclass(frozen=True)
 class Placement:
-    """The prefix of the ranks' command and additions to their environment."""
+    """Where ranks run.
+
+    Attributes:
+        prefix: Prefix of their command.
+        settings: Additions to their environment.
+        is_isolated: Whether they may not open files of this process.
+    """
 
     prefix: list[str] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
+    is_isolated: bool = False
 
 
 class Job:
@@ -59,7 +66,7 @@ class Job:
         self._stops: list[tuple[int, float]] = []  # signals received, and when
 
     def __enter__(self) -> Self:
-        self._reports = ExitReports(self._ranks)
+        self._reports = ExitReports(self._ranks, named=self._placement.is_isolated)
         program = [sys.executable, rank_process.__file__, self._reports.path]
         program = self._placement.prefix + program + self._target
         try:

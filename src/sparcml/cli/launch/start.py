@@ -88,7 +88,11 @@ def start(
             placement = Placement()
             if bandwidth is not None:
                 cluster = stack.enter_context(EmulatedCluster(ranks, bandwidth))
-                placement = Placement(cluster.prefix(RANK_VARIABLES), cluster.settings)
+                placement = Placement(
+                    cluster.prefix(RANK_VARIABLES),
+                    cluster.settings,
+                    cluster.has_user_namespace,
+                )
             elif engine is Engine.TORCH:
                 placement = Placement(settings=stack.enter_context(rendezvous(ranks)))
             job = stack.enter_context(Job(launcher, ranks, target, placement))
