@@ -57,10 +57,11 @@ def start(
 
 
 def finish(process: Job, timeout: float = 20.0) -> tuple[int, str, str]:
-    try:
-        out, err = process.communicate(timeout=timeout)
-    finally:
-        process.kill()
+    with process:  # whose pipes would otherwise fail a later test with a ResourceWarning
+        try:
+            out, err = process.communicate(timeout=timeout)
+        finally:
+            process.kill()
     return process.returncode, out, err
 
 
