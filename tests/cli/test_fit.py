@@ -104,6 +104,16 @@ MISTAKES = {
         ("--loss", "squared", "--learning-rate", "1e9"),
         "lower the learning rate, Constant(learning_rate=1000000000.0)",
     ),
+    "large loss": (
+        "1 1:1\n-1 1:1\n-1 1:2\n",
+        ("--learning-rate", "1e30"),
+        "lower the learning rate, Constant(learning_rate=1e+30)",
+    ),
+    "large best loss": (
+        "1 1:1\n-1 1:1\n-1 1:2\n" * 4,
+        ("--learning-rate", "1e30", "--validation-fraction", "0.3", "--loss", "hinge"),
+        "lower the learning rate, Constant(learning_rate=1e+30)",
+    ),
     "no checkpoint": (
         LINES,
         ("--checkpoint", "c", "--resume"),

@@ -72,6 +72,11 @@ def standard_input(path: Path) -> Path:
     return Path("/dev/stdin") if str(path) == "-" else path
 
 
+def loss_text(loss: float) -> str:
+    """Format a loss with six decimals, or digits if it is large."""
+    return f"{loss:.6f}" if abs(loss) < 1e6 else f"{loss:.6g}"
+
+
 def label_text(label: float | str) -> str:
     """Format the label of a class."""
     return label if isinstance(label, str) else f"{label:g}"

@@ -6,6 +6,7 @@ import sys
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from sparcml.cli.console import loss_text
 from sparcml.linear.training.observer import TrainingObserver
 
 if TYPE_CHECKING:
@@ -86,10 +87,10 @@ class FitProgress(TrainingObserver):
             validation, name = record.validation_loss, "loss"
             if record.dense_bytes is None:  # by scd
                 name = "objective"
-            more = "" if validation is None else f", validation {validation:.6f}"
+            more = "" if validation is None else f", validation {loss_text(validation)}"
             sys.stderr.write(
-                f"epoch {self._completed:.0f}/{self._epochs}: {name} {record.loss:.6f}{more}, "
-                f"{record.seconds:.2f} s\n"
+                f"epoch {self._completed:.0f}/{self._epochs}: {name} {loss_text(record.loss)}{more}"
+                f", {record.seconds:.2f} s\n"
             )
             sys.stderr.flush()
         if self._visible:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparcml.cli.console import label_text
+from sparcml.cli.console import label_text, loss_text
 from sparcml.cli.fit_progress import number, percent
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def _cells(epoch: int, record: EpochRecord) -> list[str]:
     dense = record.dense_bytes
     return [
         str(epoch),
-        f"{record.loss:.6f}",
-        "" if record.validation_loss is None else f"{record.validation_loss:.6f}",
+        loss_text(record.loss),
+        "" if record.validation_loss is None else loss_text(record.validation_loss),
         f"{record.seconds:.2f}",
         "" if single else f"{record.communication_seconds:.2f}",
         "" if single else f"{number(record.bytes)}B",

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sparcml.cli.console import check_output, label_text, standard_input
+from sparcml.cli.console import check_output, label_text, loss_text, standard_input
 from sparcml.errors import DataError
 from sparcml.files import replacing
 from sparcml.linear import LOSSES, Rows, read_svmlight
@@ -118,7 +118,7 @@ def _score(model: Model, rows: Rows, margins: Doubles) -> str:
     loss = LOSSES[model.loss]
     if model.classes is None:
         mean = loss.value(margins[:, 0], rows.labels).mean()
-        return f"{len(rows):,} rows, mean {loss.name} loss {mean:.6f}"
+        return f"{len(rows):,} rows, mean {loss.name} loss {loss_text(mean)}"
     classes, given = np.array(model.classes), rows.labels.astype(object)
     if rows.label_names is not None:
         given = np.array(rows.label_names, object)[rows.labels.astype(np.int64)]
@@ -133,4 +133,4 @@ def _score(model: Model, rows: Rows, margins: Doubles) -> str:
     mean = loss.value(margins, np.column_stack(signs)).mean()
     count = f"{len(rows):,}" if labelled.all() else f"{labels.size:,} of {len(rows):,}"
     more = f" over {classes.size} one-vs-rest models" if classes.size > 2 else ""
-    return f"{count} rows, accuracy {accuracy:.2%}, mean {loss.name} loss {mean:.6f}{more}"
+    return f"{count} rows, accuracy {accuracy:.2%}, mean {loss.name} loss {loss_text(mean)}{more}"

@@ -183,6 +183,15 @@ def mean_loss(
     return float(sums[0] / sums[1]) if sums[1] else 0.0
 
 
+def zero_loss(comm: Communicator, rows: Rows, loss: Loss) -> float:
+    """Return the mean loss of zero weights; weights of rows have a mean of 1. Collective."""
+    if loss.signs:
+        return float(loss.value(np.zeros(1), np.ones(1))[0])
+    losses = loss.value(np.zeros(len(rows)), rows.labels)
+    total = losses.sum() if rows.weights is None else np.vdot(rows.weights, losses)
+    return float(comm.allreduce(np.array([total], np.float64))[0] / rows.total)
+
+
 def objective(
     comm: Communicator,
     rows: Rows,

@@ -19,7 +19,7 @@ from ...communicator.collective_errors import run_collectively
 from ..data.partition import partition_columns
 from ..solvers.early_stopping import BestModel
 from ..solvers.learning_rate import default_learning_rate
-from ..solvers.objective import LOSSES, mean_loss
+from ..solvers.objective import LOSSES, mean_loss, zero_loss
 from ..solvers.scd import SCD, SCDRun
 from ..solvers.scd_state import SCDState
 from ..solvers.sgd import SGD
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .config import TrainingConfig
     from .history import History
     from .observer import TrainingObserver
+
+DIVERGED = 1e6  # times the loss of zero weights
 
 
 def run_epochs(run: TrainingRun) -> None:
@@ -139,7 +141,16 @@ class _SGDTrainer:
         return loss, fmean(validation) if validation else None
 
     def finish(self) -> None:
-        pass
+        """Raise FloatingPointError if a model is much worse than zero weights."""
+        run = self.run
+        for k, state in enumerate(run.states):
+            final = run.best[k].loss if run.best else state.losses[-1]
+            zero = zero_loss(run.comm, run.data.target(k)[0], LOSSES[self.solver.loss])
+            if final > DIVERGED * zero > 0:
+                raise FloatingPointError(
+                    f"SGD: the loss must be near that of zero weights or below, {zero:.3g}, "
+                    f"got {final:.3g}; lower the learning rate, {self.solver.learning_rate}"
+                )
 
 
 class _SCDTrainer:
