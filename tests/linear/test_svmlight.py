@@ -111,7 +111,11 @@ def test_other_formats_are_named(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("train.svm", TEXT)
     for name, content, message in (
-        ("a.parquet", b"PAR1....", "got a Parquet file; load it, and write it with"),
+        (
+            "a.parquet",
+            b"PAR1....",
+            "got a Parquet file; load it, and write it with write_svmlight",
+        ),
         ("a.zip", None, "got a zip archive; unpack it first"),
         ("a.npz", None, "got an npz file of NumPy arrays; load it"),
         ("utf16", TEXT.encode("utf-16"), "got UTF-16 text; convert it to UTF-8"),

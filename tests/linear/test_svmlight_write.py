@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from sparcml.linear import Rows, read_svmlight, write_svmlight
 from sparcml.linear.data import svmlight
@@ -59,3 +60,12 @@ def test_error_leaves_the_old_file(tmp_path):
         write_svmlight(path, broken())
     assert path.read_text() == "1 1:1\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.svm"]
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "ndarray", "list", "float"])
+def test_other_types_are_refused_by_name(tmp_path, kind):
+    X = np.ones((2, 3))
+    given = {"csr_array": sparse.csr_array(X), "ndarray": X, "list": [[1.0]], "float": 1.0}
+    with pytest.raises(TypeError, match=rf"got {kind}; .* with Rows.of\(X, y\)"):
+        write_svmlight(tmp_path / "a.svm", given[kind])
+    assert not list(tmp_path.iterdir())

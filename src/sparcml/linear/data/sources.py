@@ -36,7 +36,7 @@ MAGIC = {  # first bytes of compressed files; no text has them
     b"\x28\xb5\x2f\xfd": "zstd",
 }
 UNPACK = "unpack it first"
-WRITE = "load it, and write it with sparcml.linear.write_svmlight"
+WRITE = "load it, and write it with write_svmlight(path, Rows.of(X, y)) of sparcml.linear"
 OTHER_FORMATS = {  # first bytes of files that are not text
     b"PAR1": ("a Parquet file", WRITE),
     b"PK\x03\x04": ("a zip archive", UNPACK),

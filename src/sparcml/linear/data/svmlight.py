@@ -211,11 +211,27 @@ def write_svmlight(
 
     Labels that are words are written as their positions in `label_names`. An existing file is
     replaced once the new one is complete.
+
+    Raises:
+        TypeError: If rows, or a part of them, are of another type.
     """
+    if not isinstance(rows, Rows) and (
+        hasattr(rows, "shape") or not hasattr(rows, "__iter__")
+    ):
+        raise _not_rows(rows)
     with replacing(Path(path)) as file:
         for part in [rows] if isinstance(rows, Rows) else rows:
+            if not isinstance(part, Rows):
+                raise _not_rows(part)
             for text in _format(part, base=0 if zero_based else 1):
                 file.write(text)
+
+
+def _not_rows(given: object) -> TypeError:
+    return TypeError(
+        f"write_svmlight: rows must be Rows or an iterable of them, got "
+        f"{type(given).__name__}; convert a matrix X and labels y with Rows.of(X, y)"
+    )
 
 
 def _format(rows: Rows, base: int) -> Iterator[memoryview]:
