@@ -137,6 +137,7 @@ def test_data_error_is_one_line(tmp_path, mistake, monkeypatch, capfd):
 
 REFUSED = {
     "no file": (("none.svm",), "no file at 'none.svm'"),
+    "twice": (("-", "-"), "standard input can be read once; give - once"),
     "loss": (("--loss", "huber"), "loss must be one of logistic, "),
     "solver": (("--solver", "lbfgs"), "solver must be sgd or scd, got 'lbfgs'"),
     "schedule": (

@@ -199,11 +199,11 @@ def test_resume_requires_the_same_options_and_data(text, tmp_path):
     ):
         trained(replace(resuming, batch_size=8), 2)
     for changes, message in (
-        ({"seed": 1}, "got 1; add --seed 3"),
-        ({"l2": 0.5}, "got 0.5; add --l2 0.0"),
+        ({"seed": 1}, "got 1; use --seed 3"),
+        ({"l2": 0.5}, "got 0.5; use --l2 0.0"),
         ({"class_weight": "1:2"}, "must be left out, .* leave out --class-weight"),
         ({"intercept": False}, "add --intercept"),
-        ({"validation_fraction": 0.1}, "add --validation-fraction 0.0"),
+        ({"validation_fraction": 0.1}, "use --validation-fraction 0.0"),
     ):
         with pytest.raises(DataError, match=message):
             trained(replace(resuming, **changes), 2)

@@ -104,7 +104,7 @@ MISTAKES = {
     "no model": ("", "1 1:1\n", 1, "m: not a sparcml model"),
     "malformed": (3, "1 1:1\nx 3:1\n", 1, "data.svm, line 2, column 1: "),
     "empty": (3, "", 1, "data.svm: no rows"),
-    "no text": (3, None, 1, "No such file or directory: 'data.svm'"),
+    "no text": (3, None, 2, "no file at 'data.svm'"),
     "no probabilities": (3, "1 1:1\n", 2, "loss must be logistic, got hinge"),
 }
 
@@ -124,6 +124,13 @@ def test_mistakes_are_one_line(folder, mistake, monkeypatch, capfd):
     assert (found, out, err.count("\n")) == (code, "", 1), err
     assert err.startswith("sparcml predict: ")
     assert message in err
+
+
+def test_inputs_that_cannot_be_read(folder, monkeypatch, capfd):
+    code, _, err = called(monkeypatch, capfd, "predict", "nope", "data.svm")
+    assert (code, "no file at 'nope'" in err) == (2, True)
+    code, _, err = called(monkeypatch, capfd, "predict", "m", "-", "/dev/stdin")
+    assert (code, "standard input can be read once" in err) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["m", "data.svm"])

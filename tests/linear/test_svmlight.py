@@ -208,7 +208,10 @@ def test_unusual_numbers_are_exact(tmp_path):
 
 
 BAD = {
-    "x,y,z": (1, "the label 'x,y,z' is not a number"),
+    "x,y,z": (
+        1,
+        "the label 'x,y,z' is not a number; the file must be LIBSVM text, and looks like CSV",
+    ),
     "1,2 1:1": (1, "the label '1,2' is not a number"),
     "nan 1:1": (1, "the label 'nan' is not finite"),
     "1:1 2:1": (1, "the label '1:1' is not a number"),

@@ -72,6 +72,21 @@ def standard_input(path: Path) -> Path:
     return Path("/dev/stdin") if str(path) == "-" else path
 
 
+def input_files(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths to read; raise a usage error if standard input is there twice."""
+    found = [standard_input(path) for path in paths]
+    if found.count(standard_input(Path("-"))) > 1:
+        raise typer.BadParameter("standard input can be read once; give - once")
+    return found
+
+
+def check_inputs(paths: Iterable[Path]) -> None:
+    """Raise a usage error if a file or folder to read does not exist."""
+    for path in paths:
+        if not path.exists():
+            raise typer.BadParameter(f"no file at {str(path)!r}")
+
+
 def loss_text(loss: float) -> str:
     """Format a loss with six decimals, or digits if it is large."""
     return f"{loss:.6f}" if abs(loss) < 1e6 else f"{loss:.6g}"

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from sparcml import Communicator
-from sparcml.cli.console import check_output, standard_input
+from sparcml.cli.console import check_inputs, check_output, input_files, standard_input
 from sparcml.cli.fit_progress import FitProgress
 from sparcml.cli.fit_report import show
 from sparcml.cli.launch.start import Engine, run_on_ranks, start_self, under_launcher
@@ -99,7 +99,7 @@ def fit(
     The command starts its ranks itself; under mpiexec or torchrun it uses those of the
     launcher.
     """
-    config = replace(config, files=[standard_input(path) for path in config.files])
+    config = replace(config, files=input_files(config.files))
     bandwidth = _check(config, plot, network)
     if started or under_launcher():
         if network is not None and not started:
@@ -146,9 +146,7 @@ def _check(config: TrainingConfig, plot: Path | None, network: str | None) -> in
     except OSError as error:
         raise OSError(f"{COMMAND}: {error}") from None
     inputs = [*config.files, *([config.weights] if config.weights else [])]
-    for path in inputs:
-        if not path.exists():
-            raise typer.BadParameter(f"no file at {str(path)!r}")
+    check_inputs(inputs)
     check_output("--out", config.out, inputs)
     if plot is not None:
         check_output("--plot", plot, inputs)

@@ -10,7 +10,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sparcml.cli.console import check_output, label_text, loss_text, standard_input
+from sparcml.cli.console import (
+    check_inputs,
+    check_output,
+    input_files,
+    label_text,
+    loss_text,
+)
 from sparcml.errors import DataError
 from sparcml.files import replacing
 from sparcml.linear import LOSSES, Rows, read_svmlight
@@ -55,11 +61,13 @@ def predict(
     For more than two classes, a line of margins or probabilities has one number per class, in
     ascending order of their labels.
     """
+    paths = input_files(files)
+    check_inputs([model, *paths])
     if out is not None:
-        check_output("--out", out, [model, *map(standard_input, files)])
+        check_output("--out", out, [model, *paths])
     try:
         loaded = Model.load(model)
-        rows, note = _read(loaded, files)
+        rows, note = _read(loaded, paths)
         margins = loaded.margins(rows)
         _write(out, _predictions(loaded, margins, what))
     except (DataError, OSError) as error:
@@ -67,9 +75,8 @@ def predict(
     typer.echo(_score(loaded, rows, margins) + note, err=True)
 
 
-def _read(model: Model, files: list[Path]) -> tuple[Rows, str]:
+def _read(model: Model, paths: list[Path]) -> tuple[Rows, str]:
     """Return the rows, without features that the model lacks, and a note about these."""
-    paths = [standard_input(path) for path in files]
     rows = read_svmlight(paths, zero_based=model.zero_based, dtype=model.weights.dtype)
     known = rows.resized(model.features)
     if known.nnz == rows.nnz:

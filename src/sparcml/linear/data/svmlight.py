@@ -166,6 +166,8 @@ def _parse(
             line, column, mistake = parser.failure
             line += _lines_before(piece) - before
             text = mistake.decode("utf-8", "backslashreplace")
+            if text.startswith("the label") and "," in text and text.endswith("a number"):
+                text += "; the file must be LIBSVM text, and looks like CSV"
             raise DataError(f"{piece.source.path}, line {line}, column {column}: {text}")
     return parser
 

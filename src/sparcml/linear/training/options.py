@@ -94,4 +94,4 @@ def resume_remedy(config: TrainingConfig, name: str, saved: Any) -> str:
         yes = option_name(name)
         flags = metadata[name].get("flag") or f"{yes}/--no-{yes[2:]}"
         return f"add {flags.split('/')[not saved]}"
-    return f"add {option_name(name)} {saved}"
+    return f"use {option_name(name)} {saved}"
