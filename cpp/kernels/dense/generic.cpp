@@ -24,7 +24,9 @@ void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n) {
 
 template void combine_dense(Op, const float*, const float*, float*, std::size_t);
 template void combine_dense(Op, const double*, const double*, double*, std::size_t);
-template void combine_dense(Op, const std::int32_t*, const std::int32_t*, std::int32_t*, std::size_t);
-template void combine_dense(Op, const std::int64_t*, const std::int64_t*, std::int64_t*, std::size_t);
+template void combine_dense(Op, const std::int32_t*, const std::int32_t*, std::int32_t*,
+                            std::size_t);
+template void combine_dense(Op, const std::int64_t*, const std::int64_t*, std::int64_t*,
+                            std::size_t);
 
 }  // namespace sparcml::SPARCML_NAMESPACE

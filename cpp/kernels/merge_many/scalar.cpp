@@ -30,9 +30,9 @@ template std::size_t merge_many(Op, Stream<float>*, std::size_t, std::size_t, st
                                 float*);
 template std::size_t merge_many(Op, Stream<double>*, std::size_t, std::size_t, std::uint32_t*,
                                 double*);
-template std::size_t merge_many(Op, Stream<std::int32_t>*, std::size_t, std::size_t, std::uint32_t*,
-                                std::int32_t*);
-template std::size_t merge_many(Op, Stream<std::int64_t>*, std::size_t, std::size_t, std::uint32_t*,
-                                std::int64_t*);
+template std::size_t merge_many(Op, Stream<std::int32_t>*, std::size_t, std::size_t,
+                                std::uint32_t*, std::int32_t*);
+template std::size_t merge_many(Op, Stream<std::int64_t>*, std::size_t, std::size_t,
+                                std::uint32_t*, std::int64_t*);
 
 }  // namespace sparcml::scalar
