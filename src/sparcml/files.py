@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import secrets
 import shutil
@@ -60,6 +61,8 @@ def check_writable(path: Path) -> None:
     """Raise OSError if `replacing` could not create its file beside `path`."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if _is_special(path):
+        return
     probe = unfinished_path(path)
     try:
         with probe.open("xb"):
@@ -69,13 +72,23 @@ def check_writable(path: Path) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
+def _is_special(path: Path) -> bool:
+    """Return whether a path is a device, a pipe or a socket."""
+    return path.exists() and is_pipe(path) and not path.is_dir()
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path` once it is complete.
 
     Readers see the old or the new content. If the block raises, `path` is unchanged and nothing
-    else is left behind.
+    else is left behind. A device or a pipe, such as /dev/null, is written to and never replaced.
     """
+    if _is_special(path):
+        buffer = io.BytesIO()  # zip files need to seek
+        yield buffer
+        path.write_bytes(buffer.getvalue())
+        return
     unfinished = unfinished_path(path)
     try:
         with unfinished.open("xb") as file:
