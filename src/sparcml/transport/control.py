@@ -100,28 +100,14 @@ class Control:
             self._fail_if_silent(peer, how, since, self._last_seconds)
         elif waited > self._next_look:
             self._next_look = waited + self._look_seconds
-            self._look_at(peer)
-            if waited > self._transport.timeouts.silent and not self._has_reported:
-                self._report(peer, waited)
+            self._look_at(peer, waited)
 
-    def _report(self, peer: int, waited: float) -> None:
-        """Log once that this rank waits for a busy one: it may never make the call."""
-        assert self._wait is not None
-        self._has_reported = True
-        LOGGER.warning(
-            "%s has waited %.0f s for %s in %s. It is alive, and is waited for; all ranks must "
-            "make this call (SPARCML_BUSY_TIMEOUT or timeout= sets a limit)",
-            self._name(),
-            waited,
-            self._name(peer),
-            _call(self._wait[1]),
-        )
-
-    def _look_at(self, peer: int) -> None:
+    def _look_at(self, peer: int, waited: float) -> None:
         """Raise if the process of a peer is dead, or has been stopped for too long."""
         state = self._transport.processes.state(peer)
         if state in (State.ALIVE, State.UNKNOWN):
             self._silent_since = None
+            self._report(peer, waited)
             return
         if self._silent_since is None:
             self._silent_since = self._transport.now()
@@ -131,6 +117,21 @@ class Control:
             limit = self._transport.timeouts.silent
             how = f"has not answered for {limit:g} s (its process is stopped)"
             self._fail_if_silent(peer, how, self._silent_since, limit)
+
+    def _report(self, peer: int, waited: float) -> None:
+        """Log once that this rank waits for a busy one, which may never make the call."""
+        if (
+            self._wait is None
+            or self._has_reported
+            or waited < self._transport.timeouts.silent
+        ):
+            return
+        self._has_reported = True
+        LOGGER.warning(
+            f"{self._name()} has waited {waited:.0f} s for {self._name(peer)} in "
+            f"{_call(self._wait[1])}, and goes on; all ranks must make this call "
+            f"(SPARCML_BUSY_TIMEOUT or timeout= sets a limit)"
+        )
 
     def _fail_if_silent(self, peer: int, how: str, since: float, limit: float) -> None:
         """Raise after the limit: the peer's last messages may still be in flight."""
