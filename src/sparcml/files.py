@@ -74,7 +74,7 @@ def check_writable(path: Path) -> None:
 
 def _is_special(path: Path) -> bool:
     """Return whether a path is a device, a pipe or a socket."""
-    return path.exists() and is_pipe(path) and not path.is_dir()
+    return path.exists() and is_pipe(path)
 
 
 @contextmanager
