@@ -6,6 +6,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
   --constraint constraints.txt
 NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 
+# Byte code is written whatever the caller has set: without it, each process that a test starts
+# compiles torch again, for some 3 seconds.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo quick test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-torch claims docs clean
 
 demo: $(VENV)/.demo
@@ -135,7 +139,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 
 # Requirements of tests and linters. Importing them compiles what the tests use, which is a
 # fraction of what pip would compile.
-COMPILED := import torch._dynamo, torch.distributed, sklearn.linear_model, matplotlib.figure
+COMPILED := import torch._dynamo, torch.distributed.run, sklearn.linear_model, matplotlib.figure
 $(VENV)/.dev: $(VENV)/.demo
 	@echo "setting up $(VENV): tests, linters and torch (CPU build, some 200 MB)"
 	$(PIP) torch --group lint --group test

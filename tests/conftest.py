@@ -17,6 +17,9 @@ os.environ["SPARCML_NETWORK"] = "none"
 settings.register_profile("sparcml", deadline=None)
 settings.load_profile("sparcml")
 
+# Marks of tests that take long: most of them start processes.
+PROCESSES = ("mpi", "torch", "slow")
+
 # What `--quick` runs of each parametrized test.
 QUICK_RANKS = 3  # not a power of two
 QUICK_CASES = 2
@@ -41,6 +44,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     """Select few cases of each test, on one number of ranks, for --quick."""
     if not config.getoption("--quick"):
+        _start_with_processes(config, items)
         return
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -48,6 +52,26 @@ def pytest_collection_modifyitems(config, items):
     selected = {item for group in cases.values() for item in _few(group)}
     config.hook.pytest_deselected(items=[i for i in items if i not in selected])
     items[:] = [item for item in items if item in selected]
+
+
+def _start_with_processes(config, items):
+    """Let each worker of pytest-xdist begin with files whose tests start processes.
+
+    Those take longest. Each worker is given one contiguous part of the tests, and takes over
+    tests of the others when it has finished: the last should be short.
+    """
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    files = {item.path for item in items if any(map(item.get_closest_marker, PROCESSES))}
+    first = [item for item in items if item.path in files]
+    then = [item for item in items if item.path not in files]
+    items[:] = [
+        item
+        for worker in range(workers)
+        for part in (first, then)
+        for item in part[
+            worker * len(part) // workers : (worker + 1) * len(part) // workers
+        ]
+    ]
 
 
 def _few(cases):

@@ -1,5 +1,6 @@
 """Start `sparcml run` on scripts, and look after what it leaves behind."""
 
+import contextlib
 import importlib.util
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 from sparcml.cli.launch.launcher import find_mpiexec
 
 Job = subprocess.Popen[str]
+_started: list[Job] = []
+PATIENCE = 60.0  # seconds: on a busy machine, an interpreter may take long to start
 RUN = [sys.executable, "-m", "sparcml", "run"]
 needs_mpiexec = pytest.mark.skipif(find_mpiexec() is None, reason="no mpiexec here")
 needs_mpi4py = pytest.mark.skipif(
@@ -47,16 +50,29 @@ def start(
     before: Sequence[str] = (),
 ) -> Job:
     Path(folder, "script.py").write_text(PROLOGUE + body)
-    return subprocess.Popen(
+    job = subprocess.Popen(
         [*before, *RUN, "-n", str(ranks), *options, "script.py", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    _started.append(job)
+    return job
 
 
-def finish(process: Job, timeout: float = 20.0) -> tuple[int, str, str]:
+def end_jobs() -> None:
+    """End the jobs that a failed test has left, and close their pipes."""
+    while _started:
+        with _started.pop() as job:
+            if job.poll() is None:
+                job.terminate()  # which ends its ranks, too
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    job.wait(10)
+                job.kill()
+
+
+def finish(process: Job, timeout: float = 40.0) -> tuple[int, str, str]:
     with process:  # whose pipes would otherwise fail a later test with a ResourceWarning
         try:
             out, err = process.communicate(timeout=timeout)
@@ -66,7 +82,7 @@ def finish(process: Job, timeout: float = 20.0) -> tuple[int, str, str]:
 
 
 def wait_for_ranks(folder: Path, ranks: int) -> list[int]:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + PATIENCE
     while len(files := list(folder.glob("*.pid"))) < ranks:
         assert time.monotonic() < deadline, files
         time.sleep(0.02)

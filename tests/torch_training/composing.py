@@ -1,5 +1,6 @@
 """What each rank does in test_composing.py: what scripts and frameworks do around a model."""
 
+import contextlib
 import copy
 import gc
 import io
@@ -154,11 +155,13 @@ def threads_end_with_their_model(rank):
     before = threads()
     for _ in range(3):
         use_and_forget(rank)
-    join_closing()
-    deadline = time.monotonic() + 10  # gloo's threads end by themselves
-    while threads() > before and time.monotonic() < deadline:
+    deadline = time.monotonic() + 30  # gloo's threads end by themselves
+    while len(threads()) > len(before) and time.monotonic() < deadline:
+        gc.collect()
+        join_closing()
         time.sleep(0.01)
-    assert threads() <= before
+    # A leak leaves at least one thread of each of the 12 models. Torch may start some of its own.
+    assert len(threads()) < len(before) + 6, (before, threads())
 
 
 def join_closing():
@@ -185,8 +188,12 @@ def use_and_forget(rank):
 
 
 def threads():
-    """Number of threads of this process, those of gloo included."""
-    return sum(1 for _ in Path("/proc/self/task").iterdir())
+    """Names of the threads of this process, those of gloo included."""
+    names = []
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended
+            names.append((task / "comm").read_text().strip())
+    return sorted(names)
 
 
 def other_kinds_of_parallelism():
