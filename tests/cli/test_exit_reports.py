@@ -13,18 +13,26 @@ SECOND = 10**9
 
 
 def report(
-    rank: int, seconds: float, code: int, number: int = 0, ended: bool = True
+    rank: int,
+    seconds: float,
+    code: int,
+    number: int = 0,
+    ended: bool = True,
+    how: str = "ended",
 ) -> str:
     row = {
         "rank": rank,
         "time": int((100 + seconds) * SECOND),
         "code": code,
-        "how": "ended",
+        "how": how,
     }
     return json.dumps(row | {"ended": ended, "signal": number})
 
 
-NOTICED = report(0, 0.0, 1, ended=False)
+LOST = "raised TransportError: rank 1 raised SystemExit: 3"
+NOTICED = report(0, 0.0, 1, ended=False, how=LOST)
+EXITED = report(1, 0.3, 3, ended=False, how="exited with code 3")
+RAISED = report(0, 0.0, 1, ended=False, how="raised ValueError: bad")
 KILLED = report(2, 0.3, 137, signal.SIGKILL)
 CRASHED = report(2, 0.3, 139, signal.SIGSEGV)
 STOPPED = report(1, 0.1, 143, signal.SIGTERM)
@@ -35,6 +43,9 @@ STOPPED = report(1, 0.1, 143, signal.SIGTERM)
     [
         ([NOTICED, KILLED], None, 2),
         ([NOTICED, STOPPED, KILLED], None, 2),
+        ([NOTICED, EXITED], None, 1),
+        ([NOTICED, EXITED, KILLED], None, 2),
+        ([RAISED, EXITED], None, 0),
         ([NOTICED, report(1, 0.1, 1), CRASHED], None, 2),
         # Its launcher kills the others after a while, and an alarm ends a rank that hangs.
         ([NOTICED, report(1, 3.0, 137, signal.SIGKILL)], None, 0),

@@ -20,6 +20,7 @@ from sparcml.linear import SGD, Constant, Penalty, Rows, write_svmlight
 from sparcml.linear.training.config import default_batch_size
 from sparcml.linear.training.history import EpochRecord, History
 from sparcml.linear.training.model import Model
+from sparcml.linear.training.single_process import single_process_seconds
 
 from ..linear.problems import problem
 from .fitting import config, trained
@@ -269,7 +270,9 @@ def test_words_as_labels_from_standard_input_on_ranks(tmp_path, monkeypatch, cap
     Path("test.svm").write_text("ham 1:1\nspam 3:1\nother 3:1\n")
     code, out, err = called(monkeypatch, capfd, "predict", "m", "test.svm")
     assert (code, out) == (0, "spam\nham\nham\n")
-    assert err.startswith("2 of 3 rows, accuracy 0.00%")
+    assert err.startswith(
+        "2 of 3 rows (1 with labels that the model lacks), accuracy 0.00%"
+    )
 
 
 @pytest.mark.parametrize("solver", ["sgd", "scd"])
@@ -308,6 +311,8 @@ def test_default_batch_size_and_advice(text):
     record = EpochRecord(0.1, None, 1.0, 0.6, 10, 100.0)
     assert "one process would be faster" in _advice(2, History([record]))
     assert not _advice(4, History([record]))
+    assert "one process would be faster" in _advice(4, History([record] * 2), single=0.9)
+    assert not _advice(2, History([record] * 2), single=1.1)
     assert not _advice(1, History([record]))
 
 
@@ -397,3 +402,14 @@ def test_options_of_version_0_1_name_their_successor(option, tmp_path):
     )
     assert done.returncode == 2
     assert f"option {option} is {RENAMED[option]} since version 0.2" in done.stderr
+
+
+@pytest.mark.parametrize("options", [{}, {"l2": 0.1, "momentum": 0.5}, {"loss": "hinge"}])
+def test_time_of_one_process_is_measured_on_a_part_of_the_rows(text, options):
+    """It must not change the model, whatever the options are."""
+    chosen = replace(config(text), epochs=1, **options)
+    result = trained(chosen, 3)[1][0]
+    before = result.model.weights.copy()
+    assert 0 < len(result.data.train) < result.data.train.total
+    assert single_process_seconds(chosen, result.data) > 0
+    np.testing.assert_array_equal(result.model.weights, before)

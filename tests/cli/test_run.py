@@ -71,6 +71,21 @@ def test_exit_code_is_passed_on_and_its_rank_named(tmp_path, engine):
 
 
 @each_engine
+def test_a_rank_that_exits_inside_a_communicator_is_named(tmp_path, engine):
+    body = """
+import sparcml
+with sparcml.world() as comm:
+    comm.barrier()
+    if comm.rank == 1:
+        sys.exit(3)
+    comm.barrier()
+"""
+    code, _, err = finish(start(tmp_path, body, options=engine))
+    assert code == 3
+    assert err.splitlines()[-1] == "sparcml run: rank 1 exited with code 3"
+
+
+@each_engine
 def test_killed_rank_is_named_though_others_fail_later(tmp_path, engine):
     body = """
 if rank == 2:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sparcml.cli.console import label_text, loss_text
 from sparcml.cli.fit_progress import number, percent
+from sparcml.linear.training.single_process import single_process_seconds
 
 if TYPE_CHECKING:
     from sparcml import Communicator
@@ -101,15 +102,29 @@ def _summary(
     if comm.size > 1:
         rows.append(("sent", _bytes_sent(config, history)))
     rows.append(("model", str(config.out)))
-    if advice := _advice(comm.size, history):
+    single = None
+    if comm.size > 1 and config.solver == "sgd":
+        single = single_process_seconds(config, data)
+    if advice := _advice(comm.size, history, single):
         rows.append(("advice", advice))
     return rows
 
 
-def _advice(ranks: int, history: History) -> str:
-    """Return a remark if one process would have computed faster than these communicated."""
-    share = history.communication_seconds / max(history.seconds, 1e-9)
-    if ranks == 1 or share <= 1 - 1 / ranks:
+def _advice(ranks: int, history: History, single: float | None = None) -> str:
+    """Return a remark if one process would have been faster than these ranks.
+
+    Args:
+        ranks: Number of ranks.
+        history: Epochs of these ranks.
+        single: Seconds of an epoch in one process; if they are not known, it would take as
+            long as all ranks outside communication.
+    """
+    total = history.seconds
+    if single is None:
+        expected = ranks * (total - history.communication_seconds)
+    else:
+        expected = single * len(history.epochs)
+    if ranks == 1 or expected >= total:
         return ""
     return "one process would be faster here: leave out -n, or raise --batch-size"
 

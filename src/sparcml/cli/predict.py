@@ -138,6 +138,10 @@ def _score(model: Model, rows: Rows, margins: Doubles) -> str:
     codes = np.searchsorted(classes, labels)
     signs = [one_vs_rest(codes, classes.size, k) for k in range(margins.shape[1])]
     mean = loss.value(margins, np.column_stack(signs)).mean()
-    count = f"{len(rows):,}" if labelled.all() else f"{labels.size:,} of {len(rows):,}"
+    count = f"{len(rows):,} rows"
+    if unknown := int(np.count_nonzero(~labelled)):
+        count = f"{labels.size:,} of {count} ({unknown:,} with labels that the model lacks)"
     more = f" over {classes.size} one-vs-rest models" if classes.size > 2 else ""
-    return f"{count} rows, accuracy {accuracy:.2%}, mean {loss.name} loss {loss_text(mean)}{more}"
+    return (
+        f"{count}, accuracy {accuracy:.2%}, mean {loss.name} loss {loss_text(mean)}{more}"
+    )

@@ -18,6 +18,8 @@ EXIT_SECONDS = 5.0  # for the ranks to end after their launcher is killed
 # does. The launcher kills the other ranks later than this.
 CAUSE_SECONDS = 2.0
 ABORT_SECONDS = 0.5  # between the kills that follow MPI_Abort and the news of it
+NOTICED = "TransportError"  # in the report of a rank that lost another
+EXITED = "exited with code"  # in the report of a rank that called `sys.exit`
 KILL_SIGNALS = (signal.SIGKILL, signal.SIGTERM)  # of launchers
 
 
@@ -119,8 +121,9 @@ class ExitReports:
     def first_failure(self, aborted: float | None = None) -> dict[str, Any] | None:
         """Return the report of the failure that caused the others, or None.
 
-        A rank that was killed by a signal outranks those that only noticed. If a rank has
-        called MPI_Abort, the kills by the launcher are disregarded.
+        A rank that was killed by a signal outranks those that only noticed, and so does one
+        that called `sys.exit`. If a rank has called MPI_Abort, the kills by the launcher are
+        disregarded.
 
         Args:
             aborted: Time of the MPI_Abort, in seconds as `time.time`; None: no call.
@@ -140,7 +143,10 @@ class ExitReports:
         killed = [r for r in first.values() if r["signal"]]
         # A launcher ends the others with SIGTERM at once when a supervisor is killed.
         killed.sort(key=lambda r: bool(r["signal"] == signal.SIGTERM))
-        failure = next(iter(killed or failures), None)
+        causes = killed
+        if failures and NOTICED in failures[0]["how"]:  # then another rank is the cause
+            causes = killed or [r for r in first.values() if r["how"].startswith(EXITED)]
+        failure = next(iter(causes or failures), None)
         return None if failure is None else self._abrupt_end(failure) or failure
 
     def _abrupt_end(self, failure: dict[str, Any]) -> dict[str, Any] | None:

@@ -48,7 +48,7 @@ class ActiveColumns:
         bitmap = ColumnBitmap(rows.features)
         bitmap.add(rows.indices)
         if model is not None:
-            bitmap.add(_nonzero_columns(model))
+            bitmap.add(nonzero_columns(model))
         bitmap.count()
         if comm.size > 1:
             own = bitmap.columns()
@@ -80,7 +80,7 @@ class ActiveColumns:
 
     def compress(self, model: LazyWeights) -> LazyWeights:
         """Return the model of the active columns."""
-        return _map_columns(model, lambda values: values[self.columns])
+        return map_columns(model, lambda values: values[self.columns])
 
     def expand(self, model: LazyWeights) -> LazyWeights:
         """Return the model of all columns from a compressed one; others are zero."""
@@ -90,7 +90,7 @@ class ActiveColumns:
             full[self.columns] = values
             return full
 
-        return _map_columns(model, scatter)
+        return map_columns(model, scatter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class ColumnIndex:
         return all(a is b for a, b in zip(ours, theirs, strict=True))
 
 
-def _map_columns(
+def map_columns(
     model: LazyWeights, change: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> LazyWeights:
     """Change the arrays that have numbers per column; adaptive weights have two."""
@@ -137,11 +137,15 @@ def _map_columns(
     )
 
 
-def _nonzero_columns(model: LazyWeights) -> NDArray[np.uint32]:
-    """Return the columns whose weight or velocity is not zero."""
-    width = 2 if model.adaptive else 1
+def nonzero_columns(model: LazyWeights) -> NDArray[np.uint32]:
+    """Return the columns whose weight or velocity is not zero, ascending."""
     weights, velocity = (
         np.empty(0, np.uint32) if array.size == 0 else Stream.from_dense(array).indices
         for array in (model.weights, model.velocity)
     )
-    return np.concatenate([weights // np.uint32(width), velocity])
+    if velocity.size:
+        return np.union1d(weights, velocity)
+    if not model.adaptive:
+        return weights
+    columns = weights // np.uint32(2)  # of the weight and of its squared gradients
+    return columns[np.flatnonzero(np.diff(columns, prepend=np.uint32(2**32 - 1)))]

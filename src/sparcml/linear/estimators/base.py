@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ..solvers.learning_rate import RowNorms
+from .advance import advance
+from .fitted import FLOATS, FittedModel
 from .inputs import (
     check_columns,
     check_settings,
@@ -23,7 +23,7 @@ from .inputs import (
     settings_of_sgd,
     single_rank,
 )
-from .solve import advance, solve
+from .solve import solve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,15 +34,13 @@ if TYPE_CHECKING:
     from ...communicator.communicator import Communicator
     from ..solvers.learning_rate import LearningRate
     from ..solvers.objective import Penalty
-    from ..solvers.sgd_state import SGDState
 
     Doubles = NDArray[np.float64]
 
-FLOATS = (np.float64, np.float32)
 MAX_SPREAD = 100.0  # ratio of columns above which SGD stops far from the optimum
 
 
-class LinearModel(BaseEstimator):
+class LinearModel(FittedModel):
     """Settings and methods of all estimators.
 
     `fit` and `partial_fit` are collective: every rank passes its own rows and gets the same
@@ -61,17 +59,15 @@ class LinearModel(BaseEstimator):
             the best on it, not the last.
         validation_fraction: Fraction of the rows in the validation set.
         n_iter_no_change: Epochs without progress after which sgd stops.
-        batch_size: Rows per step of sgd, over all ranks.
+        batch_size: Rows per step of sgd, over all ranks. Default: 100, or fewer in a `fit` on
+            dense rows with the default learning rate, so that an epoch has 1,000 steps.
         learning_rate: A schedule of `sparcml.linear` for sgd. By default, each weight of a
             classifier of sparse rows has its own (AdaGrad); otherwise it is from the row norms.
         method: An aggregation method that compresses gradients (sgd); lossless by default.
         comm: The ranks; by default, this process only.
     """
 
-    coef_: Any
-    intercept_: Any
     n_iter_: int
-    _states: list[SGDState]
     _seen: RowNorms = RowNorms()
 
     def __init__(
@@ -85,7 +81,7 @@ class LinearModel(BaseEstimator):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
-        batch_size: int = 100,
+        batch_size: int | None = None,
         learning_rate: LearningRate | None = None,
         method: Method | None = None,
         comm: Communicator | None = None,
@@ -163,7 +159,8 @@ class LinearModel(BaseEstimator):
         self._states = []
         mass = float(X.shape[0] if weights is None else weights.sum())
         self._seen = RowNorms(mass=float(allgather_numbers(comm, mass).sum()))
-        self._set([s.weights for s in solutions], [s.intercept for s in solutions])
+        self.coef_ = np.array([s.weights for s in solutions])
+        self.intercept_ = np.array([s.intercept for s in solutions])
         self.n_iter_ = max(s.epochs for s in solutions)
         spread = solutions[0].spread
         reason, remedy = "", "raise max_iter or tol, or scale the features"
@@ -187,46 +184,9 @@ class LinearModel(BaseEstimator):
         """Train each target for one epoch of SGD over these rows, from its state."""
         states = getattr(self, "_states", [])
         self._states = advance(self, comm, X, targets, weights, states)
-        self._set(
-            [state.weights for state in self._states],
-            [state.intercept for state in self._states],
-        )
+        self.__dict__.pop("coef_", None)  # computed when it is read
+        self.intercept_ = np.array([state.intercept for state in self._states])
         self.n_iter_ = self._states[0].epoch
-
-    # ---- the model ----
-
-    def _set(self, weights: list[NDArray[Any]], intercepts: list[float]) -> None:
-        """Set `coef_` and `intercept_`, with one row per target."""
-        self.coef_ = np.array(weights)
-        self.intercept_ = np.array(intercepts)
-
-    def _matrix(self) -> Any:
-        """Return `coef_` with one row per target, sparse or dense."""
-        return self.coef_ if sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
-
-    def _margins(self, X: Any) -> Doubles:
-        """Return w.x + b, one column per target."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        if sparse.issparse(X):
-            check_columns(X)
-        margins: Doubles = safe_sparse_dot(X, self._matrix().T, dense_output=True)
-        margins += self.intercept_
-        return margins
-
-    def sparsify(self) -> Self:
-        """Convert `coef_` to a sparse matrix, which is smaller if most weights are zero."""
-        check_is_fitted(self)
-        self.coef_ = sparse.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> Self:
-        """Convert `coef_` back to an array."""
-        check_is_fitted(self)
-        if sparse.issparse(self.coef_):
-            shape = (*np.shape(self.intercept_), self.n_features_in_)
-            self.coef_ = self.coef_.toarray().reshape(shape)
-        return self
 
     # ---- the interface of scikit-learn ----
 

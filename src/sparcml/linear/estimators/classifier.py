@@ -83,7 +83,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
             classes: All classes; required in the first call.
             sample_weight: Row weights.
         """
-        first = not hasattr(self, "coef_")
+        first = not hasattr(self, "intercept_")
         with self._communicator() as comm:
             X, y, weights = self._check_inputs(comm, X, y, sample_weight, reset=first)
             codes = run_collectively(comm, lambda: self._encode(y, classes, first))

@@ -44,6 +44,8 @@ def check_settings(estimator: Any) -> None:
         )
     for setting in INTEGERS:
         value = getattr(estimator, setting)
+        if setting == "batch_size" and value is None:
+            continue
         if isinstance(value, bool) or not isinstance(value, Integral):
             raise TypeError(f"{name}: {setting} must be an integer, got {value!r}")
         if int(value) < 1:

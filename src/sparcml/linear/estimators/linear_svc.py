@@ -44,7 +44,7 @@ class LinearSVC(LinearClassifier):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
-        batch_size: int = 100,
+        batch_size: int | None = None,
         learning_rate: LearningRate | None = None,
         method: Method | None = None,
         comm: Communicator | None = None,

@@ -43,7 +43,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
-        batch_size: int = 100,
+        batch_size: int | None = None,
         learning_rate: LearningRate | None = None,
         method: Method | None = None,
         comm: Communicator | None = None,
@@ -88,7 +88,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         depends on how the rows are divided into calls. Each call counts as one epoch of
         `learning_rate`, if that is set.
         """
-        first = not hasattr(self, "coef_")
+        first = not hasattr(self, "intercept_")
         with self._communicator() as comm:
             X, y, weights = self._check_inputs(
                 comm, X, y, sample_weight, reset=first, **VALIDATION
@@ -100,7 +100,9 @@ class LinearRegressor(RegressorMixin, LinearModel):
     def _drop_dimension(self, y: Doubles) -> None:
         """Give `coef_` one dimension if y has one."""
         if y.ndim == 1:
-            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+            self.intercept_ = float(self.intercept_[0])
+            if "coef_" in vars(self):
+                self.coef_ = self.coef_[0]
 
     def predict(self, X: Any) -> Doubles:
         """Return the target, or the targets, of each row."""

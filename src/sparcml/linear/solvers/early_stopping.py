@@ -15,22 +15,32 @@ if TYPE_CHECKING:
     from .sgd_state import SGDState
 
 
-def epochs_without_improvement(losses: Sequence[float], tol: float) -> int:
-    """Return the number of last epochs whose loss is not below the best before by `tol`."""
+def epochs_without_improvement(
+    losses: Sequence[float], tol: float, floor: float = 0.0
+) -> int:
+    """Return the number of last epochs whose loss is not below the best before by `tol`.
+
+    Args:
+        losses: The loss of each epoch.
+        tol: Fraction of the best loss before, or of `floor` if that is larger.
+        floor: Loss below which a smaller one is no longer worth an epoch.
+    """
     best, count = np.inf, 0
     for loss in losses:
-        count = 0 if loss < best * (1.0 - tol) else count + 1
+        count = 0 if loss < min(best * (1.0 - tol), best - tol * floor) else count + 1
         best = min(best, loss)
     return count
 
 
-def no_improvement(losses: Sequence[float], patience: int, tol: float) -> bool:
+def no_improvement(
+    losses: Sequence[float], patience: int, tol: float, floor: float = 0.0
+) -> bool:
     """Return whether none of the last `patience` epochs improved on all before it.
 
     The rule of scikit-learn's SGDClassifier, with a relative tolerance: slow but steady
     progress below `tol` per epoch counts as none.
     """
-    return epochs_without_improvement(losses, tol) >= patience
+    return epochs_without_improvement(losses, tol, floor) >= patience
 
 
 @dataclass(eq=False)

@@ -196,7 +196,19 @@ class SGD:
         validation: Rows | None = None,
         watch: Watch | None = None,
         every: int | None = None,
+        flush: bool = True,
     ) -> None:
-        """Complete one epoch, whatever `epochs` and the validation loss are. Collective."""
+        """Complete one epoch, whatever `epochs` and the validation loss are. Collective.
+
+        Args:
+            comm: This and all others up to `every`: see `run`.
+            rows: This rank's rows.
+            state: State to continue; it is changed.
+            validation: This rank's rows of the validation set.
+            watch: Callback.
+            every: Batches between two calls of it.
+            flush: Whether to apply the penalty to all weights at the end. If not, the cost of
+                few rows follows their entries instead of the number of columns.
+        """
         once = replace(self, epochs=state.epoch + 1)
-        SGDRun(once, comm, rows, state, validation, watch, every).epoch()
+        SGDRun(once, comm, rows, state, validation, watch, every, flush).epoch()

@@ -75,9 +75,11 @@ class SGDRun:
         validation: Rows | None,
         watch: Watch | None,
         every: int | None,
+        flush: bool = True,
     ) -> None:
         self.solver, self.comm, self.rows, self.state = solver, comm, rows, state
         self.validation, self.watch = validation, watch
+        self.flushes = flush or validation is not None
         self.loss = loss_of(solver.loss)
         for each in (rows, validation):
             if each is not None:
@@ -129,7 +131,8 @@ class SGDRun:
         solver, state, rows = self.solver, self.state, self.rows
         indexed = check_partition(self.comm, rows, state.is_indexed(rows))
         wanted = (
-            rows.features >= MIN_FEATURES
+            self.flushes
+            and rows.features >= MIN_FEATURES
             and solver.epochs * self.steps >= MIN_STEPS
             and solver.communication == "sparse"
             and solver.method is None
@@ -162,7 +165,7 @@ class SGDRun:
         while state.step < self.steps:
             self._advance(order, offsets)
         state.losses.append(self._global_mean(state.pending, self.rows.total))
-        state.end_epoch()
+        state.end_epoch(flush=self.flushes)
         self.last_report = (self.last_report[0], self.last_report[1], 0.0)
         if self.validation is not None:
             weights = np.ascontiguousarray(state.model.coefficients)  # flushed above

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...kernels import linear as loops
+from ..data.column_index import map_columns, nonzero_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .objective import Penalty
 
 SCALE, CLOCK, INTERCEPT, DRIFT = range(4)  # indices of LazyWeights.numbers
+FLUSH_COLUMNS = 64  # columns whose flush may take as long as a step
 NEGLIGIBLE = 1e-18  # fraction of a gradient at which momentum is cut off
 
 
@@ -88,9 +90,21 @@ class SGDState:
         )
 
     def set_penalty(self, penalty: Penalty) -> None:
-        """Change the strength of the penalty between epochs."""
-        if self.model.adaptive:
-            self.model.numbers[-2:] = penalty.l1, penalty.l2
+        """Change the penalty between epochs.
+
+        Adaptive weights have a pending time under the penalty; for one that is c times as
+        strong, it is divided by c.
+        """
+        if not self.model.adaptive:
+            return
+        new, old = np.array([penalty.l1, penalty.l2]), self.model.numbers[-2:]
+        if self.model.last.size and not self.flushed:
+            factor = old.max() / new.max() if new.any() else 0.0
+            if factor and np.allclose(factor * new, old, rtol=1e-12, atol=0.0):
+                self.model.table[: int(self.model.numbers[CLOCK]) + 1] *= factor
+            else:
+                self.flush()
+        old[:] = new
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of all columns, without the rows of the column index."""
@@ -109,17 +123,41 @@ class SGDState:
 
     @property
     def flushed(self) -> bool:
-        """Whether the stored weights are the weights, as after each epoch."""
+        """Whether the stored weights are the weights."""
         return bool(self.model.numbers[SCALE] == 1.0 and self.model.numbers[CLOCK] == 0.0)
 
     @property
     def weights(self) -> NDArray[Any]:
-        """The weights without the intercept; a copy within an epoch or if compressed."""
-        model = self.model
-        if not self.flushed:
-            model = loops.LazyWeights._make(array.copy() for array in model)
-            loops.flush(model)
-        return self._expanded(model).coefficients
+        """The weights without the intercept; a copy unless flushed and not compressed."""
+        if self.flushed:
+            return self._expanded(self.model).coefficients
+        weights = np.zeros(self.features, self.model.weights.dtype)
+        self.write_weights(weights)
+        return weights
+
+    def write_weights(self, out: NDArray[Any]) -> None:
+        """Write the weights to an array of zeros; only those that may not be zero."""
+        active = None if self.column_index is None else self.column_index.active
+        if self.flushed and active is None:
+            out[:] = self.model.coefficients
+            return
+        positions = nonzero_columns(self.model)
+        columns = positions if active is None else active.columns[positions]
+        out[columns] = self._flushed_at(positions)
+
+    def weights_of(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Return the weights of some columns, at a cost of these columns only."""
+        if self.column_index is None:
+            return self._flushed_at(columns)
+        weights: NDArray[Any] = self.weights[columns]
+        return weights
+
+    def _flushed_at(self, positions: NDArray[Any]) -> NDArray[Any]:
+        """Return the weights at some positions of the model, with everything applied."""
+        model = map_columns(self.model, lambda values: values[positions])
+        model = model._replace(table=model.table.copy(), numbers=model.numbers.copy())
+        loops.flush(model)
+        return np.ascontiguousarray(model.coefficients)
 
     def is_indexed(self, rows: Rows) -> bool:
         """Return whether the column index was built from these rows."""
@@ -140,16 +178,31 @@ class SGDState:
         return model if active is None else active.expand(model)
 
     def begin_epoch(self, steps: int) -> None:
-        """Allocate the table for the steps of an epoch; no effect within one."""
-        if self.step == 0 and self.model.last.size:
-            self.model = self.model._replace(table=np.zeros(steps + 1))
+        """Extend the table by the steps of an epoch; no effect within one."""
+        if self.step or not self.model.last.size:
+            return
+        used = int(self.model.numbers[CLOCK]) + 1
+        if used + steps > self.model.table.size:
+            size = used + steps if used == 1 else 2 * used + steps  # after other epochs
+            table = np.zeros(size)
+            table[:used] = self.model.table[:used]
+            self.model = self.model._replace(table=table)
 
-    def end_epoch(self) -> None:
-        """Flush all weights; the next epoch starts with an empty table."""
+    def end_epoch(self, *, flush: bool = True) -> None:
+        """Start the next epoch, with all weights flushed.
+
+        Without `flush` they are flushed only once in many steps, because this takes as long
+        as there are columns.
+        """
+        if flush or self.model.numbers[CLOCK] * FLUSH_COLUMNS >= self.features:
+            self.flush()
+        self.epoch, self.step, self.pending = self.epoch + 1, 0, 0.0
+
+    def flush(self) -> None:
+        """Apply everything pending to all weights; the table is empty afterwards."""
         loops.flush(self.model)
         if self.model.last.size:
             self.model = self.model._replace(table=np.zeros(1))
-        self.epoch, self.step, self.pending = self.epoch + 1, 0, 0.0
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all of it for `np.savez`; most arrays are the state's own."""
