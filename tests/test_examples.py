@@ -21,6 +21,7 @@ TINY = {
     "atis": "--rows 64 --method topk",
     "fashion_mnist": "--rows 96 --method powersgd",
     "moby_dick": "--rows 64 --method dgc",
+    "gpt": "--rows 64 --method qsgd",
     "clicks": "--rows 4096 --method topk",
     "large_batch": "--rows 512 --method topk1 --epochs 1",
 }

@@ -35,8 +35,8 @@ SPARSIFIERS = (
         "error feedback",
         "first choice for SGD on slow links: the largest entries have most of the norm of real "
         "gradients. With a bucket the bound is the same, selection needs one pass, and entries "
-        "are spread over layers that differ in scale. With Adam and similar optimizers accuracy "
-        "is lost for now",
+        "are spread over layers that differ in scale. With Adam and similar optimizers use "
+        "TopKAdam",
         "Aji and Heafield 2017; buckets: Renggli et al. 2019 (SparCML); convergence: Alistarh et "
         "al. 2018, Stich et al. 2018",
     ),
@@ -90,13 +90,14 @@ QUANTIZERS = (
         "Ramezani-Kebrya, Faghri, Roy 2019",
     ),
     Text(
-        "TernGrad(clip=2.5, scale=None)",
+        "TernGrad(clip=2.5, scale=None, count_zeros=True)",
         "s sign(v_i) with probability |v_i|/s, else 0; s = max |v| after clipping at 2.5 "
         "standard deviations; all ranks use the largest s, so that ternary values can be summed",
         "2 bits per value (1.58 in principle) and one scale",
         "unbiased but for the clipping; variance s |v|_1 - |v|^2",
         "integer sums, for hardware that adds integers; otherwise QSGD 2 bits, with one scale per "
-        "bucket",
+        "bucket. For gradients that are mostly zero, `count_zeros=False`: zeros do not count in "
+        "the standard deviation, or clipping would remove nearly all",
         "Wen et al. 2017",
     ),
     Text(
@@ -150,9 +151,31 @@ METHODS = (
         "DGC(ratio, momentum=0.9, clip=None, masking=True, warm_up=0)",
         "u = m u + g; v = v + u; the largest entries of v are sent, and set to 0 in v and u",
         "as TopK",
-        "momentum SGD at ratio 1; no theorem otherwise",
-        "ratios around 0.1 %, where ordinary momentum would apply stale gradients",
+        "without masking: weights minus pending updates are those of dense momentum. With "
+        "masking, an entry that is sent every n steps keeps 1 - m (1 - m^n) / (n (1 - m)) of its "
+        "momentum: at ratio 1 it is SGD without momentum",
+        "ratios around 0.1 %, where ordinary momentum would apply stale gradients; with plain SGD "
+        "at three to six times the learning rate of the dense run",
         "Lin, Han, Mao, Wang, Dally 2018",
+    ),
+    Text(
+        "TopKAdam(sparsify=TopK(0.01), quantize=None, warm_up=0.15, steps=None)",
+        "first phase: 4-bit gradients and Adam; then v is frozen, and with error feedback the "
+        "largest entries of lr m / (sqrt(v) + eps) are sent, with a momentum m per rank",
+        "as QSGD, then as TopK",
+        "applied plus pending updates are those of Adam with a frozen v; equal to Adam until then",
+        "Adam and AdamW on slow links, where sparse gradients lose accuracy",
+        "Tang et al. 2021 for the frozen moment",
+    ),
+    Text(
+        "OneBitAdam(quantize=Sign(bucket=1024), warm_up=0.15, steps=None)",
+        "first phase as TopKAdam; then the sign of beta1 m + (1 - beta1) (g + residual) is sent, "
+        "and the mean is the new m of all ranks",
+        "as QSGD, then 1 bit per value",
+        "m plus the residuals is the mean of all first moments",
+        "Adam and AdamW where 4 bits are too many; compare with QSGD(4), since a first phase that "
+        "is too short loses accuracy",
+        "Tang et al. 2021",
     ),
     Text(
         "PowerSGD(rank, warm_start=True, error_feedback=True)",

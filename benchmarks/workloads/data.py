@@ -95,14 +95,30 @@ def spam() -> Table:
     return Table(rows[train], labels[train], rows[test], labels[test])
 
 
+# CRC-32 of three bytes is the exclusive or of one value per byte, because CRCs are affine.
+_CRC = np.array(
+    [[zlib.crc32((byte << 8 * at).to_bytes(3)) for byte in range(256)] for at in (2, 1, 0)],
+    np.int64,
+)
+
+
 def _hashed(text: str) -> NDArray[np.int32]:
-    words = {zlib.crc32(gram.encode("utf-8", "surrogatepass")) for gram in _grams(text)}
-    found = np.fromiter(words, np.int64, len(words)) % COLUMNS
-    return np.unique(found).astype(np.int32)
+    grams = _words(text) if text.isascii() else _grams(text)
+    words = {zlib.crc32(gram.encode("utf-8", "surrogatepass")) for gram in grams}
+    found = np.fromiter(words, np.int64, len(words))
+    if text.isascii() and len(text) >= 3:
+        letters = np.frombuffer(text.encode(), np.uint8)
+        crcs = _CRC[0, letters[:-2]] ^ _CRC[1, letters[1:-1]] ^ _CRC[2, letters[2:]]
+        found = np.append(found, crcs)
+    return np.unique(found % COLUMNS).astype(np.int32)
 
 
 def _grams(text: str) -> Iterator[str]:
+    yield from _words(text)
+    yield from (text[i : i + 3] for i in range(len(text) - 2))
+
+
+def _words(text: str) -> Iterator[str]:
     words = text.split()
     yield from words
     yield from (" ".join(words[i : i + 3]) for i in range(len(words) - 2))
-    yield from (text[i : i + 3] for i in range(len(text) - 2))

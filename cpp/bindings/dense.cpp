@@ -17,9 +17,30 @@ static void bind(nb::module_& m) {
       "Write out[i] = a[i] op b[i].");
 }
 
+template <class T>
+static void bind_momentum(nb::module_& m) {
+  m.def(
+      "add_momentum",
+      [](double momentum, bool nesterov, In<T> u, In<T> g, Out<T> velocity, Out<T> term) {
+        require(u.size() == g.size() && u.size() == velocity.size(),
+                "add_momentum: u, g and velocity must have the same size");
+        require(!nesterov || u.size() == term.size(),
+                "add_momentum: term must have the size of u if nesterov");
+        nb::gil_scoped_release nogil;
+        sparcml::add_momentum<T>(static_cast<T>(momentum), nesterov, u.data(), g.data(),
+                                 velocity.data(), term.data(), u.size());
+      },
+      "momentum"_a, "nesterov"_a, "u"_a.noconvert(), "g"_a.noconvert(),
+      "velocity"_a.noconvert(), "term"_a.noconvert(),
+      "Write velocity = momentum u + g; with nesterov, velocity = momentum (u + g) and term = "
+      "velocity + g.");
+}
+
 void register_dense(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
   bind<std::int32_t>(m);
   bind<std::int64_t>(m);
+  bind_momentum<float>(m);
+  bind_momentum<double>(m);
 }

@@ -17,11 +17,12 @@ static void require_size(std::size_t size) {
 }
 
 template <class T>
-static sparcml::ResidualInput<T> residual_input(In<T> residual, In<T> gradient, Out<T> out) {
+static sparcml::ResidualInput<T> residual_input(In<T> residual, In<T> gradient, Out<T> out,
+                                                double scale) {
   require(residual.size() == gradient.size() && residual.size() == out.size(),
           "add_residual: residual, gradient and out must have the same size");
   require_size(out.size());
-  return {residual.data(), gradient.data(), out.data(), out.size()};
+  return {residual.data(), gradient.data(), out.data(), out.size(), static_cast<T>(scale)};
 }
 
 static void require_k(std::size_t size, std::size_t k, std::size_t buffer) {
@@ -62,16 +63,18 @@ static void bind_top_k(nb::module_& m) {
   m.def(
       "top_k_with_residual",
       [](In<T> residual, In<T> gradient, std::size_t k, Out<T> out, Out<std::uint32_t> oi,
-         Out<T> ov) {
-        const sparcml::ResidualInput<T> input = residual_input<T>(residual, gradient, out);
+         Out<T> ov, double scale) {
+        const sparcml::ResidualInput<T> input =
+            residual_input<T>(residual, gradient, out, scale);
         const sparcml::EntryBuffer<T> buffer = entry_buffer<T>(oi, ov);
         require_k(input.size, k, buffer.size);
         nb::gil_scoped_release nogil;
         return sparcml::top_k_with_residual<T>(input, k, buffer);
       },
       "residual"_a.noconvert(), "gradient"_a.noconvert(), "k"_a, "out"_a.noconvert(),
-      "oi"_a.noconvert(), "ov"_a.noconvert(),
-      "Write residual + gradient to out, then top_k of it, zeroed in out. Return the squared "
+      "oi"_a.noconvert(), "ov"_a.noconvert(), "scale"_a = 1.0,
+      "Write scale residual + gradient to out, then top_k of it, zeroed in out. Return the "
+      "squared "
       "norm.");
 }
 
@@ -90,16 +93,18 @@ static void bind_buckets(nb::module_& m) {
   m.def(
       "bucket_top_k_with_residual",
       [](In<T> residual, In<T> gradient, std::size_t k, std::size_t bucket, Out<T> out,
-         Out<std::uint32_t> oi, Out<T> ov) {
-        const sparcml::ResidualInput<T> input = residual_input<T>(residual, gradient, out);
+         Out<std::uint32_t> oi, Out<T> ov, double scale) {
+        const sparcml::ResidualInput<T> input =
+            residual_input<T>(residual, gradient, out, scale);
         const sparcml::EntryBuffer<T> buffer = entry_buffer<T>(oi, ov);
         require_buckets(input.size, k, bucket, buffer.size);
         nb::gil_scoped_release nogil;
         return sparcml::bucket_top_k_with_residual<T>(input, k, bucket, buffer);
       },
       "residual"_a.noconvert(), "gradient"_a.noconvert(), "k"_a, "bucket"_a,
-      "out"_a.noconvert(), "oi"_a.noconvert(), "ov"_a.noconvert(),
-      "Write residual + gradient to out, then bucket_top_k of it, zeroed in out. Return the "
+      "out"_a.noconvert(), "oi"_a.noconvert(), "ov"_a.noconvert(), "scale"_a = 1.0,
+      "Write scale residual + gradient to out, then bucket_top_k of it, zeroed in out. Return "
+      "the "
       "squared norm.");
 }
 
@@ -119,8 +124,9 @@ static void bind_at_least(nb::module_& m) {
   m.def(
       "at_least_with_residual",
       [](In<T> residual, In<T> gradient, double threshold, Out<T> out, Out<std::uint32_t> oi,
-         Out<T> ov) {
-        const sparcml::ResidualInput<T> input = residual_input<T>(residual, gradient, out);
+         Out<T> ov, double scale) {
+        const sparcml::ResidualInput<T> input =
+            residual_input<T>(residual, gradient, out, scale);
         const sparcml::EntryBuffer<T> buffer = entry_buffer<T>(oi, ov);
         const T lowest = as_threshold<T>(threshold);
         std::size_t found = 0;
@@ -132,8 +138,9 @@ static void bind_at_least(nb::module_& m) {
         return std::make_pair(found, squares);
       },
       "residual"_a.noconvert(), "gradient"_a.noconvert(), "threshold"_a, "out"_a.noconvert(),
-      "oi"_a.noconvert(), "ov"_a.noconvert(),
-      "Write residual + gradient to out, then at_least of it. Return the number of entries and "
+      "oi"_a.noconvert(), "ov"_a.noconvert(), "scale"_a = 1.0,
+      "Write scale residual + gradient to out, then at_least of it. Return the number of "
+      "entries and "
       "the squared norm.");
 }
 
@@ -141,13 +148,14 @@ template <class T>
 static void bind_add_residual(nb::module_& m) {
   m.def(
       "add_residual",
-      [](In<T> residual, In<T> gradient, Out<T> out) {
-        const sparcml::ResidualInput<T> input = residual_input<T>(residual, gradient, out);
+      [](In<T> residual, In<T> gradient, Out<T> out, double scale) {
+        const sparcml::ResidualInput<T> input =
+            residual_input<T>(residual, gradient, out, scale);
         nb::gil_scoped_release nogil;
         return sparcml::add_residual<T>(input);
       },
-      "residual"_a.noconvert(), "gradient"_a.noconvert(), "out"_a.noconvert(),
-      "Write residual + gradient to out. Return its squared norm.");
+      "residual"_a.noconvert(), "gradient"_a.noconvert(), "out"_a.noconvert(), "scale"_a = 1.0,
+      "Write scale residual + gradient to out. Return its squared norm.");
   m.def(
       "block_squared_norms",
       [](In<T> values, std::size_t block, Out<double> out) {

@@ -56,15 +56,18 @@ class Block(nn.Module):  # type: ignore[misc]
         return functional.relu(y + shortcut)
 
 
-def network() -> nn.Module:
-    """Return a network of 1.3 million parameters; the first layer reduces to 7 x 7 pixels."""
-    channels_in = (WIDTHS[0], *WIDTHS)
+def network(widths: tuple[int, ...] = WIDTHS) -> nn.Module:
+    """Return a network of blocks of some widths; the first layer reduces to 7 x 7 pixels.
+
+    By default it has 1.3 million parameters.
+    """
+    channels_in = (widths[0], *widths)
     return nn.Sequential(
-        nn.Conv2d(1, WIDTHS[0], 4, 4),
-        *(Block(channels_in[i], width) for i, width in enumerate(WIDTHS)),
+        nn.Conv2d(1, widths[0], 4, 4),
+        *(Block(channels_in[i], width) for i, width in enumerate(widths)),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        nn.Linear(WIDTHS[-1], CLASSES),
+        nn.Linear(widths[-1], CLASSES),
     )
 
 

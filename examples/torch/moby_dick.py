@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CHAPTERS = Path(__file__).with_name("moby-dick.txt.gz")  # the first three; public domain
-WORDS = 4000  # the most frequent ones; all others share one index
+WORDS = 4000
 WINDOW = 20
 WIDTH = 160
 
@@ -33,22 +33,22 @@ WIDTH = 160
 class Reader(nn.Module):  # type: ignore[misc]
     """Embedding, LSTM, and scores of all words."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: int, width: int) -> None:
         super().__init__()
-        self.embed = nn.Embedding(WORDS + 1, WIDTH)
-        self.lstm = nn.LSTM(WIDTH, WIDTH, batch_first=True)
-        self.out = nn.Linear(WIDTH, WORDS + 1, bias=False)
+        self.embed = nn.Embedding(words + 1, width)
+        self.lstm = nn.LSTM(width, width, batch_first=True)
+        self.out = nn.Linear(width, words + 1, bias=False)
 
     def forward(self, words: Tensor) -> Tensor:
         """Return the scores of the word after each word."""
         return self.out(self.lstm(self.embed(words))[0])
 
 
-def windows(text: str) -> Tensor:
+def windows(text: str, count: int) -> Tensor:
     """Return the text as rows of word indices, each with the word that follows."""
     words = re.findall(r"\w+|[^\w\s]", text.lower())
-    index = {w: i for i, (w, _) in enumerate(Counter(words).most_common(WORDS))}
-    numbers = torch.tensor([index.get(word, WORDS) for word in words])
+    index = {w: i for i, (w, _) in enumerate(Counter(words).most_common(count))}
+    numbers = torch.tensor([index.get(word, count) for word in words])
     return numbers.unfold(0, WINDOW + 1, WINDOW)
 
 
@@ -65,14 +65,20 @@ def evaluate(data: Tensor, model: nn.Module, rows: Tensor) -> tuple[float, float
     return float(loss(data, model, rows)) * words, words
 
 
-def task(path: Path | None) -> Task:
-    """Return the task with the full text, or with the first chapters."""
+def task(path: Path | None, words: int = WORDS, width: int = WIDTH) -> Task:
+    """Return the task with the full text, or with the first chapters.
+
+    Args:
+        path: A gzipped text.
+        words: Number of the most frequent words; all others share one index.
+        width: Size of embeddings and of the LSTM.
+    """
     text = gzip.decompress((path or CHAPTERS).read_bytes()).decode()
-    data = windows(text)
+    data = windows(text, words)
     is_test = torch.arange(len(data)) % 10 == 9
     test, data = data[is_test], data[~is_test]
     return Task(
-        model=Reader,
+        model=lambda: Reader(words, width),
         rows=len(data),
         tests=len(test),
         loss=partial(loss, data),

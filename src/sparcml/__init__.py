@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from .aggregate import Dense as Dense
     from .aggregate import MajorityVote as MajorityVote
     from .aggregate import Method as Method
+    from .aggregate import OneBitAdam as OneBitAdam
     from .aggregate import PowerSGD as PowerSGD
     from .aggregate import Schedule as Schedule
+    from .aggregate import TopKAdam as TopKAdam
     from .communicator.communicator import Communicator as Communicator
     from .network.simulator import Simulation as Simulation
     from .network.simulator import simulate as simulate
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _LAZY_NAMES = {
-    "aggregate": "DGC Compressed Dense MajorityVote Method PowerSGD Schedule",
+    "aggregate": "DGC Compressed Dense MajorityVote Method OneBitAdam PowerSGD Schedule TopKAdam",
     "communicator.communicator": "Communicator",
     "network.simulator": "Simulation simulate",
     "quantize": "NUQSGD QSGD Half Integer Natural OneBit Quantizer Sign TernGrad",
@@ -87,6 +89,7 @@ __all__ = [
     "MismatchError",
     "Natural",
     "OneBit",
+    "OneBitAdam",
     "PowerSGD",
     "Quantizer",
     "RandomK",
@@ -100,6 +103,7 @@ __all__ = [
     "TernGrad",
     "Threshold",
     "TopK",
+    "TopKAdam",
     "TransportError",
     "WireError",
     "from_group",

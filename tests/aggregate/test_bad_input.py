@@ -155,6 +155,8 @@ def test_finite_gradients_stay_finite(name, size):
     """Half and others have a narrow range, sums of squares overflow: values must not."""
     if size > 1e38 and "powersgd" in name:
         size = 1e36  # its products have n terms, and must be numbers themselves
+    if size > 1e38 and "adam" in name:
+        size = 1e18  # the second moment is a mean of squares
 
     def work(comm):
         method, state = METHODS[name], METHODS[name].init(SHAPES)

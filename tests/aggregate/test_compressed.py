@@ -382,3 +382,25 @@ def test_torch_tensors_go_in_and_come_back():
             assert (mean["w"].dtype, mean["w"].shape) == (dtype, g.shape)
 
     sparcml.launch(work, 2)
+
+
+def test_ternary_means_of_mostly_zero_gradients_keep_their_size():
+    def work(comm):
+        rng = np.random.default_rng(comm.rank)
+        g = rng.standard_normal(20_000).astype(np.float32)
+        g[rng.random(g.size) < 0.99] = 0
+        exact = comm.allreduce(g, op="mean")
+        shares = []
+        for quantizer in (TernGrad(count_zeros=False), TernGrad()):
+            method = Compressed(quantize=quantizer, error_feedback=False)
+            total = np.zeros_like(g)
+            state = method.init(g.size)
+            for _ in range(200):
+                mean, state = method.aggregate(comm, g, state)
+                total += mean / 200
+            shares.append(float(total @ exact / (exact @ exact)))
+        return shares
+
+    for kept, published in sparcml.launch(work, 2):
+        assert kept > 0.9
+        assert published < 0.4

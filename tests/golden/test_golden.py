@@ -12,6 +12,7 @@ import pytest
 import sparcml
 
 from ..mpi.jobs import MPIEXEC
+from ..once import once
 from . import cases, record
 
 # Two epochs are too few to converge.
@@ -21,12 +22,22 @@ GOLDEN = json.loads(record.FILE.read_text())
 ROOT = Path(__file__).parents[2]
 
 
-@cache
+@pytest.fixture(scope="session")
+def results(shared_folder):
+    """Return a function that runs all cases in one way: on threads, for example."""
+
+    @cache
+    def results(way, *arguments):
+        name = "-".join(("golden", way.__name__, *map(str, arguments)))
+        return once(shared_folder / f"{name}.json", lambda: way(*arguments))
+
+    return results
+
+
 def on_threads(ranks):
     return sparcml.launch(record.on_ranks, ranks)[0]
 
 
-@cache
 def simulated(ranks):
     return sparcml.simulate(record.on_ranks, ranks=ranks, network="1gbit").results[0]
 
@@ -44,12 +55,10 @@ def printed(*command, **environment):
     return json.loads(done.stdout)
 
 
-@cache
 def on_mpi(ranks):
     return printed(MPIEXEC, "-n", str(ranks))[str(ranks)]
 
 
-@cache
 def scalar():
     return printed(SPARCML_ISA="scalar")
 
@@ -61,8 +70,8 @@ def test_single_rank_results(group):
 
 @pytest.mark.parametrize("group", sorted(GOLDEN["4"]))
 @pytest.mark.parametrize("ranks", cases.RANKS)
-def test_on_threads(ranks, group):
-    assert on_threads(ranks)[group] == GOLDEN[str(ranks)][group]
+def test_on_threads(ranks, group, results):
+    assert results(on_threads, ranks)[group] == GOLDEN[str(ranks)][group]
 
 
 # These use the engine's own allreduce, or depend on which ranks share a node.
@@ -75,18 +84,18 @@ BY_ENGINE = {
 
 @pytest.mark.parametrize("group", sorted(GOLDEN["4"].keys() - BY_ENGINE))
 @pytest.mark.parametrize("ranks", [3, 4])
-def test_simulated(ranks, group):
-    assert simulated(ranks)[group] == GOLDEN[str(ranks)][group]
+def test_simulated(ranks, group, results):
+    assert results(simulated, ranks)[group] == GOLDEN[str(ranks)][group]
 
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("group", sorted(GOLDEN["4"]))
 @pytest.mark.parametrize("ranks", [3, 4])
-def test_on_mpi(ranks, group):
-    assert on_mpi(ranks)[group] == GOLDEN[str(ranks)][group]
+def test_on_mpi(ranks, group, results):
+    assert results(on_mpi, ranks)[group] == GOLDEN[str(ranks)][group]
 
 
 @pytest.mark.parametrize("group", [*GOLDEN["single"], *GOLDEN["1"]])
-def test_scalar_kernels(group):
+def test_scalar_kernels(group, results):
     part = "single" if group in GOLDEN["single"] else "1"
-    assert scalar()[part][group] == GOLDEN[part][group]
+    assert results(scalar)[part][group] == GOLDEN[part][group]

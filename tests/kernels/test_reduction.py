@@ -247,3 +247,18 @@ def test_squeeze_is_compact_and_bitmap(present, dtype, fill, seed):
     back = np.empty_like(dense)
     reduction.bitmap_expand(plane, found, fill, back)
     same_bits(back, dense)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_momentum_equals_the_reference(nesterov, dtype):
+    u, g = (x.ravel() for x in np.meshgrid(odd(dtype), odd(dtype)))
+    rng = np.random.default_rng(0)
+    for size in (0, 1, 7, 8, 1000):
+        cases = [(u, g), (rng.standard_normal(size), rng.standard_normal(size))]
+        for pair in cases:
+            a, b = (x.astype(dtype) for x in pair)
+            got = reduction.add_momentum(0.9, a, b, nesterov=nesterov)
+            want = reference.add_momentum(0.9, a, b, nesterov=nesterov)
+            for x, y in zip(got, want, strict=True):
+                np.testing.assert_array_equal(x, y)

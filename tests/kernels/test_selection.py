@@ -120,6 +120,9 @@ def test_taking_equals_adding_selecting_and_zeroing(size, dtype):
             again = r.copy()  # in place
             got = getattr(selection, name)(again, g, *arguments, again)
             same_taken(got, want, again, left)
+            want = getattr(reference, name)(r, g, *arguments, left, 0.3)
+            got = getattr(selection, name)(r, g, *arguments, out, 0.3)
+            same_taken(got, want, out, left)
 
 
 @over_dtypes

@@ -33,12 +33,14 @@ def test_length_and_variance(name):
         assert abs(seen.mean() - expected) < 5 * seen.std() / np.sqrt(TRIALS) + slack
 
 
+@pytest.mark.parametrize("count_zeros", [False, True])
 @pytest.mark.parametrize("name", VECTORS)
-def test_the_mean_is_the_clipped_value(name):
+def test_the_mean_is_the_clipped_value(name, count_zeros):
     vector = VECTORS[name].astype(np.float64)
-    rows = draws(TernGrad(), VECTORS[name], TRIALS)
-    limit = 2.5 * vector.std()
-    clipped = vector if name == "same" else np.clip(vector, -limit, limit)
+    rows = draws(TernGrad(count_zeros=count_zeros), VECTORS[name], TRIALS)
+    sigma = (vector if count_zeros else vector[vector != 0]).std()
+    limit = 2.5 * sigma if sigma > 1e-9 else np.inf
+    clipped = np.clip(vector, -limit, limit)
     scale = np.abs(clipped).max()
     np.testing.assert_allclose(np.unique(np.abs(rows))[-1], scale, rtol=1e-6)
     for way in (np.ones_like(vector), np.sign(vector), vector / np.abs(vector).max()):
@@ -104,3 +106,18 @@ def test_bad_clip(wrong):
 def test_bad_scale(scale):
     with pytest.raises(ValueError, match="scale must be a positive float32"):
         TernGrad(scale=scale)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "kept"), [(0.0, 0.98), (0.9, 0.38), (0.99, 0.055), (0.999, 0.006)]
+)
+def test_zeros_do_not_make_clipping_remove_the_gradient(zeros, kept):
+    """The published rule counts zeros, and then keeps this part of the squared norm."""
+    rng = np.random.default_rng(3)
+    v = rng.standard_normal(200_000).astype(np.float32)
+    v[rng.random(v.size) < zeros] = 0
+    for coder, expected in ((TernGrad(), kept), (TernGrad(count_zeros=False), 0.98)):
+        scale = coder.scale_of(v)
+        energy = float(np.sum(np.square(np.clip(v, -scale, scale), dtype=np.float64)))
+        share = energy / float(np.sum(np.square(v, dtype=np.float64)))
+        assert share == pytest.approx(expected, rel=0.12)

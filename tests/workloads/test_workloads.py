@@ -1,5 +1,7 @@
 """The training runs that methods are judged by: gradients, shards, and what they report."""
 
+import zlib
+
 import numpy as np
 import pytest
 from workloads import WORKLOADS, data, train
@@ -67,6 +69,9 @@ def test_mails_are_hashed_as_words_and_grams():
     assert found.dtype == np.int32
     assert np.all(np.diff(found) > 0)
     assert len(found) == len(set(grams))
+    for text in ("", "ab", "buy it now", "buy it now\u00a0!"):
+        crcs = {zlib.crc32(gram.encode()) % data.COLUMNS for gram in data._grams(text)}
+        assert data._hashed(text).tolist() == sorted(crcs)
 
 
 @needs_data

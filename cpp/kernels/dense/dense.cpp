@@ -7,11 +7,21 @@ void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n) {
   SPARCML_PICK(combine_dense<T>)(op, a, b, out, n);
 }
 
+template <class T>
+void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity, T* term,
+                  std::size_t n) {
+  SPARCML_PICK(add_momentum<T>)(momentum, nesterov, u, g, velocity, term, n);
+}
+
 template void combine_dense(Op, const float*, const float*, float*, std::size_t);
 template void combine_dense(Op, const double*, const double*, double*, std::size_t);
 template void combine_dense(Op, const std::int32_t*, const std::int32_t*, std::int32_t*,
                             std::size_t);
 template void combine_dense(Op, const std::int64_t*, const std::int64_t*, std::int64_t*,
                             std::size_t);
+template void add_momentum(float, bool, const float*, const float*, float*, float*,
+                           std::size_t);
+template void add_momentum(double, bool, const double*, const double*, double*, double*,
+                           std::size_t);
 
 }  // namespace sparcml

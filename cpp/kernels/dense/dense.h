@@ -1,4 +1,4 @@
-// Dense reduction: out[i] = a[i] op b[i].
+// Elementwise loops over dense vectors: reductions out[i] = a[i] op b[i], and momentum.
 #pragma once
 
 #include "kernels/isa.h"
@@ -10,13 +10,25 @@ namespace sparcml {
 template <class T>
 void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n);
 
+// Writes velocity = m u + g; with nesterov, velocity = m (u + g) and term = velocity + g, too.
+// `term` is not used otherwise. The arrays must not overlap.
+template <class T>
+void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity, T* term,
+                  std::size_t n);
+
 namespace scalar {
 template <class T>
 void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n);
-}
+template <class T>
+void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity, T* term,
+                  std::size_t n);
+}  // namespace scalar
 namespace avx2 {
 template <class T>
 void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n);
-}
+template <class T>
+void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity, T* term,
+                  std::size_t n);
+}  // namespace avx2
 
 }  // namespace sparcml

@@ -12,6 +12,21 @@ void combine_all(Op op, const T* a, const T* b, T* out, std::size_t n) {
   });
 }
 
+template <class T>
+void add_momentum_all(T momentum, bool nesterov, const T* u, const T* g, T* velocity, T* term,
+                      std::size_t n) {
+  if (nesterov) {
+    SPARCML_IVDEP
+    for (std::size_t i = 0; i < n; ++i) {
+      velocity[i] = momentum * (u[i] + g[i]);
+      term[i] = velocity[i] + g[i];
+    }
+  } else {
+    SPARCML_IVDEP
+    for (std::size_t i = 0; i < n; ++i) velocity[i] = momentum * u[i] + g[i];
+  }
+}
+
 }  // namespace
 }  // namespace sparcml
 
@@ -22,11 +37,21 @@ void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n) {
   combine_all(op, a, b, out, n);
 }
 
+template <class T>
+void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity, T* term,
+                  std::size_t n) {
+  add_momentum_all(momentum, nesterov, u, g, velocity, term, n);
+}
+
 template void combine_dense(Op, const float*, const float*, float*, std::size_t);
 template void combine_dense(Op, const double*, const double*, double*, std::size_t);
 template void combine_dense(Op, const std::int32_t*, const std::int32_t*, std::int32_t*,
                             std::size_t);
 template void combine_dense(Op, const std::int64_t*, const std::int64_t*, std::int64_t*,
                             std::size_t);
+template void add_momentum(float, bool, const float*, const float*, float*, float*,
+                           std::size_t);
+template void add_momentum(double, bool, const double*, const double*, double*, double*,
+                           std::size_t);
 
 }  // namespace sparcml::SPARCML_NAMESPACE

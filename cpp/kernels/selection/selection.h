@@ -5,10 +5,10 @@
 // is above all numbers. Among equal magnitudes the lowest index comes first. The entries
 // ascend.
 //
-// The functions with a residual first write out = residual + gradient (out may be the residual)
-// with every NaN canonical, and return the squared norm of that sum. Its order is defined: the
-// values of a block of 2048 are squared in double precision and added to lane i mod 8, the
-// lanes are added by a tree, and the blocks one after the other.
+// The functions with a residual first write out = scale residual + gradient (out may be the
+// residual) with every NaN canonical, and return the squared norm of that sum. Its order is
+// defined: the values of a block of 2048 are squared in double precision and added to lane i
+// mod 8, the lanes are added by a tree, and the blocks one after the other.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +36,7 @@ struct ResidualInput {
   const T* gradient;
   T* out;
   std::size_t size;
+  T scale;
 };
 
 // Returns the buffer size that top_k needs to hold its candidates.

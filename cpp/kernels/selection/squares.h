@@ -75,19 +75,21 @@ inline std::size_t square_wide(const double* x, std::size_t size, WideLanes& lan
   return i;
 }
 
-// Writes out = r + g for eight values and returns a mask of those above the bound.
-inline unsigned add_eight(const float* r, const float* g, float* out, std::int32_t bound,
-                          WideLanes& lanes) {
-  const __m256 sum = canonical(_mm256_add_ps(load(r), load(g)));
+// Writes out = scale r + g for eight values and returns a mask of those above the bound.
+inline unsigned add_eight(float scale, const float* r, const float* g, float* out,
+                          std::int32_t bound, WideLanes& lanes) {
+  const __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(scale), load(r));
+  const __m256 sum = canonical(_mm256_add_ps(scaled, load(g)));
   _mm256_storeu_ps(out, sum);
   lanes.add(sum);
   return some_above(sum, bound);
 }
 
-inline unsigned add_eight(const double* r, const double* g, double* out, std::int64_t bound,
-                          WideLanes& lanes) {
-  const __m256d a = canonical(_mm256_add_pd(load(r), load(g)));
-  const __m256d b = canonical(_mm256_add_pd(load(r + 4), load(g + 4)));
+inline unsigned add_eight(double scale, const double* r, const double* g, double* out,
+                          std::int64_t bound, WideLanes& lanes) {
+  const __m256d s = _mm256_set1_pd(scale);
+  const __m256d a = canonical(_mm256_add_pd(_mm256_mul_pd(s, load(r)), load(g)));
+  const __m256d b = canonical(_mm256_add_pd(_mm256_mul_pd(s, load(r + 4)), load(g + 4)));
   _mm256_storeu_pd(out, a);
   _mm256_storeu_pd(out + 4, b);
   lanes.add(a, b);
@@ -104,14 +106,15 @@ inline double squared_norm(const T* x, std::size_t size) {
   return lanes.total();
 }
 
-// Writes out = r + g for 64 values, adds their squared_norm to the lanes and returns a mask of
-// those above the bound.
+// Writes out = scale r + g for 64 values, adds their squared_norm to the lanes and returns a
+// mask of those above the bound.
 template <class T>
-inline std::uint64_t add_word(const T* r, const T* g, T* out, Key<T> bound, Lanes& lanes) {
+inline std::uint64_t add_word(T scale, const T* r, const T* g, T* out, Key<T> bound,
+                              Lanes& lanes) {
   WideLanes wide(lanes);
   std::uint64_t all = 0;
   for (std::size_t k = 0; k < kWord; k += kLanes)
-    all |= std::uint64_t(add_eight(r + k, g + k, out + k, bound, wide)) << k;
+    all |= std::uint64_t(add_eight(scale, r + k, g + k, out + k, bound, wide)) << k;
   wide.store(lanes);
   return all;
 }
@@ -134,17 +137,18 @@ inline double squared_norm(const T* x, std::size_t size) {
 }
 
 template <class T>
-inline std::uint64_t add_word(const T* r, const T* g, T* out, Key<T> bound, Lanes& lanes) {
+inline std::uint64_t add_word(T scale, const T* r, const T* g, T* out, Key<T> bound,
+                              Lanes& lanes) {
   SPARCML_IVDEP
-  for (std::size_t i = 0; i < kWord; ++i) out[i] = canonical(r[i] + g[i]);
+  for (std::size_t i = 0; i < kWord; ++i) out[i] = canonical(scale * r[i] + g[i]);
   square_some(out, kWord, lanes);
   return word_above(out, bound);
 }
 
 #endif
 
-// residual + gradient as a vector that the scans read. Each word of 64 values is computed when
-// it is read, once and in order, so that one scan both adds and selects.
+// scale residual + gradient as a vector that the scans read. Each word of 64 values is computed
+// when it is read, once and in order, so that one scan both adds and selects.
 template <class T>
 class ResidualAdder {
  public:
@@ -153,8 +157,9 @@ class ResidualAdder {
   explicit ResidualAdder(ResidualInput<T> input) : values(input.out), input_(input) {}
 
   std::uint64_t word(std::size_t start, Key<T> bound) {
-    const std::uint64_t above = add_word(input_.residual + start, input_.gradient + start,
-                                         input_.out + start, bound, lanes_);
+    const std::uint64_t above =
+        add_word(input_.scale, input_.residual + start, input_.gradient + start,
+                 input_.out + start, bound, lanes_);
     if ((start + kWord) % kSquares == 0) finish_block();
     return above;
   }
@@ -162,7 +167,8 @@ class ResidualAdder {
   std::uint64_t tail(std::size_t start, std::size_t size, Key<T> bound) {
     const T *r = input_.residual + start, *g = input_.gradient + start;
     T* out = input_.out + start;
-    for (std::size_t i = 0; i < size; ++i) lanes_.add(i, out[i] = canonical(r[i] + g[i]));
+    for (std::size_t i = 0; i < size; ++i)
+      lanes_.add(i, out[i] = canonical(input_.scale * r[i] + g[i]));
     return tail_above(out, size, bound);
   }
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..collectives import ALLREDUCES
 from ..communicator.collective_errors import find_difference
 from ..communicator.communicator import Communicator
 from ..errors import MismatchError, SparcmlError
-from ..network.candidates import Planning, Reduction
+from ..network.candidates import Planning, Reduction, planned_algorithms
 from ..registry import Registry, short_repr
 from .gradients import describe, opened, shapes_of
-from .state import RESIDUAL, STEP, initial_state, keys_of, name_of
+from .state import RESIDUAL, STEP, initial_state, keys_of, name_of, residual_rates
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -47,6 +46,8 @@ class Method(ABC):
             another state, such as "momentum".
         is_exact: Whether the result is the exact mean, which any dense allreduce computes.
         returns_mean: Whether the result is (an estimate of) the mean gradient.
+        returns_update: Whether the result is an update that contains the learning rate, to be
+            subtracted from the weights, and not a gradient for an optimizer.
         planning_cost: Nanoseconds per value of a step on one core, without the allreduce.
         nonfinite: Treatment of NaN and infinity in a gradient: "raise" stops all ranks with
             an error that names the rank and the parameter, "propagate" keeps them, so that
@@ -59,6 +60,7 @@ class Method(ABC):
     carried_state: ClassVar[tuple[str, ...]] = ()
     is_exact: ClassVar[bool] = False
     returns_mean: ClassVar[bool] = True
+    returns_update: ClassVar[bool] = False
     planning_cost: ClassVar[float] = 0.0
     nonfinite: str
 
@@ -113,6 +115,10 @@ class Method(ABC):
         del name, shape
         return not self.is_exact
 
+    def for_gradients(self) -> Method:
+        """Return the method that averages gradients where an optimizer makes the step."""
+        return self
+
     def with_algorithm(self, algorithm: str) -> Method:
         """Return the method with an allreduce algorithm, if it has that setting."""
         del algorithm
@@ -146,7 +152,13 @@ class Method(ABC):
         return new
 
     def aggregate(
-        self, comm: Communicator, gradient: Any, state: State, *, overwrite: bool = False
+        self,
+        comm: Communicator,
+        gradient: Any,
+        state: State,
+        *,
+        lr: float | Mapping[str, float] | None = None,
+        overwrite: bool = False,
     ) -> tuple[Any, State]:
         """Average the corrected gradients of all ranks. Collective.
 
@@ -157,6 +169,9 @@ class Method(ABC):
             gradient: Gradient of this rank: an array or tensor, or a mapping from names to
                 them.
             state: State from `init` or from the previous step.
+            lr: Learning rate that the mean will be multiplied by, or learning rates by name.
+                If it changes between steps, the residual is multiplied by old / new, so that
+                what is pending moves the weights as it would have done in its own step.
             overwrite: Whether dense gradients in a mapping may be overwritten by their means,
                 which saves memory.
 
@@ -168,7 +183,7 @@ class Method(ABC):
             raise TypeError(f"aggregate: comm must be a Communicator, got {comm!r}")
         try:
             _check_state(state)
-            parameters, back = opened(gradient, overwrite=overwrite)
+            parameters, back = opened(gradient, overwrite=overwrite, lr=lr)
             self.check_residual(state)
             _check_equal(comm, self, parameters, state)
             means, new = self._step(comm, parameters, state)
@@ -180,7 +195,8 @@ class Method(ABC):
             raise
         given = {p.name for p in parameters}
         unchanged = {k: v for k, v in state.items() if name_of(k) not in given}
-        return back(means), {**unchanged, **new, STEP: state[STEP] + 1}
+        rates = residual_rates(parameters, state, new)
+        return back(means), {**unchanged, **new, **rates, STEP: state[STEP] + 1}
 
     def check_residual(self, state: State) -> None:
         """Raise a ValueError if this method would drop a residual in the state."""
@@ -223,24 +239,6 @@ class Method(ABC):
         _refuse_nonfinite(comm.rank, describe(name), gradient)
         if residual is not None:
             _refuse_nonfinite(comm.rank, describe(name, "residual"), residual)
-
-
-def planned_algorithms(*, sparse: bool = False, quantized: bool = False) -> tuple[str, ...]:
-    """Return the allreduce algorithms that the planner compares.
-
-    Args:
-        sparse: Whether the vectors are sparse.
-        quantized: Whether the values are quantized.
-    """
-    return tuple(
-        a.name
-        for a in ALLREDUCES.values()
-        if a.planned
-        and not a.lossy
-        and not a.multi_node
-        and (not a.is_dense if sparse else a.is_dense or (a.dense_result and quantized))
-        and (not quantized or a.supports_quantization)
-    )
 
 
 def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:

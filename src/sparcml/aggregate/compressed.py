@@ -16,12 +16,19 @@ from ..quantize.code import mix_seed
 from ..sparsify import TopK
 from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
 from .base import Method
-from .compressed_planning import compressed_planning
-from .error_feedback import select, squared_norm, update_residual
-from .reduce import allreduce_streams, allreduce_values, keep_largest, mean_dense
-from .scaling import SharedScale, wire_quantizer
-from .schedule import Schedule, at
-from .state import RESIDUAL, STEP, key, load, zeros
+from .compressed_settings import check_part, compressed_planning
+from .error_feedback import (
+    load_residual,
+    select,
+    sparsifier_state,
+    squared_norm,
+    update_residual,
+)
+from .momentum import MOMENTUM, add_momentum, check_dense, check_momentum, clip_factor
+from .reduce import allreduce_values, keep_largest, mean_dense
+from .scaling import allreduce_scaled
+from .schedule import Schedule, at, check_warm_up, warmed_up
+from .state import RESIDUAL, STEP, key, zeros
 from .stats import SelectionStats
 from .uncompressed import mean_uncompressed
 
@@ -31,12 +38,12 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from ..network.candidates import Planning
     from ..stream import Stream
+    from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .reduce import Pair
     from .state import State
 
 DENSE_BELOW = 10_000  # values
-SPARSIFIER_STATE = "memory"  # saved states have this name
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class Compressed(Method):
     - EF-signSGD: `Compressed(quantize=Sign())`
     - Ok-Topk: `Compressed(TopK(0.01), algorithm="oktopk")`
     - gTop-k: `Compressed(TopK(0.01), global_topk=TopK(0.01))`
+    - Deep Gradient Compression: `DGC`, which is `Compressed` with masked momentum
 
     Args:
         sparsify: Selects the entries to send, of each parameter separately; a `Schedule`
@@ -74,6 +82,17 @@ class Compressed(Method):
         global_topk: Keep only the largest entries of the sum; the others return to the
             residuals of the ranks that sent them.
         algorithm: Allreduce algorithm, as for `comm.allreduce`.
+        momentum: Momentum that each rank adds to its own gradients before the selection, see
+            `sparcml.aggregate.momentum`. The mean then contains it: step with plain SGD.
+            Parameters that are not compressed get the momentum of their mean. With momentum
+            in the optimizer, which acts on the mean, leave it at 0.
+        nesterov: Whether the momentum is Nesterov's.
+        masking: Whether the momentum is set to 0 where something was sent.
+        warm_up: Number of steps in which the ratio of the sparsifier falls from 1/4 to its
+            own, or a fraction of `steps`.
+        steps: Number of steps of the full run, for a `warm_up` below 1.
+        clip: Maximum norm of the full gradient, as for one rank; each of P ranks clips its
+            gradient to clip / sqrt(P) before anything is added to it. None does not clip.
         dense_below: Gradients in a mapping that have one dimension or at most this number of
             values are not compressed; they are sent together in one dense allreduce.
         seed: Random seed. It is combined with the step, so that a resumed run draws the same
@@ -87,6 +106,12 @@ class Compressed(Method):
     sparsify: Sparsifier | Schedule | None = None
     quantize: Quantizer | None = None
     error_feedback: bool = True
+    momentum: float = 0.0
+    nesterov: bool = False
+    masking: bool = False
+    warm_up: float = 0
+    steps: int | None = None
+    clip: float | None = None
     global_topk: TopK | None = None
     algorithm: str = "auto"
     dense_below: int = DENSE_BELOW
@@ -95,14 +120,22 @@ class Compressed(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check("sparsify", self.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
-        _check("quantize", self.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
-        _check("global_topk", self.global_topk, (TopK,), "sparcml.TopK(0.01)")
+        check_part("sparsify", self.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
+        check_part("quantize", self.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
+        check_part("global_topk", self.global_topk, (TopK,), "sparcml.TopK(0.01)")
         if self.global_topk is not None and self.global_topk.bucket is not None:
             raise ValueError(
                 f"Compressed: global_topk must not have buckets, got {self.global_topk}"
             )
         check_reduction("Compressed", "sum", self.algorithm, self.quantize)
+        check_momentum("Compressed", self.momentum, self.clip)
+        check_warm_up("Compressed", self.warm_up, self.steps)
+        if self.warm_up and not isinstance(self.sparsify, Sparsifier):
+            raise ValueError(
+                f"Compressed: sparsify must be a sparsifier if there is a warm_up, got "
+                f"{self.sparsify}; a Schedule has its own"
+            )
+        self._sparsifier(0)
         parts = (at(self.sparsify, 0), self.quantize, self.global_topk)
         biased = [
             m
@@ -140,6 +173,11 @@ class Compressed(Method):
         return replace(self, algorithm=algorithm)
 
     @property
+    def carried_state(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Momentum, if there is any."""
+        return (MOMENTUM,) if self.momentum else ()
+
+    @property
     def keeps_residual(self) -> bool:
         """Whether there is error feedback."""
         return self.error_feedback
@@ -159,32 +197,50 @@ class Compressed(Method):
         for name, shape in shapes.items():
             if self.error_feedback and self.compresses_shape(name, shape):
                 zeros(state, RESIDUAL, name, math.prod(shape))
+            if self.momentum:
+                zeros(state, MOMENTUM, name, math.prod(shape))
 
     def _step(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
-        means, new, _ = self.run(comm, parameters, state)
-        return means, new
-
-    def run(
-        self, comm: Communicator, parameters: Sequence[Parameter], state: State
-    ) -> tuple[dict[str, Any], State, dict[str, Stream]]:
-        """Return the means, the new state with the old step, and what this rank selected."""
+        new = {STEP: state[STEP]}
+        if (factor := clip_factor(parameters, self.clip, comm.size)) != 1:
+            parameters = [
+                replace(p, values=p.values * p.values.dtype.type(factor))
+                for p in parameters
+            ]
         large = [p for p in parameters if self.compresses(p)]
         small = [p for p in parameters if not self.compresses(p)]
         means = mean_uncompressed(self, comm, small, state)
-        new = {STEP: state[STEP]}
+        if self.momentum:
+            for p in small:
+                check_dense(type(self).__name__, p)
+                means[p.name] = self._add_momentum(state, new, p, means[p.name])
+            large = [
+                replace(p, values=self._add_momentum(state, new, p, p.values))
+                for p in large
+            ]
         selections = [self._select(comm, i, p, state, new) for i, p in enumerate(large)]
         pairs = self._allreduce(comm, [s.sent for s in selections], int(state[STEP]))
         for p, selection, (total, seen) in zip(large, selections, pairs, strict=True):
             means[p.name] = mean_dense(total, comm.size, p.out)
             if self.error_feedback:
                 new[key(RESIDUAL, p.name)] = update_residual(selection, seen)
-        sent = {p.name: s.sent for p, s in zip(large, selections, strict=True)}
-        return means, new, sent
+            if self.momentum and self.masking:
+                new[key(MOMENTUM, p.name)][selection.sent.indices] = 0
+        return means, new
+
+    def _add_momentum(self, state: State, new: State, p: Parameter, g: Values) -> Values:
+        """Return the term that replaces a gradient; the new momentum goes to the new state."""
+        u, term = add_momentum(state, p, g, self.momentum, nesterov=self.nesterov)
+        new[key(MOMENTUM, p.name)] = u
+        return term
 
     def _sparsifier(self, step: int) -> Sparsifier | None:
-        sparsifier = at(self.sparsify, step)
+        sparsify = self.sparsify
+        if self.warm_up and isinstance(sparsify, Sparsifier):
+            sparsify = warmed_up(sparsify, self.warm_up, self.steps)
+        sparsifier = at(sparsify, step)
         if sparsifier is not None and self.error_feedback:
             return sparsifier.for_error_feedback()
         return sparsifier
@@ -195,14 +251,16 @@ class Compressed(Method):
         """Select what to send of one parameter."""
         step = int(state[STEP])
         sparsifier = self._sparsifier(step)
-        residual = load(state, RESIDUAL, p)
+        residual, scale = load_residual(state, p)
         if residual is None and self.error_feedback:
             residual = np.zeros_like(p.values)
-        carried = _sparsifier_state(sparsifier, p.name, state, new)
+        carried = sparsifier_state(sparsifier, p.name, state, new)
         rank = -1 if _has_shared_indices(sparsifier) else comm.rank
         seed = mix_seed(self.seed, step, index, rank)
         with comm.stats.phase("select", nnz=p.size):
-            selection = select(sparsifier, residual, p.values, seed=seed, carried=carried)
+            selection = select(
+                sparsifier, residual, p.values, scale=scale, seed=seed, carried=carried
+            )
         self.check_finite(comm, p.name, p.values, selection.squared_norm, residual)
         if sparsifier is not None:
             sent = squared_norm(selection.sent.raw_values)
@@ -217,7 +275,14 @@ class Compressed(Method):
         if not streams:
             return []
         sparsifier = self._sparsifier(step)
-        allreduce = partial(self._quantized_allreduce, comm, seed=mix_seed(self.seed, step))
+        allreduce = partial(
+            allreduce_scaled,
+            comm,
+            quantize=self.quantize,
+            algorithm=self.algorithm,
+            feedback=self.error_feedback,
+            seed=mix_seed(self.seed, step),
+        )
         if _has_shared_indices(sparsifier):
             pairs = allreduce_values(streams, partial(allreduce, fixed_nnz=True))
         else:
@@ -228,46 +293,6 @@ class Compressed(Method):
             return pairs
         return [keep_largest(self.global_topk, *pair) for pair in pairs]
 
-    def _quantized_allreduce(
-        self, comm: Communicator, streams: Sequence[Stream], *, fixed_nnz: bool, seed: int
-    ) -> list[Pair]:
-        scale = SharedScale.agree(comm, streams, self.quantize)
-        pairs = allreduce_streams(
-            comm,
-            scale.divide(streams),
-            quantize=wire_quantizer(self.quantize),
-            algorithm=self.algorithm,
-            fixed_nnz=fixed_nnz,
-            feedback=self.error_feedback,
-            seed=seed,
-        )
-        return scale.multiply(pairs)
-
 
 def _has_shared_indices(sparsifier: Sparsifier | None) -> bool:
     return sparsifier is not None and sparsifier.shared_indices
-
-
-def _check(parameter: str, value: object, types: tuple[type, ...], example: str) -> None:
-    for other, remedy in ((Quantizer, "quantize"), (Sparsifier, "sparsify")):
-        if isinstance(value, other) and not isinstance(value, types):
-            raise TypeError(
-                f"Compressed: {parameter} must not be a {other.__name__.lower()}, got {value}; "
-                f"write Compressed({remedy}={value})"
-            )
-    if value is not None and not isinstance(value, types):
-        raise TypeError(
-            f"Compressed: {parameter} must be None or an object such as {example}, "
-            f"got {value!r}"
-        )
-
-
-def _sparsifier_state(
-    sparsifier: Sparsifier | None, name: str, state: State, new: State
-) -> np.ndarray[Any, Any] | None:
-    """Return the sparsifier's state of a parameter: a copy in the new state, to be updated."""
-    if sparsifier is None or not (initial := sparsifier.initial_state()).size:
-        return None
-    entry = key(SPARSIFIER_STATE, name)
-    new[entry] = carried = np.array(state.get(entry, initial), np.float64)
-    return carried

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..collectives import ALLREDUCES
 from .base import Method
 from .compressed import Compressed
-from .state import RESIDUAL, keys_of
+from .state import RATE, RESIDUAL, keys_of
 from .uncompressed import mean_uncompressed
 
 if TYPE_CHECKING:
@@ -58,5 +58,5 @@ class Dense(Method):
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
         means = mean_uncompressed(self, comm, parameters, state)
-        applied = set(keys_of(state, RESIDUAL))
+        applied = {*keys_of(state, RESIDUAL), *keys_of(state, RATE)}
         return means, {k: v for k, v in state.items() if k not in applied}

@@ -4,6 +4,9 @@
     sent = sparsify(corrected gradient)
     residual = corrected gradient - seen
 
+If the learning rate changes, the residual is first multiplied by old / new (`load_residual`):
+learning rate x residual, by which the weights still have to move, stays the same.
+
 `seen` is this rank's contribution to the result, as the other ranks received it. Entries that
 the sparsifier left out, quantization errors, and entries that Ok-Topk or gTop-k dropped after
 sending are therefore all in the residual: the applied means plus the mean of the residuals
@@ -23,14 +26,34 @@ from ..sparsify import Selection
 from ..sparsify.vector import Host
 from ..stream import Stream
 from ..stream.reduction import difference
-from .state import RESIDUAL, key
+from .state import RATE, RESIDUAL, key, load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..sparsify import Sparsifier
     from ..stream.arrays import Values
+    from .gradients import Parameter
     from .state import State
+SPARSIFIER_STATE = "memory"  # saved states have this name
+
+
+def load_residual(state: State, parameter: Parameter) -> tuple[Values | None, float]:
+    """Return the residual of a parameter, and its factor for this step's learning rate."""
+    residual = load(state, RESIDUAL, parameter)
+    old = state.get(key(RATE, parameter.name))
+    if old is None or not parameter.lr:
+        return residual, 1.0
+    return residual, float(old) / parameter.lr
+
+
+def scaled_residual(state: State, parameter: Parameter) -> Values | None:
+    """Return the residual of a parameter in units of this step's learning rate."""
+    residual, scale = load_residual(state, parameter)
+    if residual is None or scale == 1:
+        return residual
+    scaled: Values = residual * residual.dtype.type(scale)
+    return scaled
 
 
 def select(
@@ -38,6 +61,7 @@ def select(
     residual: Values | None,
     gradient: Values,
     *,
+    scale: float = 1.0,
     seed: int = 0,
     carried: NDArray[np.float64] | None = None,
 ) -> Selection:
@@ -47,6 +71,7 @@ def select(
         sparsifier: Selects the entries; None selects all of them.
         residual: None without error feedback; the residual of the selection is then not used.
         gradient: The new gradient.
+        scale: Factor of the residual.
         seed: Random seed.
         carried: State of the sparsifier, updated in place.
 
@@ -63,15 +88,28 @@ def select(
             sparsifier.select_from(Host(gradient), seed, carried), gradient, norm
         )
     if sparsifier is not None:
-        return sparsifier.select_with_residual(residual, gradient, seed=seed, state=carried)
+        return sparsifier.select_with_residual(
+            residual, gradient, seed=seed, state=carried, scale=scale
+        )
     corrected = buffer_pool.empty(gradient.size, gradient.dtype)
-    norm = kernels.add_residual(residual, gradient, corrected)
+    norm = kernels.add_residual(residual, gradient, corrected, scale)
     return select_all(corrected, norm)
 
 
 def select_all(corrected: Values, norm: float = 0.0) -> Selection:
     """Return a selection of every entry of the corrected gradient, which it then owns."""
     return Selection(_dense(corrected), corrected, norm)
+
+
+def sparsifier_state(
+    sparsifier: Sparsifier | None, name: str, state: State, new: State
+) -> NDArray[np.float64] | None:
+    """Return the sparsifier's state of a parameter: a copy in the new state, to be updated."""
+    if sparsifier is None or not (initial := sparsifier.initial_state()).size:
+        return None
+    entry = key(SPARSIFIER_STATE, name)
+    new[entry] = carried = np.array(state.get(entry, initial), np.float64)
+    return carried
 
 
 def update_residual(selection: Selection, seen: Stream) -> Values:

@@ -35,6 +35,7 @@ class Parameter:
         stream: The gradient if it is sparse, else None.
         back: Converts a flat array to the caller's type.
         out: Array for the mean; None allocates a new one.
+        lr: Learning rate that the mean will be multiplied by; None if unknown.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Parameter:
     stream: Stream | None
     back: Callable[[Any], Any]
     out: Values | None = None
+    lr: float | None = None
 
     @property
     def size(self) -> int:
@@ -74,17 +76,20 @@ def _shape(shape: Any) -> Shape:
 
 
 def opened(
-    gradient: Any, *, overwrite: bool = False
+    gradient: Any, *, overwrite: bool = False, lr: float | Mapping[str, float] | None = None
 ) -> tuple[list[Parameter], Callable[[dict[str, Any]], Any]]:
     """Return the parameters in the order of their names, and a function that converts means.
 
     Args:
         gradient: An array, tensor or stream, or a mapping from names to them.
         overwrite: Whether means of dense gradients in a mapping may replace their values.
+        lr: Learning rate of all parameters, or learning rates by name.
     """
     if isinstance(gradient, Mapping):
         names = sorted(_name(name) for name in gradient)
-        parameters = [_parameter(name, gradient[name]) for name in names]
+        parameters = [
+            replace(_parameter(name, gradient[name]), lr=_rate(lr, name)) for name in names
+        ]
         if overwrite:
             parameters = [
                 p if p.stream is not None else replace(p, out=p.values) for p in parameters
@@ -92,8 +97,20 @@ def opened(
         by_name = {p.name: p for p in parameters}
         order = list(gradient)
         return parameters, lambda means: {n: by_name[n].back(means[n]) for n in order}
-    single = _parameter(UNNAMED, gradient)
+    single = replace(_parameter(UNNAMED, gradient), lr=_rate(lr, UNNAMED))
     return [single], lambda means: single.back(means[UNNAMED])
+
+
+def _rate(lr: float | Mapping[str, float] | None, name: str) -> float | None:
+    """Return the learning rate of a parameter."""
+    rate = lr.get(name) if isinstance(lr, Mapping) else lr
+    if rate is None:
+        return None
+    if not 0 <= rate < math.inf:
+        raise ValueError(
+            f"aggregate: lr must be a nonnegative number, or numbers by name, got {rate!r}"
+        )
+    return float(rate)
 
 
 def _parameter(name: str, x: Any) -> Parameter:

@@ -12,9 +12,9 @@ from ..network.candidates import Planning, Reduction
 from ..stream import Stream
 from ..validation import as_integer
 from .base import NANO, Method
-from .error_feedback import select_all, update_residual
+from .error_feedback import scaled_residual, select_all, update_residual
 from .reduce import mean_arrays
-from .state import RESIDUAL, STEP, key, load, zeros
+from .state import RESIDUAL, STEP, key, zeros
 from .uncompressed import mean_uncompressed
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class PowerSGD(Method):
 
     def _corrected(self, comm: Communicator, p: Parameter, state: State) -> Values:
         """Return residual + gradient as a matrix that may be overwritten."""
-        residual = load(state, RESIDUAL, p)
+        residual = scaled_residual(state, p)
         self.check_finite(comm, p.name, p.values)
         corrected = p.values.copy() if residual is None else p.values + residual
         return corrected.reshape(_matrix_shape(p.shape))

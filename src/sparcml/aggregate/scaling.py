@@ -22,19 +22,16 @@ import numpy as np
 
 from ..stream import Stream
 from .error_feedback import squared_norm
+from .reduce import allreduce_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
+    from ..quantize.base import ScaleRule
     from ..stream.arrays import Values
     from .reduce import Pair
-
-
-def wire_quantizer(quantize: Quantizer | None) -> Quantizer | None:
-    """Return the quantizer of fused and scaled values."""
-    return None if quantize is None else quantize.for_fused()
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class SharedScale:
     """One scale per stream, equal on all ranks; None if the quantizer needs none."""
 
     scales: tuple[float, ...] | None
-    clip: float | None = None
+    rule: ScaleRule | None = None
 
     @classmethod
     def agree(
@@ -53,9 +50,9 @@ class SharedScale:
             return cls(None)
         if (rule := quantize.scale_rule) is not None:
             if rule.scale is not None:
-                return cls((rule.scale,) * len(streams), rule.clip)
-            magnitudes = [_largest(s, rule.clip) for s in streams]
-            return cls(tuple(s or 1.0 for s in _maximum(comm, magnitudes)), rule.clip)
+                return cls((rule.scale,) * len(streams), rule)
+            magnitudes = [_largest(s, rule) for s in streams]
+            return cls(tuple(s or 1.0 for s in _maximum(comm, magnitudes)), rule)
         squares = [squared_norm(s.raw_values) / max(1, s.nnz * s.block) for s in streams]
         return cls(tuple(_power_of_two(s) for s in _maximum(comm, squares)))
 
@@ -64,7 +61,7 @@ class SharedScale:
         if self.scales is None:
             return streams
         pairs = zip(streams, self.scales, strict=True)
-        return [_apply(np.divide, _clip(x, self.clip), scale) for x, scale in pairs]
+        return [_apply(np.divide, _clip(x, self.rule), scale) for x, scale in pairs]
 
     def multiply(self, pairs: list[Pair]) -> list[Pair]:
         """Return the results and their `seen`, multiplied by the scales."""
@@ -105,24 +102,53 @@ def _apply(
     return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill, scratch=True)
 
 
-def _clip_bound(x: Stream, clip: float | None) -> float:
+def _clip_bound(x: Stream, rule: ScaleRule | None) -> float:
     """Return the magnitude at which values are clipped; infinite if they do not vary."""
-    sigma = 0.0
-    if clip is not None and x.nnz:
-        with np.errstate(all="ignore"):
-            sigma = float(np.std(x.raw_values, dtype=np.float64))
-    return clip * sigma if clip is not None and sigma > 0 else math.inf
+    if rule is None or rule.clip is None:
+        return math.inf
+    values = x.raw_values
+    if not rule.count_zeros and np.count_nonzero(values) < values.size:
+        values = values[values != 0]
+    if not values.size:
+        return math.inf
+    with np.errstate(all="ignore"):
+        sigma = float(np.std(values, dtype=np.float64))
+    return rule.clip * sigma if sigma > 0 else math.inf
 
 
-def _largest(x: Stream, clip: float | None) -> float:
+def _largest(x: Stream, rule: ScaleRule) -> float:
     """Return the largest magnitude after clipping; NaN if there is one."""
     largest = float(np.max(np.abs(x.raw_values), initial=0.0))
-    return largest if math.isnan(largest) else min(largest, _clip_bound(x, clip))
+    return largest if math.isnan(largest) else min(largest, _clip_bound(x, rule))
 
 
-def _clip(x: Stream, clip: float | None) -> Stream:
-    bound = _clip_bound(x, clip)
+def _clip(x: Stream, rule: ScaleRule | None) -> Stream:
+    bound = _clip_bound(x, rule)
     if bound == math.inf:
         return x
     values = np.clip(x.raw_values, -bound, bound)
     return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill)
+
+
+def allreduce_scaled(
+    comm: Communicator,
+    streams: Sequence[Stream],
+    *,
+    quantize: Quantizer | None,
+    algorithm: str,
+    fixed_nnz: bool,
+    feedback: bool,
+    seed: int,
+) -> list[Pair]:
+    """Sum each stream as `allreduce_streams` does, divided by a shared scale in flight."""
+    scale = SharedScale.agree(comm, streams, quantize)
+    pairs = allreduce_streams(
+        comm,
+        scale.divide(streams),
+        quantize=None if quantize is None else quantize.for_fused(),
+        algorithm=algorithm,
+        fixed_nnz=fixed_nnz,
+        feedback=feedback,
+        seed=seed,
+    )
+    return scale.multiply(pairs)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from operator import index
+from typing import Any
 
 from ..sparsify import Sparsifier, TopK
 
@@ -41,11 +43,12 @@ class Schedule:
         return next(s for start, s in reversed(self.stages) if start <= step)
 
     @classmethod
-    def warm_up(cls, ratio: float, steps: int, stages: int = 4) -> Schedule:
+    def warm_up(cls, ratio: float | Sparsifier, steps: int, stages: int = 4) -> Schedule:
         """Return Deep Gradient Compression's warm-up: 1/4, 1/16, 1/64 and so on.
 
         Args:
-            ratio: Ratio after the warm-up, and the minimum during it.
+            ratio: Ratio after the warm-up, and the minimum during it; or a sparsifier with a
+                ratio, or with k per bucket.
             steps: Number of warm-up steps.
             stages: Number of stages of equal length.
         """
@@ -54,10 +57,58 @@ class Schedule:
                 f"warm_up: steps and stages must be at least 1, got {steps} and {stages}"
             )
         stages = min(stages, steps)
+        last = ratio if isinstance(ratio, Sparsifier) else TopK(ratio)
+        target = _ratio(last)
         early = [
-            (steps * i // stages, TopK(max(ratio, 0.25 ** (i + 1)))) for i in range(stages)
+            (steps * i // stages, _with_ratio(last, max(target, 0.25 ** (i + 1))))
+            for i in range(stages)
         ]
-        return cls((*early, (steps, TopK(ratio))))
+        return cls((*early, (steps, last)))
+
+
+def _ratio(sparsifier: Any) -> float:
+    """Return the fraction of the values that a sparsifier selects."""
+    ratio, k = getattr(sparsifier, "ratio", None), getattr(sparsifier, "k", None)
+    bucket = getattr(sparsifier, "bucket", None)
+    if ratio is not None:
+        return float(ratio)
+    if k is not None and bucket is not None:
+        return float(k / bucket)
+    raise ValueError(
+        f"warm_up: the sparsifier must have a ratio, or k per bucket, got {sparsifier}; pass "
+        f"a Schedule instead"
+    )
+
+
+def _with_ratio(sparsifier: Any, ratio: float) -> Any:
+    if ratio == _ratio(sparsifier):
+        return sparsifier
+    without_k = {"k": None} if getattr(sparsifier, "k", None) is not None else {}
+    return replace(sparsifier, ratio=ratio, **without_k)
+
+
+def check_warm_up(function: str, warm_up: float, steps: int | None) -> None:
+    """Raise a ValueError unless a warm-up is a number of steps or a fraction of them."""
+    if warm_up < 0:
+        raise ValueError(f"{function}: warm_up must be at least 0, got {warm_up}")
+    if 0 < warm_up < 1 and steps is None:
+        raise ValueError(
+            f"{function}: steps must be the number of steps of the run if warm_up is a "
+            f"fraction of it, got None with warm_up={warm_up}"
+        )
+
+
+def warm_up_steps(warm_up: float, steps: int | None) -> int:
+    """Return the number of steps of a warm-up."""
+    if warm_up >= 1 or steps is None:
+        return int(warm_up)
+    return max(1, round(warm_up * steps)) if warm_up else 0
+
+
+@lru_cache(maxsize=64)
+def warmed_up(sparsifier: Sparsifier, warm_up: float, steps: int | None) -> Schedule:
+    """Return a sparsifier with a warm-up, given as a number of steps or as their fraction."""
+    return Schedule.warm_up(sparsifier, warm_up_steps(warm_up, steps))
 
 
 def at(sparsify: Sparsifier | Schedule | None, step: int) -> Sparsifier | None:

@@ -4,6 +4,7 @@ A state is a dictionary that `np.savez(file, **state)` writes and `dict(np.load(
 
 - `step`: number of completed steps;
 - `residual/<parameter>`: the part of this rank's gradients that has not been applied yet;
+- `learning_rate/<parameter>`: learning rate of the last step, if it is known;
 - further entries of a method, such as `momentum/<parameter>`.
 
 The keys of a gradient without a name have no `/<parameter>`: `residual`.
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 State: TypeAlias = dict[str, NDArray[Any]]
 
-STEP, RESIDUAL = "step", "residual"
+STEP, RESIDUAL, RATE = "step", "residual", "learning_rate"
 
 
 def key(entry: str, name: str) -> str:
@@ -51,14 +52,15 @@ def initial_state(
 ) -> State:
     """Return the state before the first step.
 
-    From the state of a previous method, take over the step, the residual, and the entries in
-    `carried`.
+    From the state of a previous method, take over the step, the residual with its learning
+    rate, and the entries in `carried`.
     """
     previous = previous or {}
     state: State = {STEP: np.array(previous.get(STEP, 0), np.int64)}
-    for entry in (RESIDUAL, *carried):
+    for entry in (RESIDUAL, RATE, *carried):
         for k in keys_of(previous, entry):
-            _check_size(k, previous[k], shapes, required=entry == RESIDUAL)
+            if entry != RATE:
+                _check_size(k, previous[k], shapes, required=entry == RESIDUAL)
             state[k] = previous[k]
     return state
 
@@ -94,6 +96,16 @@ def load(state: State, entry: str, parameter: Parameter) -> Values | None:
         )
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.astype(parameter.values.dtype, copy=False)
+
+
+def residual_rates(parameters: Sequence[Parameter], state: State, new: State) -> State:
+    """Return the learning rates of new residuals; a rate of zero does not replace one."""
+    rates: State = {}
+    for p in parameters:
+        k = key(RATE, p.name)
+        if key(RESIDUAL, p.name) in new and (p.lr or k in state):
+            rates[k] = np.array(p.lr) if p.lr else state[k]
+    return rates
 
 
 def reshard(
@@ -153,7 +165,7 @@ def _combine(
         return total if scale is None else np.asarray(total * total.dtype.type(scale))
     if k == STEP or not arrays:
         return like.copy()
-    return np.mean(arrays, axis=0, dtype=np.float64).astype(like.dtype)
+    return np.asarray(np.mean(arrays, axis=0, dtype=np.float64), like.dtype)
 
 
 def consolidate(comm: Communicator, state: State) -> State:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..stream import Stream, add
+from .error_feedback import scaled_residual
 from .reduce import allreduce_streams, mean_dense, mean_stream
-from .state import RESIDUAL, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def _corrected(
     gradient = parameter.stream
     if gradient is None:
         gradient = Stream.unchecked(parameter.size, None, parameter.values)
-    residual = load(state, RESIDUAL, parameter)
+    residual = scaled_residual(state, parameter)
     method.check_finite(comm, parameter.name, parameter.values)
     if residual is None or not residual.any():
         return gradient

@@ -98,6 +98,15 @@ def combine_dense(op: int, a: Annotated[NDArray[numpy.int32], dict(shape=(None,)
 def combine_dense(op: int, a: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write out[i] = a[i] op b[i]."""
 
+@overload
+def add_momentum(momentum: float, nesterov: bool, u: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], velocity: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], term: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+@overload
+def add_momentum(momentum: float, nesterov: bool, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], velocity: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], term: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Write velocity = momentum u + g; with nesterov, velocity = momentum (u + g) and term = velocity + g.
+    """
+
 def elias_plan(levels: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[int, int, int]:
     """
     Return the bits of the dense and the sparse code, and the number of nonzero levels.
@@ -264,12 +273,12 @@ def top_k(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C
     """Write the k entries of largest magnitude to the front of oi and ov."""
 
 @overload
-def top_k_with_residual(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
+def top_k_with_residual(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], scale: float = 1.0) -> float: ...
 
 @overload
-def top_k_with_residual(residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+def top_k_with_residual(residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scale: float = 1.0) -> float:
     """
-    Write residual + gradient to out, then top_k of it, zeroed in out. Return the squared norm.
+    Write scale residual + gradient to out, then top_k of it, zeroed in out. Return the squared norm.
     """
 
 @overload
@@ -280,12 +289,12 @@ def bucket_top_k(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), o
     """Write the k entries of largest magnitude of every bucket."""
 
 @overload
-def bucket_top_k_with_residual(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, bucket: int, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
+def bucket_top_k_with_residual(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, bucket: int, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], scale: float = 1.0) -> float: ...
 
 @overload
-def bucket_top_k_with_residual(residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, bucket: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+def bucket_top_k_with_residual(residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, bucket: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scale: float = 1.0) -> float:
     """
-    Write residual + gradient to out, then bucket_top_k of it, zeroed in out. Return the squared norm.
+    Write scale residual + gradient to out, then bucket_top_k of it, zeroed in out. Return the squared norm.
     """
 
 @overload
@@ -298,20 +307,20 @@ def at_least(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order
     """
 
 @overload
-def at_least_with_residual(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, float]: ...
+def at_least_with_residual(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], scale: float = 1.0) -> tuple[int, float]: ...
 
 @overload
-def at_least_with_residual(residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, float]:
+def at_least_with_residual(residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scale: float = 1.0) -> tuple[int, float]:
     """
-    Write residual + gradient to out, then at_least of it. Return the number of entries and the squared norm.
+    Write scale residual + gradient to out, then at_least of it. Return the number of entries and the squared norm.
     """
 
 @overload
-def add_residual(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
+def add_residual(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], scale: float = 1.0) -> float: ...
 
 @overload
-def add_residual(residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
-    """Write residual + gradient to out. Return its squared norm."""
+def add_residual(residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], scale: float = 1.0) -> float:
+    """Write scale residual + gradient to out. Return its squared norm."""
 
 @overload
 def block_squared_norms(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...

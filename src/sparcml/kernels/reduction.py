@@ -33,6 +33,16 @@ def combine_dense(
     return out
 
 
+def add_momentum(
+    momentum: float, u: Values[Float], g: Values[Float], *, nesterov: bool
+) -> tuple[Values[Float], Values[Float]]:
+    """Return the new momentum m u + g twice, or Nesterov's m (u + g) and that plus g."""
+    velocity = buffer_pool.empty(g.size, g.dtype)
+    term = buffer_pool.empty(g.size, g.dtype) if nesterov else velocity
+    _core.add_momentum(momentum, nesterov, u, g, velocity, term)
+    return velocity, term
+
+
 def merge(
     op: str,
     ai: Indices,

@@ -3,7 +3,7 @@
 Magnitudes are ordered by the bits of |v|: NaN above infinity, infinity above all numbers.
 Among equal magnitudes the lowest index comes first. The selected entries ascend.
 
-The functions with a residual write residual + gradient, the corrected gradient, to `out`,
+The functions with a residual write scale * residual + gradient, the corrected gradient, to `out`,
 which may be `residual`, and return its squared norm. All instruction sets sum the squares
 in the same order, defined in `reference.selection`.
 """
@@ -31,7 +31,11 @@ def top_k(values: Values[Float], k: int) -> Entries[Float]:
 
 
 def top_k_with_residual(
-    residual: Values[Float], gradient: Values[Float], k: int, out: Values[Float]
+    residual: Values[Float],
+    gradient: Values[Float],
+    k: int,
+    out: Values[Float],
+    scale: float = 1.0,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `top_k` of the corrected gradient and its squared norm.
 
@@ -39,7 +43,9 @@ def top_k_with_residual(
     """
     k = min(k, out.size)
     indices, selected = _buffers(_core.top_k_capacity(out.size, k), out.dtype)
-    squared_norm = _core.top_k_with_residual(residual, gradient, k, out, indices, selected)
+    squared_norm = _core.top_k_with_residual(
+        residual, gradient, k, out, indices, selected, scale
+    )
     return indices[:k], selected[:k], squared_norm
 
 
@@ -57,6 +63,7 @@ def bucket_top_k_with_residual(
     k: int,
     bucket: int,
     out: Values[Float],
+    scale: float = 1.0,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `bucket_top_k` of the corrected gradient and its squared norm.
 
@@ -65,7 +72,7 @@ def bucket_top_k_with_residual(
     k, capacity = _bucket_capacity(out.size, k, bucket)
     indices, selected = _buffers(capacity, out.dtype)
     squared_norm = _core.bucket_top_k_with_residual(
-        residual, gradient, k, bucket, out, indices, selected
+        residual, gradient, k, bucket, out, indices, selected, scale
     )
     return indices, selected, squared_norm
 
@@ -85,6 +92,7 @@ def at_least_with_residual(
     gradient: Values[Float],
     threshold: float,
     out: Values[Float],
+    scale: float = 1.0,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `at_least` of the corrected gradient and its squared norm.
 
@@ -92,7 +100,7 @@ def at_least_with_residual(
     """
     indices, selected = _buffers(out.size // EXPECTED_SHARE + MIN_CAPACITY, out.dtype)
     count, squared_norm = _core.at_least_with_residual(
-        residual, gradient, threshold, out, indices, selected
+        residual, gradient, threshold, out, indices, selected, scale
     )
     if count > indices.size:
         indices, selected = at_least(out, threshold)
@@ -100,10 +108,13 @@ def at_least_with_residual(
 
 
 def add_residual(
-    residual: Values[Float], gradient: Values[Float], out: Values[Float]
+    residual: Values[Float],
+    gradient: Values[Float],
+    out: Values[Float],
+    scale: float = 1.0,
 ) -> float:
-    """Write residual + gradient to `out` and return its squared norm."""
-    return _core.add_residual(residual, gradient, out)
+    """Write scale * residual + gradient to `out` and return its squared norm."""
+    return _core.add_residual(residual, gradient, out, scale)
 
 
 def block_squared_norms(values: Values[Float], block: int) -> NDArray[np.float64]:

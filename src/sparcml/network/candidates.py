@@ -140,3 +140,21 @@ def expression(plug_in: Any) -> str:
         elif value != field.default or field.name == option:
             settings.append(f"{field.name}={value!r}")
     return f"sparcml.{type(plug_in).__name__}({', '.join(settings)})"
+
+
+def planned_algorithms(*, sparse: bool = False, quantized: bool = False) -> tuple[str, ...]:
+    """Return the allreduce algorithms that the planner compares.
+
+    Args:
+        sparse: Whether the vectors are sparse.
+        quantized: Whether the values are quantized.
+    """
+    return tuple(
+        a.name
+        for a in ALLREDUCES.values()
+        if a.planned
+        and not a.lossy
+        and not a.multi_node
+        and (not a.is_dense if sparse else a.is_dense or (a.dense_result and quantized))
+        and (not quantized or a.supports_quantization)
+    )

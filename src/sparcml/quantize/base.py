@@ -32,10 +32,12 @@ class ScaleRule:
     Attributes:
         clip: Standard deviations at which values are clipped first, or None.
         scale: Fixed scale, or None for the largest magnitude on any rank.
+        count_zeros: Whether the standard deviation includes zeros.
     """
 
     clip: float | None
     scale: float | None
+    count_zeros: bool = True
 
 
 QUANTIZERS: Registry[type[Quantizer]] = Registry("quantizer")

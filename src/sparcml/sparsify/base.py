@@ -144,8 +144,9 @@ class Sparsifier(ABC):
         seed: int = 0,
         state: NDArray[np.float64] | None = None,
         out: Vector | None = None,
+        scale: float = 1.0,
     ) -> Selection:
-        """Select from the corrected gradient, residual + gradient, and compute the new residual.
+        """Select from the corrected gradient, scale * residual + gradient, and update the residual.
 
         Args:
             residual: Residual of earlier steps: a contiguous vector of float32 or float64.
@@ -154,10 +155,11 @@ class Sparsifier(ABC):
             state: Result of `initial_state`, updated in place; a new one by default.
             out: Array that receives the new residual. It may be `residual`, and must not overlap
                 the inputs otherwise. A new array by default.
+            scale: Factor of the residual, if the learning rate has changed.
         """
         state = self.initial_state() if state is None else state
         out = checked_out(residual, gradient, out)
-        return self._select_into(residual, gradient, out, seed, state)
+        return self._select_into(residual, gradient, out, seed, state, scale)
 
     def _select_into(
         self,
@@ -166,9 +168,10 @@ class Sparsifier(ABC):
         out: Vector,
         seed: int,
         state: NDArray[np.float64],
+        scale: float,
     ) -> Selection:
         """Select with checked arguments; subclasses may use a fused kernel."""
-        squared_norm = kernels.add_residual(residual, gradient, out)
+        squared_norm = kernels.add_residual(residual, gradient, out, scale)
         stream = self.select_from(Host(out), seed, state)
         subtract(out, stream)
         return Selection(stream, out, squared_norm)

@@ -114,12 +114,13 @@ class Threshold(Sparsifier):
         out: Vector,
         seed: int,
         state: NDArray[np.float64],
+        scale: float,
     ) -> Selection:
         """Select in one pass, unless the threshold must be corrected."""
         del seed
-        threshold, sampled = self._choose(Sum(residual, gradient), state)
+        threshold, sampled = self._choose(Sum(residual, gradient, scale), state)
         *entries, squared_norm = kernels.at_least_with_residual(
-            residual, gradient, threshold, out
+            residual, gradient, threshold, out, scale
         )
         stream = self._stream(Host(out), (entries[0], entries[1]), state, sampled=sampled)
         if self.strom:

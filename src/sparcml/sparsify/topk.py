@@ -105,17 +105,18 @@ class TopK(Sparsifier):
         out: Vector,
         seed: int,
         state: NDArray[np.float64],
+        scale: float,
     ) -> Selection:
         """Select and update the residual in one pass."""
         del seed, state
         size = residual.size
         if self.bucket is None:
             selected = kernels.top_k_with_residual(
-                residual, gradient, self.count(size), out
+                residual, gradient, self.count(size), out, scale
             )
         else:
             selected = kernels.bucket_top_k_with_residual(
-                residual, gradient, self._per_bucket(), self.bucket, out
+                residual, gradient, self._per_bucket(), self.bucket, out, scale
             )
         indices, values, squared_norm = selected
         return Selection(Stream.unchecked(size, indices, values), out, squared_norm)

@@ -54,10 +54,11 @@ class Source(Sampled, Protocol):
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of two vectors, not yet computed."""
+    """The sum scale * a + b of two vectors, not yet computed."""
 
     a: Values
     b: Values
+    scale: float = 1.0
 
     @property
     def size(self) -> int:
@@ -67,7 +68,8 @@ class Sum:
     def sample(self, stride: int) -> Values:
         """Return every stride-th value."""
         with np.errstate(all="ignore"):
-            total: Values = self.a[::stride] + self.b[::stride]
+            total: Values = self.a.dtype.type(self.scale) * self.a[::stride]
+            total += self.b[::stride]
         return total
 
 

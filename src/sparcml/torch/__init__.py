@@ -11,3 +11,4 @@ from .ddp import compress as compress
 from .handle import Handle as Handle
 from .handle import Stateful as Stateful
 from .optimizer import wrap as wrap
+from .recommended import recommended as recommended

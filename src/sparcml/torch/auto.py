@@ -23,6 +23,7 @@ from ..costs import ring_nbytes
 from ..network.models import Model
 from ..network.plan import plan
 from ..transport.stats import text_table
+from .recommended import keeps_accuracy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,6 +150,7 @@ def decide(
     times: StepTimes,
     tables: Mapping[str, RowUsage] | None = None,
     excluded: Shapes | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
 ) -> Decision:
     """Choose a method for a model. Collective, with the same result on all ranks.
 
@@ -158,6 +160,7 @@ def decide(
         times: Times of plain DDP.
         tables: Sparse gradients, which are always sent as rows.
         excluded: Shapes of dense gradients that are not compressed.
+        optimizer: The optimizer. Methods that lose accuracy under it are not considered.
     """
     if comm.size == 1:
         return Decision(None, "no hook: there is only one rank", times)
@@ -168,7 +171,11 @@ def decide(
     model = Model("this model", tuple(shapes.values()), "its parameters")
     network = _with_bandwidth(comm.network, model, comm.size, times)
     overlap = min(1.0, times.backward / times.compute)
-    methods = {m.planning(model.tensors).label: m for m in planned_methods(RATIOS)}
+    methods = {
+        m.planning(model.tensors).label: m
+        for m in planned_methods(RATIOS)
+        if optimizer is None or keeps_accuracy(m, optimizer)
+    }
     planned = plan(
         model,
         comm.size,

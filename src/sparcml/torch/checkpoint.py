@@ -4,8 +4,8 @@ The state of a rank fits the same rank of a job of the same world size, which th
 if it had not stopped. A consolidated state holds means over all ranks and fits any job, see
 `sparcml.aggregate.state.consolidate`.
 
-Version 3 of the format differs from version 2 (sparcml 0.1) in the names that `repr(method)`
-contains; both are read.
+Version 4 of the format differs from version 3 in the settings that `repr(method)` contains, and
+that from version 2 (sparcml 0.1) in their names; all are read.
 """
 
 from __future__ import annotations
@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from .reducer import GradientReducer
 
-VERSION = 3
-READABLE = (2, VERSION)
+VERSION = 4
+READABLE = (2, 3, VERSION)
+# Settings in `repr(method)` that version 3 did not have, with values that change nothing.
+ADDED = (
+    ", momentum=0.0, nesterov=False, masking=False, warm_up=0, steps=None, clip=None",
+    ", steps=None",
+)
 # Names of version 2 in `repr(method)`, and those of today.
 RENAMED = {
     r"\bkeep=": "global_topk=",
@@ -102,7 +107,7 @@ def restore(
     state: State = {plain_key(k): np.array(v) for k, v in saved["state"].items()}
     _check_sizes(state, shapes)
     state[STEP] = np.array(saved["step"], np.int64)
-    if _saved_method(saved) == repr(method):
+    if _saved_method(saved) == _name_in(saved["version"], method):
         return state
     names = sorted({n for k in state if (n := name_of(k)) is not None})
     return method.init({n: shapes[n] for n in names}, state)
@@ -117,9 +122,18 @@ def plain_key(k: str) -> str:
 def _saved_method(saved: Mapping[str, Any]) -> str:
     """Return the saved `repr(method)` in the names of this version."""
     text = str(saved["method"])
-    if saved["version"] < VERSION:
+    if saved["version"] == READABLE[0]:
         for old, new in RENAMED.items():
             text = re.sub(old, new, text)
+    return text
+
+
+def _name_in(version: int, method: Method) -> str:
+    """Return `repr(method)` as a version of the format has it."""
+    text = repr(method)
+    if version < VERSION:
+        for added in ADDED:
+            text = text.replace(added, "")
     return text
 
 

@@ -10,12 +10,15 @@ from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from ..aggregate import Dense, as_method
+from ..aggregate.frozen_adam import FrozenAdam
 from ..startup import from_group
+from .adam_updates import with_settings
 from .agreement import agree_on_arguments, reporting_errors
 from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
 from .dense_reducer import DenseReducer
 from .hook import Hook
+from .recommended import RECOMMENDED, check_optimizer, recommended_for
 from .reducer import GradientReducer
 from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
@@ -36,6 +39,7 @@ def compress(
     model: torch.nn.Module,
     method: Method | Quantizer | Sparsifier | str,
     *,
+    optimizer: torch.optim.Optimizer | None = None,
     leave: str | Iterable[str] = (),
     clip: float | None = None,
     clip_each: float | None = None,
@@ -51,9 +55,12 @@ def compress(
     Args:
         model: A `DistributedDataParallel`, or a compiled one.
         method: An aggregation method such as `sparcml.Compressed(quantize=sparcml.QSGD(4))`,
-            a quantizer or sparsifier, with error feedback around it, or "auto": the first
-            steps run plain DDP and are measured; then a method is chosen, or none, which
-            leaves DDP as it is. `handle.explain()` gives the reason.
+            a quantizer or sparsifier, with error feedback around it; "recommended", which is
+            `recommended(optimizer)`; or "auto": the first steps run plain DDP and are measured;
+            then a method is chosen, or none, which leaves DDP as it is. `handle.explain()`
+            gives the reason.
+        optimizer: The optimizer of the model. Residuals then follow its learning rate, and
+            methods that compress updates of Adam instead of gradients make its step.
         leave: Names or patterns ("head.*") of parameters to exclude from compression.
         clip: Limit to the norm of the full gradient, enforced with the norm of the previous
             step.
@@ -76,7 +83,13 @@ def compress(
     with reporting_errors("compress", getattr(ddp, "process_group", None)):
         _check_model(ddp)
         _check_compiled(model, ddp)
+        if method == RECOMMENDED:
+            method = recommended_for("compress", optimizer)
         first = Dense() if method == AUTO else as_method("compress", method)
+        if optimizer is not None:
+            check_optimizer("compress", first, optimizer, stacklevel=3)
+        if isinstance(first, FrozenAdam):
+            first = with_settings("compress", first, optimizer, scaler, clip or clip_each)
         parameters = ddp.module.named_parameters()
         names = {p: plain_name(n) for n, p in parameters if p.requires_grad}
         for parameter, name in names.items():
@@ -92,6 +105,7 @@ def compress(
         scaler = None  # it neither scales nor skips
     arguments = {
         "method": method,
+        "optimizer": optimizer and type(optimizer),
         "leave": sorted(excluded),
         "clip": clip,
         "clip_each": clip_each,
@@ -104,9 +118,9 @@ def compress(
     dense = DenseReducer(comm, ddp.process_group)
     hook = Hook(names, reducer, dense, scaler, find_unused=ddp.find_unused_parameters)
     if method == AUTO:
-        return AutoDDPHandle(reducer, hook, names, ddp)
+        return AutoDDPHandle(reducer, hook, names, ddp, optimizer)
     register(ddp, hook)
-    return DDPHandle(reducer, hook, names)
+    return DDPHandle(reducer, hook, names, optimizer)
 
 
 def _check_compiled(model: torch.nn.Module, ddp: DistributedDataParallel) -> None:

@@ -84,10 +84,30 @@ class DDPHandle(Handle):
     """Handle of a DDP model with a communication hook."""
 
     def __init__(
-        self, reducer: GradientReducer, hook: Hook, names: Mapping[Tensor, str]
+        self,
+        reducer: GradientReducer,
+        hook: Hook,
+        names: Mapping[Tensor, str],
+        optimizer: torch.optim.Optimizer | None = None,
     ) -> None:
-        super().__init__(reducer, names)
+        super().__init__(reducer, names, optimizer)
         self._hook = hook
+        if optimizer is not None:
+            self._step_hooks = [
+                optimizer.register_step_pre_hook(self._before_step),
+                optimizer.register_step_post_hook(self._after_step),
+            ]
+
+    def _before_step(self, *args: Any) -> None:
+        del args
+        if self._updates is not None and self._updates.frozen:
+            self._hook.run(self._updates.exchange)
+            self._updates.hide()
+
+    def _after_step(self, *args: Any) -> None:
+        del args
+        if self._updates is not None:
+            self._updates.restore()
 
     def close(self) -> None:
         """Stop the worker thread and close the connections; no step may follow."""
@@ -142,8 +162,9 @@ class AutoDDPHandle(DDPHandle):
         hook: Hook,
         names: Mapping[Tensor, str],
         ddp: DistributedDataParallel,
+        optimizer: torch.optim.Optimizer | None = None,
     ) -> None:
-        super().__init__(reducer, hook, names)
+        super().__init__(reducer, hook, names, optimizer)
         self.decision: Decision | None = None
         self._decided = False  # by measurements or by the user
         self._registered = False
@@ -206,7 +227,7 @@ class AutoDDPHandle(DDPHandle):
         excluded = {n: shapes[n] for n in reducer.excluded - self._tables}
         tables = {n: RowUsage(shapes[n], used) for n, used in self._rows_used.items()}
         times = self._timer.measure(comm)
-        self.decision = decide(comm, compressible, times, tables, excluded)
+        self.decision = decide(comm, compressible, times, tables, excluded, self._optimizer)
         if self.decision.method is not None:
             reducer.change(self.decision.method, shapes)
         comm.stats.reset()

@@ -7,12 +7,16 @@ import math
 import warnings
 import weakref
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..aggregate import as_method
+from ..aggregate.frozen_adam import FrozenAdam
+from .adam_updates import AdamUpdates, learning_rates, with_settings
 from .checkpoint import consolidated_state, restore, saved_state
+from .recommended import check_optimizer
 from .tensors import plain_name
 
 if TYPE_CHECKING:
@@ -34,10 +38,23 @@ class Handle(ABC):
     Args:
         reducer: Averages the gradients.
         names: Names of the parameters.
+        optimizer: The optimizer, if it is known.
     """
 
-    def __init__(self, reducer: GradientReducer, names: Mapping[Tensor, str]) -> None:
-        self._reducer = reducer
+    def __init__(
+        self,
+        reducer: GradientReducer,
+        names: Mapping[Tensor, str],
+        optimizer: torch.optim.Optimizer | None = None,
+    ) -> None:
+        self._reducer, self._optimizer = reducer, optimizer
+        self._updates: AdamUpdates | None = None
+        self._step_hooks: list[Any] = []
+        if optimizer is not None:
+            reducer.rates = partial(learning_rates, optimizer, names)
+        if isinstance(optimizer, torch.optim.Adam):
+            self._updates = updates = AdamUpdates(optimizer, reducer, names)
+            reducer.local = lambda: updates.local
         self._logged: Stats | None = None
         self._shapes = {n: tuple(p.shape) for p, n in names.items()}
         self._warn_if_small(stacklevel=5)
@@ -67,7 +84,17 @@ class Handle(ABC):
                 around it.
         """
         new = as_method("change", method)
-        self._between_steps(lambda: self._reducer.change(new, self._shapes))
+        if isinstance(new, FrozenAdam):
+            new = with_settings("change", new, self._optimizer)
+
+        def change() -> None:
+            if self._updates is not None:
+                self._updates.release()
+            self._reducer.change(new, self._shapes)
+
+        self._between_steps(change)
+        if self._optimizer is not None:
+            check_optimizer("change", new, self._optimizer, stacklevel=3)
         self._warn_if_small(stacklevel=3)
 
     @property
@@ -76,8 +103,7 @@ class Handle(ABC):
         return [
             math.prod(shape)
             for name, shape in self._shapes.items()
-            if name not in self._reducer.excluded
-            and self.method.compresses_shape(name, shape)
+            if self._reducer.compresses(name, shape)
         ]
 
     def _coverage(self) -> str:
@@ -160,6 +186,8 @@ class Handle(ABC):
 
     def close(self) -> None:
         """Stop the threads and close the connections; no step may follow."""
+        for hook in self._step_hooks:
+            hook.remove()
         self._reducer.comm.close()
 
     def __repr__(self) -> str:

@@ -9,12 +9,15 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .. import kernels
 from ..aggregate import as_method
+from ..aggregate.frozen_adam import FrozenAdam
 from ..communicator.collective_errors import find_difference
 from ..startup import from_group
 from ..stream.tensors import on_host
+from .adam_updates import with_settings
 from .agreement import agree_on_arguments, reporting_errors
 from .clipping import Clip
 from .optimizer_handle import OptimizerHandle
+from .recommended import RECOMMENDED, check_optimizer, recommended_for
 from .reducer import GradientReducer
 from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
 def wrap(
     optimizer: torch.optim.Optimizer,
-    method: Method | Quantizer | Sparsifier,
+    method: Method | Quantizer | Sparsifier | str,
     *,
     model: torch.nn.Module | None = None,
     group: Any = None,
@@ -50,7 +53,8 @@ def wrap(
     Args:
         optimizer: An optimizer of torch.
         method: An aggregation method such as `sparcml.Compressed(quantize=sparcml.QSGD(4))`,
-            or a quantizer or sparsifier, with error feedback around it.
+            a quantizer or sparsifier, with error feedback around it, or "recommended", which is
+            `recommended(optimizer)`.
         model: Model that gives the parameters their names; without it they are numbered.
         group: Process group. Default: the default group.
         leave: Names or patterns ("head.*") of parameters to exclude from compression.
@@ -74,7 +78,12 @@ def wrap(
                 f"wrap: optimizer must be a torch.optim.Optimizer, got "
                 f"{type(optimizer).__name__}"
             )
+        if method == RECOMMENDED:
+            method = recommended_for("wrap", optimizer)
         method = as_method("wrap", method)
+        check_optimizer("wrap", method, optimizer, stacklevel=3)
+        if isinstance(method, FrozenAdam):
+            method = with_settings("wrap", method, optimizer, scaler, clip)
         hooks = optimizer._optimizer_step_pre_hooks.values()
         if any(
             isinstance(getattr(hook, "__self__", None), OptimizerHandle) for hook in hooks

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from .adam_updates import AdamUpdates
     from .buckets import Layout
     from .reducer import GradientReducer
     from .stats import Stats
@@ -37,14 +38,17 @@ class OptimizerHandle(Handle):
         clip: float | None,
         scaler: Any,
     ) -> None:
-        super().__init__(reducer, names)
+        super().__init__(reducer, names, optimizer)
         self.optimizer = optimizer
         self._names, self._clip, self._scaler = names, clip, scaler
         self._averaged = False  # whether the gradients are means
         self._all_sparse = False  # whether all gradients of all ranks are sparse
         self._seconds = 0.0
-        self._registered = [optimizer.register_step_pre_hook(self._before_step)]
-        self._registered += [
+        self._step_hooks = [
+            optimizer.register_step_pre_hook(self._before_step),
+            optimizer.register_step_post_hook(self._after_step),
+        ]
+        self._step_hooks += [
             p.register_post_accumulate_grad_hook(weak(self._after_gradient))
             for p in names
             if p.requires_grad
@@ -61,7 +65,7 @@ class OptimizerHandle(Handle):
         `optimizer.step()` calls it; call it earlier to use the means before the step. A second
         call without new gradients has no effect.
         """
-        if self._averaged:
+        if self._averaged or (self._updates is not None and self._updates.frozen):
             return
         self._check_parameters()
         start = time.perf_counter()
@@ -101,8 +105,6 @@ class OptimizerHandle(Handle):
 
     def close(self) -> None:
         """Remove the hooks from the optimizer and close the connections."""
-        for hook in self._registered:
-            hook.remove()
         super().close()
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
@@ -117,8 +119,26 @@ class OptimizerHandle(Handle):
             )
         if not self._averaged:
             self.aggregate()
+        if self._updates is not None and self._updates.frozen:
+            self._exchange(self._updates)
         self._averaged = False
         return None
+
+    def _exchange(self, updates: AdamUpdates) -> None:
+        """Exchange updates in place of gradients."""
+        start = time.perf_counter()
+        gradients = [p.grad for p in self._names if p.grad is not None]
+        self._reducer.count(gradients)
+        self._reducer.begin()
+        updates.exchange()
+        self._reducer.end()
+        updates.hide()
+        self._seconds += time.perf_counter() - start
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        del optimizer, args, kwargs
+        if self._updates is not None:
+            self._updates.restore()
 
     def _after_gradient(self, parameter: Tensor) -> None:
         """Note that a backward pass has changed a gradient, which is no mean any more."""

@@ -22,7 +22,7 @@ from .clipping import Clip
 from .tensors import is_finite, is_sparse, scaled, squares, values_of, zero_gradient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class GradientReducer:
         clip: Limits to the norms of gradients.
 
     Attributes:
+        rates: Returns the learning rates by name; None if they are unknown.
+        local: Names of gradients that stay those of this rank.
         state: State of the method, by name.
         norm: Norm of the mean gradient of the last step.
         applied: Number of steps since the start.
@@ -71,6 +73,8 @@ class GradientReducer:
         self._scale: float | None = None
         self._finite = True
         self._changes: dict[str, NDArray[Any] | None] = {}  # None removes an entry
+        self.rates: Callable[[], Mapping[str, float]] | None = None
+        self.local: Callable[[], Collection[str]] = tuple
         # The connections and threads of a model end with it, also without `close`.
         weakref.finalize(self, _close_later, comm, os.getpid()).atexit = False
 
@@ -88,6 +92,10 @@ class GradientReducer:
     def clips(self) -> bool:
         """Whether gradients are clipped."""
         return self._clip != NO_CLIPPING
+
+    def compresses(self, name: str, shape: tuple[int, ...]) -> bool:
+        """Return whether the method compresses dense gradients of a parameter."""
+        return name not in self.excluded and self.method.compresses_shape(name, shape)
 
     def begin(self, scale: float | None = None) -> None:
         """Start a step.
@@ -114,6 +122,9 @@ class GradientReducer:
                 without loss.
             index: Index of the call within the step; random numbers depend on it.
         """
+        local = self.local()
+        own = {name: g for name, g in gradients.items() if name in local}
+        gradients = {name: g for name, g in gradients.items() if name not in own}
         ready = {name: self._prepare(g) for name, g in gradients.items()}
         rows = {name: g for name, g in ready.items() if is_sparse(g)}
         dense = {n: g for n, g in ready.items() if n not in rows}
@@ -125,11 +136,19 @@ class GradientReducer:
         means = {
             **self._aggregate(lossless, rows),
             **self._aggregate(lossless, exact),
-            **self._aggregate(seeded(self.method, index), others),
+            **self._aggregate(seeded(self.method.for_gradients(), index), others),
         }
         if self._clip.norm is not None:
             self._squares += math.fsum(squares(mean) for mean in means.values())
-        return {n: self._rescale(means[n], g) for n, g in gradients.items()}
+        return own | {n: self._rescale(means[n], g) for n, g in gradients.items()}
+
+    def average_exactly(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the exact means over all ranks. Collective."""
+        return self._aggregate(Dense(nonfinite=self.method.nonfinite), gradients)
+
+    def exchange(self, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the updates of a method that returns updates. Collective."""
+        return self._aggregate(self.method, gradients)
 
     def end(self) -> bool:
         """Complete the step. Collective if there is a loss scale.
@@ -186,7 +205,11 @@ class GradientReducer:
         flat = {n: g.reshape(-1) if n in self.excluded else g for n, g in given.items()}
         before = {k: v for k, v in self.state.items() if name_of(k) in given}
         means, after = method.aggregate(
-            self.comm, flat, {**before, STEP: self.state[STEP]}, overwrite=True
+            self.comm,
+            flat,
+            {**before, STEP: self.state[STEP]},
+            lr=None if self.rates is None else self.rates(),
+            overwrite=True,
         )
         self._changes |= dict.fromkeys(before.keys() - after.keys())
         self._changes |= {k: v for k, v in after.items() if k != STEP}

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcml.kernels.reduction import Entries, Indices, Scalar, Values
+from sparcml.kernels.reduction import Entries, Float, Indices, Scalar, Values
 from sparcml.kernels.reference.coding import bitmap_encode
 
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
@@ -34,6 +34,16 @@ def combine_dense(
         return result
     out[...] = result
     return out
+
+
+def add_momentum(
+    momentum: float, u: Values[Float], g: Values[Float], *, nesterov: bool
+) -> tuple[Values[Float], Values[Float]]:
+    """Return the new momentum, and the term that replaces the gradient."""
+    m = g.dtype.type(momentum)
+    with np.errstate(all="ignore"):
+        velocity = m * (u + g) if nesterov else m * u + g
+        return velocity, velocity + g if nesterov else velocity
 
 
 def merge(

@@ -76,10 +76,15 @@ def block_squared_norms(values: Values[Float], block: int) -> NDArray[np.float64
 
 
 def add_residual(
-    residual: Values[Float], gradient: Values[Float], out: Values[Float]
+    residual: Values[Float],
+    gradient: Values[Float],
+    out: Values[Float],
+    scale: float = 1.0,
 ) -> float:
-    """Write residual + gradient to `out` and return its squared norm, block by block."""
-    reduction.combine_dense("sum", residual, gradient, out)
+    """Write scale * residual + gradient to `out`, and return its squared norm by blocks."""
+    with np.errstate(all="ignore"):
+        scaled = out.dtype.type(scale) * residual
+    reduction.combine_dense("sum", scaled, gradient, out)
     total = 0.0
     for part in block_squared_norms(out, SQUARES_BLOCK).tolist():
         total += part
@@ -87,10 +92,14 @@ def add_residual(
 
 
 def top_k_with_residual(
-    residual: Values[Float], gradient: Values[Float], k: int, out: Values[Float]
+    residual: Values[Float],
+    gradient: Values[Float],
+    k: int,
+    out: Values[Float],
+    scale: float = 1.0,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `top_k` of residual + gradient, zeroed in `out`, and its squared norm before."""
-    squared_norm = add_residual(residual, gradient, out)
+    squared_norm = add_residual(residual, gradient, out, scale)
     indices, values = top_k(out, k)
     out[indices] = 0
     return indices, values, squared_norm
@@ -102,9 +111,10 @@ def bucket_top_k_with_residual(
     k: int,
     bucket: int,
     out: Values[Float],
+    scale: float = 1.0,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `bucket_top_k` of residual + gradient, zeroed in `out`, and its squared norm."""
-    squared_norm = add_residual(residual, gradient, out)
+    squared_norm = add_residual(residual, gradient, out, scale)
     indices, values = bucket_top_k(out, k, bucket)
     out[indices] = 0
     return indices, values, squared_norm
@@ -115,8 +125,9 @@ def at_least_with_residual(
     gradient: Values[Float],
     threshold: float,
     out: Values[Float],
+    scale: float = 1.0,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `at_least` of residual + gradient, left in `out`, and its squared norm."""
-    squared_norm = add_residual(residual, gradient, out)
+    squared_norm = add_residual(residual, gradient, out, scale)
     indices, values = at_least(out, threshold)
     return indices, values, squared_norm

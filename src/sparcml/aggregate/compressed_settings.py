@@ -1,18 +1,19 @@
-"""Planning of Compressed: its allreduces, its own cost and its label in the planner."""
+"""Settings of Compressed: their types, and its allreduces, cost and label in the planner."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from ..network.candidates import Planning, Reduction
-from .base import NANO, planned_algorithms
+from ..network.candidates import Planning, Reduction, planned_algorithms
+from ..quantize.base import Quantizer
+from ..sparsify.base import Sparsifier
+from .base import NANO
 from .schedule import at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..sparsify import Sparsifier
     from .compressed import Compressed
     from .gradients import Shape
 
@@ -22,6 +23,23 @@ AUTO = "auto"
 FULL_COST = 1.15  # without a sparsifier
 SELECTED_COST = 9.0  # per selected value
 SAMPLE = 1 << 20  # values for the bytes per value of a quantizer
+
+
+def check_part(
+    parameter: str, value: object, types: tuple[type, ...], example: str
+) -> None:
+    """Raise a TypeError unless a setting is None or has one of the types."""
+    for other, remedy in ((Quantizer, "quantize"), (Sparsifier, "sparsify")):
+        if isinstance(value, other) and not isinstance(value, types):
+            raise TypeError(
+                f"Compressed: {parameter} must not be a {other.__name__.lower()}, got {value}; "
+                f"write Compressed({remedy}={value})"
+            )
+    if value is not None and not isinstance(value, types):
+        raise TypeError(
+            f"Compressed: {parameter} must be None or an object such as {example}, "
+            f"got {value!r}"
+        )
 
 
 def compressed_planning(method: Compressed, shapes: Sequence[Shape]) -> Planning:

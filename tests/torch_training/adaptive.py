@@ -1,0 +1,257 @@
+"""What each rank does in test_adaptive.py: methods that know the optimizer."""
+
+import copy
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import distributed as dist
+
+from sparcml import DGC, QSGD, Compressed, Dense, OneBitAdam, TopK, TopKAdam
+from sparcml.torch import compress, recommended, wrap
+from tests.aggregate import gradients
+
+from .hooking import raises
+from .models import Known, ddp, group, known, loss_of, mlp, same, weights
+
+STEPS, FREEZE, LR = 8, 3, 0.01
+METHODS = (
+    TopKAdam(TopK(0.05), warm_up=FREEZE, dense_below=1000),
+    TopKAdam(TopK(0.05), QSGD(8), warm_up=FREEZE, dense_below=1000),
+    OneBitAdam(warm_up=FREEZE, dense_below=1000),
+)
+
+
+def adamw(model, lr=LR):
+    return torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.1)
+
+
+def run(model, optimizer, rank, steps=range(STEPS), clip=None):
+    for step in steps:
+        optimizer.zero_grad()
+        loss_of(model, rank, step).backward()
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+
+
+def check_replicas(model):
+    for name, p in model.named_parameters():
+        parts = [torch.empty_like(p.detach()) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, p.detach())
+        for part in parts:
+            assert torch.equal(part, parts[0]), name
+
+
+def as_adamw_until_the_freeze():
+    """Phase 1 without a quantizer is plain AdamW; phase 2 is not, but ranks stay equal."""
+    with group() as (rank, _):
+        plain = ddp()
+        run(plain, adamw(plain), rank)
+        for kind in (
+            TopKAdam(first=None, warm_up=100),
+            OneBitAdam(first=None, warm_up=100),
+        ):
+            model = ddp()
+            optimizer = adamw(model)
+            compress(model, kind, optimizer=optimizer)
+            run(model, optimizer, rank)
+            same(weights(model), weights(plain), rtol=1e-5, atol=1e-6)
+        for method in METHODS:
+            for clip in (None, 0.1):
+                model = ddp()
+                optimizer = adamw(model)
+                handle = compress(model, method, optimizer=optimizer)
+                run(model, optimizer, rank, clip=clip)
+                check_replicas(model)
+                assert all(p.grad is not None for p in model.parameters())
+                assert all(int(s["step"]) == STEPS for s in optimizer.state.values())
+                assert handle.state_dict()["state"]["residual/2.weight"].any()
+                handle.close()
+
+
+def as_with_wrap():
+    """The same weights with and without DDP."""
+    with group() as (rank, _):
+        for lr in (LR, 0.1 * LR):
+            results, method = [], replace(METHODS[0], first=None)
+            for wrapped in (False, True):
+                model = mlp() if wrapped else ddp()
+                optimizer = adamw(model, lr)
+                if wrapped:
+                    wrap(optimizer, method, model=model)
+                else:
+                    compress(model, method, optimizer=optimizer)
+                run(model, optimizer, rank)
+                results.append(dict(getattr(model, "module", model).named_parameters()))
+            same(*results, rtol=1e-4, atol=1e-5)
+
+
+def sending_all_updates():
+    """TopK 100 % after the freeze is Adam with a frozen second moment."""
+    with group() as (rank, ranks):
+        model = ddp(Known())
+        optimizer = torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=0.0)
+        method = TopKAdam(TopK(1.0), first=None, warm_up=FREEZE, dense_below=100)
+        compress(model, method, optimizer=optimizer)
+        run(model, optimizer, rank)
+        m: Any = 0.0
+        v, w = m, m
+        for step in range(1, STEPS + 1):
+            g = np.mean(
+                [gradients.gradient(r, step - 1)["table"] for r in range(ranks)], axis=0
+            ).astype(np.float64)
+            m = 0.9 * m + 0.1 * g
+            if step <= FREEZE:
+                v = 0.999 * v + 0.001 * g * g
+            unbiased = v / (1 - 0.999 ** min(step, FREEZE))
+            if step > FREEZE:
+                unbiased = np.maximum(unbiased, 0.01 * unbiased.mean())
+            w = w - LR * m / (1 - 0.9**step) / (np.sqrt(unbiased) + 1e-8)
+        np.testing.assert_allclose(weights(model)["table"], w, rtol=1e-4, atol=1e-6)
+
+
+def resumed():
+    """Both phases continue bit for bit from the states of the optimizer and the handle."""
+    with group() as (rank, _):
+        for method in METHODS:
+            for stop in (2, FREEZE, 5):
+                model = ddp()
+                optimizer = adamw(model)
+                handle = compress(model, method, optimizer=optimizer)
+                run(model, optimizer, rank, range(stop))
+                saved = copy.deepcopy(
+                    (model.module.state_dict(), optimizer.state_dict(), handle.state_dict())
+                )
+                run(model, optimizer, rank, range(stop, STEPS))
+                again = ddp()
+                second = adamw(again)
+                resuming = compress(again, method, optimizer=second)
+                again.module.load_state_dict(saved[0])
+                second.load_state_dict(saved[1])
+                resuming.load_state_dict(saved[2])
+                run(again, second, rank, range(stop, STEPS))
+                same(weights(again), weights(model))
+
+
+def changed():
+    """Another method takes over: equal moments on all ranks, and the residual."""
+    with group() as (rank, _):
+        model = ddp()
+        optimizer = adamw(model)
+        handle = compress(model, METHODS[0], optimizer=optimizer)
+        run(model, optimizer, rank, range(6))
+        before = handle.state_dict()["state"]
+        assert before["residual/2.weight"].any()
+        handle.change(Dense())
+        moment = optimizer.state[model.module[2].weight]["exp_avg"]
+        parts = [torch.empty_like(moment) for _ in range(2)]
+        dist.all_gather(parts, moment)
+        assert torch.equal(parts[0], parts[1])
+        run(model, optimizer, rank, range(6, 8))
+        check_replicas(model)
+        handle.change(METHODS[0])
+        run(model, optimizer, rank, range(8, 10))
+        check_replicas(model)
+
+
+def rates_are_followed():
+    """Weights and pending updates are those of dense SGD at changing learning rates."""
+    with group() as (rank, ranks):
+        for kind in ("ddp", "wrap"):
+            module = Known(torch.float64)
+            model = ddp(module) if kind == "ddp" else module
+            optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+            method = Compressed(TopK(0.02), dense_below=100)
+            if kind == "ddp":
+                handle = compress(model, method, optimizer=optimizer)
+            else:
+                handle = wrap(optimizer, method, model=model)
+            expected = dict.fromkeys(gradients.SHAPES, 0.0)
+            for step in range(STEPS):
+                lr = 0.5 / (1 + step)
+                optimizer.param_groups[0]["lr"] = lr
+                optimizer.zero_grad()
+                model(known(rank, step)).backward()
+                optimizer.step()
+                for r in range(ranks):
+                    for n, g in gradients.gradient(r, step).items():
+                        expected[n] = expected[n] - lr * g.astype(np.float64) / ranks
+            residual = handle.state_dict(consolidate=True)["state"]
+            for n, p in module.named_parameters():
+                pending = residual.get(f"residual/{n}", torch.zeros(p.numel()))
+                virtual = p.detach() - lr * pending.reshape(p.shape)
+                np.testing.assert_allclose(virtual, expected[n], rtol=0, atol=1e-6)
+
+
+def recommendations():
+    with group() as (rank, _):
+        model = mlp()
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        method = recommended(sgd)
+        assert isinstance(method, Compressed)
+        assert method.momentum == 0
+        for other in (adamw(model), torch.optim.RMSprop(model.parameters())):
+            method = recommended(other, steps=100)
+            assert isinstance(method, Compressed)
+            assert method.quantize == QSGD(4)
+            assert method.sparsify is None
+        for optimizer_of in (adamw, lambda m: torch.optim.SGD(m.parameters(), lr=0.01)):
+            model = ddp()
+            optimizer = optimizer_of(model)
+            handle = compress(model, "recommended", optimizer=optimizer)
+            assert type(handle.method) is type(recommended(optimizer))
+            run(model, optimizer, rank)
+            check_replicas(model)
+        refusals(rank)
+        warned(rank)
+
+
+def refusals(rank):
+    del rank
+    sgd = torch.optim.SGD(mlp().parameters(), lr=0.1)
+    raises("optimizer must be a torch.optim.Adam", compress, ddp(), METHODS[0])
+    raises(
+        "optimizer must be a torch.optim.Adam", compress, ddp(), METHODS[0], optimizer=sgd
+    )
+    raises("optimizer must be the optimizer of the model", compress, ddp(), "recommended")
+    model = ddp()
+    optimizer = adamw(model)
+    raises("clip and clip_each", compress, model, METHODS[0], optimizer=optimizer, clip=1.0)
+    scaler = torch.amp.GradScaler("cpu")
+    raises("scaler must", compress, model, METHODS[0], optimizer=optimizer, scaler=scaler)
+    optimizer.param_groups[0]["amsgrad"] = True
+    raises("amsgrad", compress, model, METHODS[0], optimizer=optimizer)
+
+
+def warned(rank):
+    del rank
+    cases: list[tuple[Any, Any, str]] = [
+        (Compressed(TopK(0.01)), adamw, "sparse gradients lose accuracy under AdamW"),
+        (DGC(), adamw, "contains momentum, and AdamW adds its own"),
+        (
+            DGC(),
+            lambda m: torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9),
+            "applied twice",
+        ),
+    ]
+    for method, optimizer_of, words in cases:
+        model = ddp()
+        with pytest.warns(UserWarning, match=words):
+            compress(model, method, optimizer=optimizer_of(model))
+    quiet: tuple[tuple[Any, Any], ...] = (
+        (QSGD(4), adamw),
+        (METHODS[0], adamw),
+        (
+            Compressed(TopK(0.1), dense_below=10),
+            lambda m: torch.optim.SGD(m.parameters(), 0.1),
+        ),
+    )
+    for method, optimizer_of in quiet:
+        model = ddp()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compress(model, method, optimizer=optimizer_of(model))
