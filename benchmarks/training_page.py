@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from accuracy import page as page_of_accuracy
+from accuracy.saved import load
 from tables import newest
 from training import pages
 from training.judge import scores
@@ -62,7 +64,7 @@ def page(results: Path) -> str:
     stepped, judged = (
         newest(f"training-{part}", results) for part in ("steps", "accuracy")
     )
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION, page_of_accuracy.section(load(results))]
     if stepped:
         parts += [_steps(stepped)]
     if judged:
@@ -118,6 +120,8 @@ def figures(results: Path) -> dict[str, str]:
     from training import figures as draw
 
     found = {}
+    if page_of_accuracy.compared(rows := load(results)):
+        found["accuracy"] = svg(page_of_accuracy.figure, rows)
     if stepped := newest("training-steps", results):
         found["training-steps"] = svg(draw.where_time_goes, stepped["rows"])
     if judged := newest("training-accuracy", results):

@@ -1,0 +1,7 @@
+"""Accuracy of compression methods: networks trained on many ranks inside one process."""
+
+import sys
+from pathlib import Path
+
+# The networks are those of the examples.
+sys.path.append(str(Path(__file__).resolve().parents[2] / "examples" / "torch"))

@@ -1,0 +1,129 @@
+"""Jobs of the accuracy benchmark, the most important ones first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .roster import DENSE, ROSTER, Setting, build, label
+from .workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SEEDS = (0, 1, 2)
+DOUBLE = 2.0
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+class Job(NamedTuple):
+    """One training run.
+
+    Attributes:
+        network: Name of the workload.
+        method: Name in the roster.
+        ranks: World size; 1 for dense, whose result does not depend on it.
+        learning_rate: Maximum learning rate.
+        seed: Seed.
+    """
+
+    network: str
+    method: str
+    ranks: int
+    learning_rate: float
+    seed: int
+
+    @property
+    def multiple(self) -> float:
+        """Multiple of the dense learning rate."""
+        return rounded(self.learning_rate / WORKLOADS[self.network].learning_rate)
+
+    def __str__(self) -> str:
+        name = label(self.method, self.multiple)
+        return f"{self.network} {name} {self.ranks} ranks seed {self.seed}"
+
+    @property
+    def key(self) -> Key:
+        """All that the result depends on."""
+        about = self.about
+        return tuple(about[name] for name in KEY)
+
+    @property
+    def about(self) -> Row:
+        """Columns of the row that describe the run."""
+        work, spec = WORKLOADS[self.network], ROSTER[self.method]
+        setting = Setting(work, self.ranks, 0, self.learning_rate)
+        return {
+            "network": self.network,
+            "settings": work.settings,
+            "method": self.method,
+            "built": "" if spec.make is None else str(build(self.method, setting)),
+            "ranks": self.ranks,
+            "learning_rate": rounded(self.learning_rate),
+            "seed": self.seed,
+        }
+
+
+KEY = ("network", "settings", "method", "built", "ranks", "learning_rate", "seed")
+
+
+def rounded(number: float) -> float:
+    """Return a number with the digits that are saved."""
+    return float(f"{number:.6g}")
+
+
+def key_of(row: Row) -> Key:
+    """Return the key of a saved row."""
+    return tuple(row[name] for name in KEY)
+
+
+def run(job: Job) -> Row:
+    """Train, and return the row to save."""
+    from .train import train
+
+    work = WORKLOADS[job.network]
+    return job.about | train(work, job.method, job.ranks, job.learning_rate, job.seed)
+
+
+def jobs() -> list[Job]:
+    """Return all jobs of the roster."""
+    found = [job for seed in SEEDS for job in _of_seed(seed)]
+    doubled = [job for seed in SEEDS for job in _doubled(seed)]
+    return list(dict.fromkeys([*found, *doubled]))
+
+
+def rate_jobs() -> list[Job]:
+    """Return the dense jobs that choose the learning rates."""
+    return [
+        Job(name, DENSE, 1, rate, seed)
+        for seed in SEEDS
+        for name, work in WORKLOADS.items()
+        for rate in work.learning_rates
+    ]
+
+
+def _of_seed(seed: int) -> Iterator[Job]:
+    """Yield the jobs at the dense learning rate and at the method's own."""
+    for name, spec in ROSTER.items():
+        for network in _networks(name):
+            rate = WORKLOADS[network].learning_rate
+            for ranks in spec.ranks:
+                for multiple in dict.fromkeys((1.0, spec.multiple)):
+                    yield Job(network, name, ranks, rounded(multiple * rate), seed)
+
+
+def _doubled(seed: int) -> Iterator[Job]:
+    for name, spec in ROSTER.items():
+        for network in _networks(name) if spec.at_double else ():
+            rate = DOUBLE * WORKLOADS[network].learning_rate
+            yield Job(network, name, spec.ranks[0], rounded(rate), seed)
+
+
+def _networks(method: str) -> list[str]:
+    spec = ROSTER[method]
+    return [
+        name
+        for name, work in WORKLOADS.items()
+        if work.optimizer in spec.optimizers and name in (spec.networks or WORKLOADS)
+    ]
