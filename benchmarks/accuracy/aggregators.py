@@ -65,6 +65,25 @@ class Mean:
         return gradients[0]
 
 
+class LateMean(Mean):
+    """The mean gradient of the previous step: a delay of one step, and nothing else.
+
+    Error feedback delays a part of each gradient. This shows what a delay alone costs.
+    """
+
+    def __init__(self, ranks: int) -> None:
+        super().__init__(ranks)
+        self._previous: Arrays | None = None
+
+    def aggregate(self, gradients: Sequence[Arrays], lr: float) -> Arrays:
+        """Return the mean gradient of the previous step; zeros in the first."""
+        current = {n: g.copy() for n, g in super().aggregate(gradients, lr).items()}
+        previous, self._previous = self._previous, current
+        if previous is None:
+            return {n: np.zeros_like(g) for n, g in current.items()}
+        return previous
+
+
 class HalfMean(Mean):
     """The mean in half precision, as torch's fp16_compress_hook computes it.
 

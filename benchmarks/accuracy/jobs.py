@@ -87,10 +87,9 @@ def run(job: Job) -> Row:
 
 
 def jobs() -> list[Job]:
-    """Return all jobs of the roster."""
-    found = [job for seed in SEEDS for job in _of_seed(seed)]
-    doubled = [job for seed in SEEDS for job in _doubled(seed)]
-    return list(dict.fromkeys([*found, *doubled]))
+    """Return all jobs of the roster; the seeds of a row one after the other."""
+    rows = [*_at_own_rates(), *_at_double()]
+    return [job._replace(seed=seed) for job in dict.fromkeys(rows) for seed in SEEDS]
 
 
 def rate_jobs() -> list[Job]:
@@ -103,21 +102,21 @@ def rate_jobs() -> list[Job]:
     ]
 
 
-def _of_seed(seed: int) -> Iterator[Job]:
+def _at_own_rates() -> Iterator[Job]:
     """Yield the jobs at the dense learning rate and at the method's own."""
     for name, spec in ROSTER.items():
         for network in _networks(name):
             rate = WORKLOADS[network].learning_rate
             for ranks in spec.ranks:
                 for multiple in dict.fromkeys((1.0, spec.multiple)):
-                    yield Job(network, name, ranks, rounded(multiple * rate), seed)
+                    yield Job(network, name, ranks, rounded(multiple * rate), SEEDS[0])
 
 
-def _doubled(seed: int) -> Iterator[Job]:
+def _at_double() -> Iterator[Job]:
     for name, spec in ROSTER.items():
         for network in _networks(name) if spec.at_double else ():
             rate = DOUBLE * WORKLOADS[network].learning_rate
-            yield Job(network, name, spec.ranks[0], rounded(rate), seed)
+            yield Job(network, name, spec.ranks[0], rounded(rate), SEEDS[0])
 
 
 def _networks(method: str) -> list[str]:

@@ -61,7 +61,7 @@ def shown(rows: list[Row]) -> list[Judged]:
 
 def compared(rows: list[Row]) -> list[Judged]:
     """Return the results of compressed runs at the dense learning rate."""
-    return [row for row in shown(rows) if row.method != DENSE and row.multiple == 1]
+    return [row for row in shown(rows) if row.ranks > 1 and row.multiple == 1]
 
 
 def _settings(work: Workload) -> str:
@@ -85,7 +85,7 @@ def _cells(work: Workload, row: Judged) -> list[str]:
     scale, unit = (100, " %") if work.relative else (1, "")
     score = "diverged" if row.score is None else f"{row.score:.3f}"
     difference = f"{scale * row.difference:+.2f}{unit} ± {scale * row.error:.2f}"
-    ranks = "any" if row.method == DENSE else str(row.ranks)
+    ranks = "any" if row.ranks == 1 else str(row.ranks)
     return [
         title,
         ranks,

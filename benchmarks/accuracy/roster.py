@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
+
 from sparcml import (
     DGC,
     NUQSGD,
@@ -22,17 +24,20 @@ from sparcml import (
     TopK,
     TopKAdam,
 )
+from sparcml.torch import recommended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sparcml import Method
+    from sparcml import Method, Quantizer
+    from sparcml.aggregate.frozen_adam import FrozenAdam
 
     from .workloads import Workload
 
-DENSE, FP16 = "dense", "fp16"  # computed without a method of sparcml
+# Computed without a method of sparcml.
+DENSE, LATE, FP16 = "dense", "late", "fp16"
 WARM_UP = 5  # warm-ups take one fifth of the steps
-FREEZE = 10  # first phases of Adam take one tenth
+FROZEN = 0.15  # share of the steps of the first phase of TopKAdam and OneBitAdam
 DENSE_BELOW = 1000  # values; the networks are small
 
 
@@ -63,7 +68,7 @@ class Spec:
 
     Attributes:
         title: Name in tables.
-        make: Creates the method; None for dense and fp16.
+        make: Creates the method; None if it is computed without one.
         multiple: The method's own multiple of the dense learning rate. If it is not 1, the
             method runs at the dense rate, too.
         includes_momentum: Whether the result includes momentum, so that SGD has none.
@@ -94,68 +99,76 @@ def _dgc(ratio: float) -> Callable[[Setting], Method]:
     )
 
 
-def _recommended_sgd(sparsify: TopK) -> Callable[[Setting], Method]:
+def _topk(sparsify: TopK, bits: int = 4) -> Callable[[Setting], Method]:
     return lambda s: Compressed(
-        sparsify, QSGD(8), warm_up=s.work.steps // FREEZE, dense_below=DENSE_BELOW
+        sparsify, QSGD(bits), warm_up=s.warm_up, dense_below=DENSE_BELOW
+    )
+
+
+def _quantized(quantize: Quantizer) -> Callable[[Setting], Method]:
+    return lambda _: Compressed(
+        quantize=quantize, error_feedback=False, dense_below=DENSE_BELOW
+    )
+
+
+def _recommended(setting: Setting) -> Method:
+    model = torch.nn.Linear(1, 1)
+    optimizer = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[setting.work.optimizer]
+    return recommended(optimizer(model.parameters(), lr=1.0), steps=setting.work.steps)
+
+
+def _frozen(adam: type[FrozenAdam], **settings: Any) -> Callable[[Setting], Method]:
+    return lambda s: adam(
+        warm_up=round(FROZEN * s.work.steps), dense_below=DENSE_BELOW, **settings
     )
 
 
 SGD, ADAMW = ("sgd",), ("adamw",)
 ROSTER: dict[str, Spec] = {
     DENSE: Spec("dense", None, ranks=(1,)),
-    "qsgd4": Spec(
-        "QSGD 4 bit",
-        lambda _: Compressed(
-            quantize=QSGD(4), error_feedback=False, dense_below=DENSE_BELOW
-        ),
-    ),
-    "topk1": Spec("TopK 1 %", lambda _: Compressed(TopK(0.01), dense_below=DENSE_BELOW)),
-    "topk1-warmup": Spec(
-        "TopK 1 % + 8 bit, warm-up", _recommended_sgd(TopK(0.01)), optimizers=SGD
-    ),
-    "topk8of512-warmup": Spec(
-        "TopK 8 of 512 + 8 bit, warm-up",
-        _recommended_sgd(TopK(k=8, bucket=512)),
-        networks=("fashion-mnist",),
-        at_double=False,
-    ),
-    "topk16of512-warmup": Spec(
-        "TopK 16 of 512 + 8 bit, warm-up",
-        _recommended_sgd(TopK(k=16, bucket=512)),
-        networks=("fashion-mnist",),
-        at_double=False,
-    ),
-    "onebit-adam": Spec(
-        "OneBitAdam",
-        lambda s: OneBitAdam(warm_up=s.work.steps // FREEZE, dense_below=DENSE_BELOW),
+    "recommended": Spec("recommended", _recommended, ranks=(2, 8, 16)),
+    "qsgd4": Spec("QSGD 4 bit", _quantized(QSGD(4))),
+    "qsgd2": Spec(
+        "QSGD 2 bit, buckets of 128",
+        _quantized(QSGD(2, bucket=128)),
         optimizers=ADAMW,
+        at_double=False,
+    ),
+    "topk8of512": Spec(
+        "TopK 8 of 512 + 4 bit, warm-up",
+        _topk(TopK(k=8, bucket=512)),
+        networks=("fashion-mnist",),
+        at_double=False,
+    ),
+    "topk16of512": Spec(
+        "TopK 16 of 512 + 4 bit, warm-up",
+        _topk(TopK(k=16, bucket=512)),
+        networks=("fashion-mnist",),
+        at_double=False,
+    ),
+    "topk1": Spec(
+        "TopK 1 %",
+        lambda _: Compressed(TopK(0.01), dense_below=DENSE_BELOW),
+        ranks=(2,),
+        at_double=False,
     ),
     "topk1-adam": Spec(
         "TopKAdam 1 % + 4 bit",
-        lambda s: TopKAdam(
-            TopK(0.01), QSGD(4), warm_up=s.work.steps // FREEZE, dense_below=DENSE_BELOW
-        ),
+        _frozen(TopKAdam, sparsify=TopK(0.01), quantize=QSGD(4)),
         optimizers=ADAMW,
-    ),
-    "dgc1": Spec("DGC 1 %", _dgc(0.01), 6.0, includes_momentum=True, optimizers=SGD),
-    "dgc0.1": Spec("DGC 0.1 %", _dgc(0.001), 6.0, includes_momentum=True, optimizers=SGD),
-    "nuqsgd4": Spec(
-        "NUQSGD 4 bit",
-        lambda _: Compressed(
-            quantize=NUQSGD(4), error_feedback=False, dense_below=DENSE_BELOW
-        ),
         ranks=(2,),
         at_double=False,
     ),
+    "onebit-adam": Spec(
+        "OneBitAdam", _frozen(OneBitAdam), optimizers=ADAMW, ranks=(2,), at_double=False
+    ),
+    "dgc0.1": Spec("DGC 0.1 %", _dgc(0.001), 6.0, True, SGD, ranks=(2,)),
+    "powersgd4": Spec(
+        "PowerSGD, rank 4", lambda _: PowerSGD(rank=4), ranks=(2,), at_double=False
+    ),
+    "nuqsgd4": Spec("NUQSGD 4 bit", _quantized(NUQSGD(4)), ranks=(2,), at_double=False),
     "terngrad": Spec(
-        "TernGrad",
-        lambda _: Compressed(
-            quantize=TernGrad(count_zeros=False),
-            error_feedback=False,
-            dense_below=DENSE_BELOW,
-        ),
-        ranks=(2,),
-        at_double=False,
+        "TernGrad", _quantized(TernGrad(count_zeros=False)), ranks=(2,), at_double=False
     ),
     "onebit": Spec(
         "OneBit, error feedback",
@@ -163,10 +176,8 @@ ROSTER: dict[str, Spec] = {
         ranks=(2,),
         at_double=False,
     ),
-    "powersgd4": Spec(
-        "PowerSGD, rank 4", lambda _: PowerSGD(rank=4), ranks=(2,), at_double=False
-    ),
     FP16: Spec("fp16 (torch)", None, ranks=(2,), at_double=False),
+    LATE: Spec("dense, one step late", None, ranks=(1,), at_double=False),
 }
 
 

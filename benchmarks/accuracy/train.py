@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .aggregators import Aggregated, HalfMean, Mean, clip
+from .aggregators import Aggregated, HalfMean, LateMean, Mean, clip
 from .ranks import RankPool
-from .roster import DENSE, FP16, ROSTER, Setting, build
+from .roster import DENSE, FP16, LATE, ROSTER, Setting, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,10 +56,9 @@ def train(work: Workload, method: str, ranks: int, learning_rate: float, seed: i
     model = task.model()
     with ExitStack() as stack:
         aggregator: Aggregator
-        if method == DENSE:
-            aggregator = Mean(ranks)
-        elif method == FP16:
-            aggregator = HalfMean(ranks)
+        plain = {DENSE: Mean, LATE: LateMean, FP16: HalfMean}
+        if method in plain:
+            aggregator = plain[method](ranks)
         else:
             pool = stack.enter_context(RankPool(ranks))
             made = build(method, Setting(work, ranks, seed, learning_rate))

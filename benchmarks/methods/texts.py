@@ -35,8 +35,8 @@ SPARSIFIERS = (
         "error feedback",
         "first choice for SGD on slow links: the largest entries have most of the norm of real "
         "gradients. With a bucket the bound is the same, selection needs one pass, and entries "
-        "are spread over layers that differ in scale. With Adam and similar optimizers use "
-        "TopKAdam",
+        "are spread over layers that differ in scale. With Adam and similar optimizers use QSGD: "
+        "what waits in the residual is late",
         "Aji and Heafield 2017; buckets: Renggli et al. 2019 (SparCML); convergence: Alistarh et "
         "al. 2018, Stich et al. 2018",
     ),
@@ -76,7 +76,7 @@ QUANTIZERS = (
         "or above s |v_i| / n, chosen at random so that the expectation is v_i",
         "d b bits + 32 per bucket, s = 2^(b-1) - 1; fewer with a coder (claim 3)",
         "unbiased; E|Q - v|^2 <= min(d/s^2, sqrt(d)/s) |v|^2 for the 2-norm of d values",
-        "first choice among quantizers, and with Adam: 4 bits train as float32 does, and need "
+        "first choice among quantizers, and with Adam: 3 or 4 bits train as float32 does, and need "
         "neither error feedback nor tuning. `coder=` is for slow links, where encoding time does "
         "not matter",
         "Alistarh, Grubic, Li, Tomioka, Vojnovic 2017",
@@ -164,7 +164,8 @@ METHODS = (
         "largest entries of lr m / (sqrt(v) + eps) are sent, with a momentum m per rank",
         "as QSGD, then as TopK",
         "applied plus pending updates are those of Adam with a frozen v; equal to Adam until then",
-        "Adam and AdamW on slow links, where sparse gradients lose accuracy",
+        "Adam and AdamW on very slow links, if the dense score is not sensitive to delays: compare "
+        "with QSGD(3, bucket=512) first (docs/training.md)",
         "Tang et al. 2021 for the frozen moment",
     ),
     Text(
@@ -173,8 +174,7 @@ METHODS = (
         "and the mean is the new m of all ranks",
         "as QSGD, then 1 bit per value",
         "m plus the residuals is the mean of all first moments",
-        "Adam and AdamW where 4 bits are too many; compare with QSGD(4), since a first phase that "
-        "is too short loses accuracy",
+        "as TopKAdam; a first phase that is too short loses accuracy",
         "Tang et al. 2021",
     ),
     Text(
@@ -183,8 +183,8 @@ METHODS = (
         "r (n + m) instead of n m values",
         "linear: P ranks compute what one rank computes from the mean; the error is that of a "
         "projection",
-        "matrices of low rank, on engines with dense allreduce only; on CPUs its products cost "
-        "more than a selection",
+        "SGD and matrices of low rank, on engines with dense allreduce only; on CPUs its products "
+        "cost more than a selection",
         "Vogels, Karimireddy, Jaggi 2019",
     ),
     Text(

@@ -10,7 +10,17 @@ import pytest
 import torch
 from torch import distributed as dist
 
-from sparcml import DGC, QSGD, Compressed, Dense, OneBitAdam, TopK, TopKAdam
+from sparcml import (
+    DGC,
+    QSGD,
+    Compressed,
+    Dense,
+    OneBit,
+    OneBitAdam,
+    PowerSGD,
+    TopK,
+    TopKAdam,
+)
 from sparcml.torch import compress, recommended, wrap
 from tests.aggregate import gradients
 
@@ -197,7 +207,7 @@ def recommendations():
         for other in (adamw(model), torch.optim.RMSprop(model.parameters())):
             method = recommended(other, steps=100)
             assert isinstance(method, Compressed)
-            assert method.quantize == QSGD(4)
+            assert method.quantize == QSGD(3, bucket=512)
             assert method.sparsify is None
         for optimizer_of in (adamw, lambda m: torch.optim.SGD(m.parameters(), lr=0.01)):
             model = ddp()
@@ -230,7 +240,14 @@ def refusals(rank):
 def warned(rank):
     del rank
     cases: list[tuple[Any, Any, str]] = [
-        (Compressed(TopK(0.01)), adamw, "sparse gradients lose accuracy under AdamW"),
+        (
+            Compressed(TopK(0.01)),
+            adamw,
+            "delays gradients, which loses accuracy under AdamW",
+        ),
+        (Compressed(quantize=OneBit()), adamw, "loses accuracy under AdamW"),
+        (PowerSGD(), adamw, "loses accuracy under AdamW"),
+        (METHODS[0], adamw, "loses accuracy under AdamW"),
         (DGC(), adamw, "contains momentum, and AdamW adds its own"),
         (
             DGC(),
@@ -244,7 +261,6 @@ def warned(rank):
             compress(model, method, optimizer=optimizer_of(model))
     quiet: tuple[tuple[Any, Any], ...] = (
         (QSGD(4), adamw),
-        (METHODS[0], adamw),
         (
             Compressed(TopK(0.1), dense_below=10),
             lambda m: torch.optim.SGD(m.parameters(), 0.1),
