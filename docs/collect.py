@@ -18,9 +18,20 @@ BUILDING_BLOCKS = (
     "reduce",
     "numbers",
     "alltoall",
+    "neighbor_allreduce",
+    "neighbor_exchange",
+    "agree_topology",
     "fold",
 )
-WITHOUT_FIGURE = ("native", "pipeline", "numbers", "alltoall")
+WITHOUT_FIGURE = (
+    "native",
+    "pipeline",
+    "numbers",
+    "alltoall",
+    "neighbor_allreduce",
+    "neighbor_exchange",
+    "agree_topology",
+)
 # Algorithms whose messages take the same routes share a figure, which has the sizes of each.
 SHARED_FIGURES = {
     "recursive_double": "ssar_recursive_double",

@@ -17,6 +17,7 @@ from sparcml import Stream
 from sparcml.collectives import ALLREDUCES
 
 from . import laws
+from .neighbor_laws import NEIGHBORS
 from .vector_laws import alltoall, integers
 
 FLOATS = (0.1, -0.0, 1 / 3, 1e16, -2.5, -1e16, 7.0, 5e-324)
@@ -260,4 +261,5 @@ CALLS = (
     alltoall,
     groups,
     integers,
+    *NEIGHBORS,
 )

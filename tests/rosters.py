@@ -7,6 +7,9 @@ different paths through the code, or else with its own examples.
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sparcml import (
     DGC,
@@ -27,10 +30,14 @@ from sparcml import (
     Threshold,
     TopK,
 )
+from sparcml import decentralized as dec
 from sparcml.aggregate.base import METHODS as REGISTERED_METHODS
 from sparcml.collectives import ALLREDUCES as REGISTERED
 from sparcml.quantize.base import QUANTIZERS as REGISTERED_QUANTIZERS
 from sparcml.sparsify.base import SPARSIFIERS as REGISTERED_SPARSIFIERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def examples(registry, variants):
@@ -53,6 +60,32 @@ LOSSLESS = tuple(name for name, a in REGISTERED.items() if not a.lossy)
 LOSSY = tuple(name for name, a in REGISTERED.items() if a.lossy)
 COUNTED = tuple(n for n in REGISTERED if not REGISTERED[n].is_native)
 REDUCTIONS = [(a, op) for a in COUNTED for op in OPS if op == "sum" or a not in LOSSY]
+
+
+def _shifted(n, *shifts):
+    """The mean over a rank and these shifts, as a matrix."""
+    return sum(np.roll(np.eye(n), shift, 1) for shift in (0, *shifts)) / (1 + len(shifts))
+
+
+# Topologies as functions of the number of ranks.
+TOPOLOGIES: dict[str, Callable[[int], dec.Topology]] = {
+    "ring": dec.ring,
+    "torus": lambda n: dec.torus(2, n // 2) if n % 2 == 0 else dec.torus(1, n),
+    "star": dec.star,
+    "star uniform": lambda n: dec.star(n, weights="uniform"),
+    "complete": dec.complete,
+    "exponential": dec.exponential,
+    "one_peer_exponential": dec.one_peer_exponential,
+    "base_graph": dec.base_graph,
+    "base_graph 2": lambda n: dec.base_graph(n, degree=2),
+    "random_regular": lambda n: dec.random_regular(n, min(4, n - 1)),
+    "lazy": lambda n: dec.ring(n).lazy(),
+    "quarters": lambda n: dec.from_matrix(_shifted(n, 1, 0, -1)),
+    "changing": lambda n: dec.from_matrix([_shifted(n, 1), _shifted(n, -1)]),
+    "columns": lambda n: dec.from_matrix(
+        dec.star(n, "uniform").matrix().T, stochastic="columns"
+    ),
+}
 
 SPARSIFIERS = {
     "TopK ratio": TopK(0.02),

@@ -18,7 +18,17 @@ from sparcml.kernels import _core
 from sparcml.stream import stream
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("torch", "mpi4py", "scipy", "sklearn", "matplotlib", "typer", "rich", "greenlet")
+HEAVY = (
+    "torch",
+    "mpi4py",
+    "scipy",
+    "sklearn",
+    "matplotlib",
+    "networkx",
+    "typer",
+    "rich",
+    "greenlet",
+)
 
 
 def python(code, **environment):

@@ -5,6 +5,7 @@ of a job, whose collectives reduce streams, NumPy arrays and torch tensors. Aggr
 methods such as `Compressed` average gradients with error feedback.
 
 Further modules: `sparcml.torch` (PyTorch), `sparcml.linear` (linear models),
+`sparcml.decentralized` (topologies and gossip methods),
 `sparcml.network` (network models), `sparcml.costs` (declared costs) and `sparcml.wire`
 (messages). All names are imported on first use; importing this
 package loads NumPy and the kernels only.
@@ -66,6 +67,7 @@ _MODULE_OF = {name: m for m, names in _LAZY_NAMES.items() for name in names.spli
 _MODULES = (
     "aggregate",
     "costs",
+    "decentralized",
     "linear",
     "network",
     "quantize",

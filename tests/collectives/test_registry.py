@@ -36,6 +36,9 @@ NUMBERS = {  # sent in messages: these never change
     "alltoall": 20,
     "agree_root": 21,
     "consolidate": 22,
+    "neighbor_allreduce": 23,
+    "neighbor_exchange": 24,
+    "agree_topology": 25,
 }
 
 

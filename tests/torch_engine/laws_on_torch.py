@@ -11,6 +11,7 @@ from torch import distributed as dist
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import sparcml
+from sparcml import decentralized as dec
 from tests import rosters, waiting
 from tests.engine_checks import law_checks, run_checks
 
@@ -107,6 +108,18 @@ def tensor_outputs(comm):
     assert out[:, 0].tolist() == list(range(comm.size))
 
 
+def neighbor_tensors(comm):
+    x = torch.full((2, 3), float(comm.rank))
+    result = comm.neighbor_allreduce(x, dec.complete(comm.size))
+    assert result.shape == x.shape
+    assert result.unique().tolist() == pytest.approx([(comm.size - 1) / 2])
+    to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    peers = ([to], [source]) if comm.size > 1 else ([], [])
+    parts, seen = comm.neighbor_exchange(x, *peers, sparcml.Half(), return_seen=True)
+    assert torch.equal(seen, x)
+    assert all(torch.equal(part, torch.full((2, 3), float(r))) for r, part in parts.items())
+
+
 def user_group(comm):
     """The user's own messages do not mix with ours, and their subgroups work."""
     if comm.size == 1:
@@ -146,6 +159,7 @@ CHECKS = {
     "torch_names": torch_names,
     "tensor_outputs": tensor_outputs,
     "integer_tensors": integer_tensors,
+    "neighbor_tensors": neighbor_tensors,
     "messages_of_any_size": messages_of_any_size,
     "many_messages_in_flight": many_messages_in_flight,
     "user_group": user_group,

@@ -14,6 +14,7 @@ from sparcml.cli.plan import plan
 from sparcml.cli.predict import predict
 from sparcml.cli.probe import probe
 from sparcml.cli.run import run
+from sparcml.cli.topology import topology
 from sparcml.errors import SparcmlError
 
 RENAMED = {  # options of version 0.1
@@ -46,6 +47,7 @@ app.command()(info)
 app.command()(plan)
 app.command()(predict)
 app.command()(probe)
+app.command()(topology)
 
 app.add_typer(bench, name="bench")
 

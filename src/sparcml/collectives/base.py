@@ -26,11 +26,14 @@ AGREEMENT = "agree"
 WORDS = {  # of collectives whose name does not say what the user has called
     AGREEMENT: "allreduce ({op})",
     "agree_root": "broadcast or reduce",
+    "agree_topology": "the first neighbor_allreduce with a topology",
     "allgather": "allgather",
     "alltoall": "alltoall",
     "barrier": "barrier",
     "broadcast": "broadcast",
     "consolidate": "state_dict(consolidate=True)",
+    "neighbor_allreduce": "neighbor_allreduce",
+    "neighbor_exchange": "neighbor_exchange",
     "numbers": "a reduction ({op}) of numbers",
 }
 OP_NAMES = (*OPS, MEAN)  # in the lower three bits of the call code

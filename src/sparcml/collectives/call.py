@@ -17,6 +17,7 @@ from ..quantize.code import mix_seed
 from ..stream import MEAN, Stream, add, add_many, identity
 from ..stream.densify import densify
 from ..stream.reduction import add_into
+from ..stream.weighted import weighted_sum
 from ..transport import SubgroupTransport
 from .checks import MessageChecks
 
@@ -111,6 +112,13 @@ class Call(MessageChecks):
         with self._transport.stats.phase("add", nnz=sum(s.nnz for s in streams)):
             self._charge_reduction(*streams)
             return add_many(streams, self.op)
+
+    def weighted_sum(self, weights: Sequence[float], streams: Sequence[Stream]) -> Stream:
+        """Return the weighted sum of streams, added in the given order."""
+        with self._transport.stats.phase("add", nnz=sum(s.nnz for s in streams)):
+            merged = sum(s.nnz for s in streams if not s.is_dense)
+            self.charge(merged=merged, written=sum(s.blocks for s in streams if s.is_dense))
+            return weighted_sum(weights, streams)
 
     def densify(self, x: Stream) -> Stream:
         """Return x as a dense stream that may be overwritten."""

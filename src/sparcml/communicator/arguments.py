@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import buffer_pool
 from ..collectives import ALLREDUCES
+from ..collectives.numbers import as_number, is_number
 from ..quantize import Quantizer
 from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
 from ..stream.arrays import check_unmasked
@@ -18,6 +19,8 @@ from ..validation import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ..collectives.numbers import Number
 
 
 def check_reduction(
@@ -154,6 +157,20 @@ def to_operand(
             f"{stream.fill:g}; make it dense with Stream.from_dense(x.to_dense())"
         )
     return densify_if_smaller(refill(stream, fill)), restore
+
+
+def to_item(
+    function: str, x: Any
+) -> tuple[Stream | Number, Callable[[Stream | Number], Any]]:
+    """Return a vector or number to send, and the function that restores received ones."""
+    if is_number(x):
+        return as_number(function, x), lambda item: item
+    stream, restore = to_stream(x, bitwise=True, function=function)
+
+    def restore_item(item: Stream | Number) -> Any:
+        return restore(item) if isinstance(item, Stream) else item
+
+    return densify_if_smaller(stream), restore_item
 
 
 def reduction_of(op: str) -> str:

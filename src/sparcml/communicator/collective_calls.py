@@ -12,8 +12,8 @@ from ..collectives.broadcast import broadcast
 from ..collectives.numbers import as_number, fold, is_number
 from ..collectives.reduce import reduce
 from ..collectives.split import scatter_ranges
-from ..stream import Stream, densify_if_smaller, range_offsets
-from ..stream.convert import VECTOR_TYPES, as_vector_type, to_stream, vector_type
+from ..stream import Stream, range_offsets
+from ..stream.convert import VECTOR_TYPES, as_vector_type, vector_type
 from .arguments import (
     check_integers,
     check_number,
@@ -23,6 +23,7 @@ from .arguments import (
     copy_if_single,
     divide_if_mean,
     reduction_of,
+    to_item,
     to_operand,
     write_to,
 )
@@ -119,7 +120,7 @@ class CollectiveCalls(NonBlocking):
             out: Array for all vectors, one after the other, which is returned in place of
                 the list.
         """
-        sent, restore = _to_item("allgather", x)
+        sent, restore = to_item("allgather", x)
         write = _writer("allgather", out, sent)
         with self._session.call("allgather", "sum", None) as call:
             items = allgather(call, sent)
@@ -139,7 +140,7 @@ class CollectiveCalls(NonBlocking):
                 place of the list.
         """
         check_vectors("alltoall", vectors, self.size)
-        items, restores = zip(*(_to_item("alltoall", x) for x in vectors), strict=True)
+        items, restores = zip(*(to_item("alltoall", x) for x in vectors), strict=True)
         write = _writer("alltoall", out, items[self.rank])
         with self._session.call("alltoall", "sum", None) as call:
             received = alltoall(call, items)
@@ -159,7 +160,7 @@ class CollectiveCalls(NonBlocking):
         root = check_root("broadcast", root, self.size)
         if x is None and self.rank == root:
             raise ValueError("broadcast: x must be a vector on the root, got None")
-        item, restore = (None, None) if x is None else _to_item("broadcast", x)
+        item, restore = (None, None) if x is None else to_item("broadcast", x)
         write = _writer("broadcast", out, item)
         self._agree_on_root("broadcast", root)
         stream = item if isinstance(item, Stream) else None
@@ -189,20 +190,6 @@ class CollectiveCalls(NonBlocking):
         """
         with self._session.call(name, "sum", None) as call:
             barrier(call)
-
-
-def _to_item(
-    function: str, x: Any
-) -> tuple[Stream | Number, Callable[[Stream | Number], Any]]:
-    """Return a vector or number to send, and the function that restores received ones."""
-    if is_number(x):
-        return as_number(function, x), lambda item: item
-    stream, restore = to_stream(x, bitwise=True, function=function)
-
-    def restore_item(item: Stream | Number) -> Any:
-        return restore(item) if isinstance(item, Stream) else item
-
-    return densify_if_smaller(stream), restore_item
 
 
 def _writer(

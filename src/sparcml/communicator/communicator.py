@@ -23,7 +23,7 @@ from .arguments import (
     to_operand,
     write_to,
 )
-from .collective_calls import CollectiveCalls
+from .neighbor_calls import NeighborCalls
 from .requests import RequestQueue
 from .selection import AlgorithmSelector
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 MAX_KEY = 2**53  # integers that a float64 represents exactly
 
 
-class Communicator(CollectiveCalls):
+class Communicator(NeighborCalls):
     """One rank's place among `size` ranks.
 
     All ranks make the same calls in the same order. Vectors may be a `Stream`, a NumPy

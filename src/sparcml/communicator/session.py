@@ -58,9 +58,14 @@ class Session:
         x: Stream | None,
         quantizer: Quantizer | None = None,
         seed: int | None = None,
+        detail: str = "",
     ) -> Iterator[Call]:
-        """Enter a collective to which all ranks contribute a vector like x, if given."""
-        with self.operation(collective) as span:
+        """Enter a collective to which all ranks contribute a vector like x, if given.
+
+        Ranks that wait in calls with different details are in different calls. A detail has
+        no comma.
+        """
+        with self.operation(collective, detail) as span:
             if span is not None and x is not None:
                 span.args.update(op=op, size=x.size, nnz=x.nnz)
             shape = None if x is None else Shape.of(x)
@@ -110,7 +115,7 @@ class Session:
         transport.operation = before
 
     @contextmanager
-    def operation(self, name: str) -> Iterator[Span | None]:
+    def operation(self, name: str, detail: str = "") -> Iterator[Span | None]:
         """Enter a call; an error in it is reported to all ranks."""
         self.check_open(name)
         if not self._busy.acquire(blocking=False):
@@ -119,13 +124,14 @@ class Session:
                 f"own with duplicate()"
             )
         self._sequence += 1
-        self.transport.operation = f"{name} #{self._sequence}"
+        label = f"{name}{detail} #{self._sequence}"
+        self.transport.operation = label
         trace = self.stats.trace
         span = None if trace is None else trace.begin(name, self.transport)
         try:
             self.transport.control.check()
             yield span
-            self.transport.operation = f"after {name} #{self._sequence}"
+            self.transport.operation = f"after {label}"
         except BaseException as error:
             if span is not None:
                 span.args["error"] = f"{type(error).__name__}: {error}"

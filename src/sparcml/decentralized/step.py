@@ -1,0 +1,153 @@
+"""One step of a method on one rank: who the neighbours are, and exchanges with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import kernels
+from ..communicator.collective_errors import find_difference
+from ..stream import Stream
+from ..stream.weighted import CHUNK, weighted_sum
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..communicator.communicator import Communicator
+    from ..communicator.requests import Request
+    from ..stream.arrays import Values
+    from .topologies import Topology
+    from .vectors import Layout
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The part of a step that was started before the gradient was computed.
+
+    Attributes:
+        request: The exchange in flight.
+        step: Number of the step.
+    """
+
+    request: Request
+    step: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on one rank.
+
+    Attributes:
+        comm: The communicator.
+        topology: The topology.
+        number: Number of completed steps.
+        layout: Parameters of the model.
+        lr: Learning rate.
+        begun: Exchange that was started by `begin`.
+    """
+
+    comm: Communicator
+    topology: Topology
+    number: int
+    layout: Layout
+    lr: float = 0.0
+    begun: Begun | None = None
+
+    @property
+    def rank(self) -> int:
+        """This rank."""
+        return self.comm.rank
+
+    @cached_property
+    def neighbors(self) -> list[int]:
+        """Ranks that this one receives from, ascending."""
+        return list(self.topology.neighbors(self.rank, self.number))
+
+    @cached_property
+    def receivers(self) -> list[int]:
+        """Ranks that receive from this one, ascending."""
+        return list(self.topology.receivers(self.rank, self.number))
+
+    @cached_property
+    def weights(self) -> tuple[float, Mapping[int, float]]:
+        """Weight of this rank's vector, and those of its neighbours."""
+        return self.topology.weights(self.rank, self.number)
+
+    def update(self, g: Values) -> Values:
+        """Return the learning rate times the gradient."""
+        scaled: Values = g * g.dtype.type(self.lr)
+        return scaled
+
+    def mix(self, x: Values) -> Values:
+        """Return the weighted mean of x over this rank and its neighbours. Collective."""
+        if self.begun is not None:
+            raise ValueError(
+                "step: begun must be None, since this method starts nothing before the gradient"
+            )
+        mixed: Values = self.comm.neighbor_allreduce(x, self.topology, self.number)
+        return mixed
+
+    def begin_mix(self, x: Values) -> Begun:
+        """Start `mix`; `finish_mix` returns its result. Collective."""
+        request = self.comm.ineighbor_allreduce(x, self.topology, self.number)
+        return Begun(request, self.number)
+
+    def finish_mix(self, x: Values) -> Values:
+        """Return the result of `mix`, which may have been started by `begin_mix`."""
+        if self.begun is None:
+            return self.mix(x)
+        if self.begun.step != self.number:
+            raise ValueError(
+                f"step: begun must be the result of begin() in this step, {self.number}, got "
+                f"{self.begun!r}"
+            )
+        mixed: Values = self.begun.request.wait()
+        return mixed
+
+    def weighted_sum(self, own: Values, others: Mapping[int, Stream]) -> Values:
+        """Return the sum of vectors of this rank and its neighbours by their weights.
+
+        It has the bits of `mix`, if that received these vectors.
+        """
+        own_weight, weights = self.weights
+        terms = {self.rank: (own_weight, as_stream(own))}
+        terms.update((rank, (weights[rank], others[rank])) for rank in weights)
+        ordered = [terms[rank] for rank in sorted(terms)]
+        total = weighted_sum([w for w, _ in ordered], [stream for _, stream in ordered])
+        return total.raw_values  # dense, since the rank's own is
+
+    def add_differences(
+        self, x: Values, own: Values, others: Mapping[int, Values], gamma: float = 1.0
+    ) -> Values:
+        """Return x + gamma times the sum over neighbours j of W_ij (others_j - own).
+
+        It is formed in float64 and rounded once. Both ends of an edge compute the same difference
+        with opposite signs, so the mean over all ranks is that of x up to rounding.
+        """
+        _, weights = self.weights
+        result = np.empty_like(x)
+        for start in range(0, x.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            total = np.zeros(own[part].size)
+            for rank in sorted(weights):
+                difference = np.subtract(others[rank][part], own[part], dtype=np.float64)
+                total += weights[rank] * difference
+            result[part] = x[part] + gamma * total
+        return result
+
+    def exchange(self, x: Any, **options: Any) -> Any:
+        """Send x to the receivers, and return what the neighbours sent. Collective."""
+        return self.comm.neighbor_exchange(x, self.receivers, self.neighbors, **options)
+
+    def is_equal_everywhere(self, x: Values) -> bool:
+        """Return whether all ranks have the same x. Collective."""
+        crc = kernels.crc32c(np.ascontiguousarray(x).view(np.uint8))
+        return find_difference(self.comm, {"x": crc}) is None
+
+
+def as_stream(x: Values) -> Stream:
+    """Return a vector as a dense stream."""
+    return Stream.unchecked(x.size, None, x)
