@@ -20,6 +20,7 @@ from sparcml import (
     OneBit,
     OneBitAdam,
     PowerSGD,
+    Schedule,
     TernGrad,
     TopK,
     TopKAdam,
@@ -99,9 +100,9 @@ def _dgc(ratio: float) -> Callable[[Setting], Method]:
     )
 
 
-def _topk(sparsify: TopK, bits: int = 4) -> Callable[[Setting], Method]:
+def _topk(sparsify: TopK) -> Callable[[Setting], Method]:
     return lambda s: Compressed(
-        sparsify, QSGD(bits), warm_up=s.warm_up, dense_below=DENSE_BELOW
+        Schedule.falling(sparsify, s.work.steps), QSGD(4), dense_below=DENSE_BELOW
     )
 
 
@@ -135,13 +136,13 @@ ROSTER: dict[str, Spec] = {
         at_double=False,
     ),
     "topk8of512": Spec(
-        "TopK 8 of 512 + 4 bit, warm-up",
+        "TopK 8 of 512 + 4 bit, falling",
         _topk(TopK(k=8, bucket=512)),
         networks=("fashion-mnist",),
         at_double=False,
     ),
     "topk16of512": Spec(
-        "TopK 16 of 512 + 4 bit, warm-up",
+        "TopK 16 of 512 + 4 bit, falling",
         _topk(TopK(k=16, bucket=512)),
         networks=("fashion-mnist",),
         at_double=False,

@@ -131,6 +131,16 @@ def test_schedules():
     got = [plan.at(s) for s in (0, 24, 25, 50, 75, 99, 100, 10_000)]
     ratios = [0.25, 0.25, 1 / 16, 1 / 64, 1 / 256, 1 / 256, 0.001, 0.001]
     assert got == [TopK(ratio) for ratio in ratios]
+    falling = Schedule.falling(0.01, 1000)
+    got = [falling.at(s) for s in (0, 49, 50, 200, 499, 500, 750, 5000)]
+    assert got == [TopK(r) for r in (0.25, 0.25, 0.08, 0.04, 0.04, 0.02, 0.01, 0.01)]
+    assert str(Schedule.falling(0.05, 40)) == (
+        "Schedule({0: TopK(ratio=0.25), 2: TopK(ratio=0.08), 8: TopK(ratio=0.05), "
+        "20: TopK(ratio=0.05), 30: TopK(ratio=0.05)})"
+    )
+    assert Schedule.falling(TopK(k=8, bucket=512), 100).at(99) == TopK(k=8, bucket=512)
+    with pytest.raises(ValueError, match="steps must be at least 1"):
+        Schedule.falling(0.01, 0)
     for stages in ((), ((1, TopK(0.1)),), ((0, TopK(0.1)), (0, TopK(0.2)))):
         with pytest.raises(ValueError, match="begin at 0 and ascend"):
             Schedule(stages)

@@ -10,6 +10,9 @@ from typing import Any
 
 from ..sparsify import Sparsifier, TopK
 
+# Parts of a run after which `Schedule.falling` has these ratios.
+FALLING = ((0.0, 0.25), (0.05, 0.08), (0.2, 0.04), (0.5, 0.02), (0.75, 0.0))
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -38,6 +41,10 @@ class Schedule:
             if not isinstance(sparsifier, Sparsifier):
                 raise TypeError(f"Schedule: stages must be sparsifiers, got {sparsifier!r}")
 
+    def __repr__(self) -> str:
+        stages = ", ".join(f"{start}: {sparsifier}" for start, sparsifier in self.stages)
+        return f"Schedule({{{stages}}})"
+
     def at(self, step: int) -> Sparsifier:
         """Return the sparsifier of a step."""
         return next(s for start, s in reversed(self.stages) if start <= step)
@@ -64,6 +71,28 @@ class Schedule:
             for i in range(stages)
         ]
         return cls((*early, (steps, last)))
+
+    @classmethod
+    def falling(cls, ratio: float | Sparsifier, steps: int) -> Schedule:
+        """Return ratios that fall over a full run, as learning rates do.
+
+        What is not sent at once is late, and a delay costs more at a high learning rate: the
+        run begins with 25 % of the entries, has 8 % from 5 % of the steps on, 4 % from 20 %,
+        2 % from 50 %, and `ratio` in the last quarter. No stage is below `ratio`.
+
+        Args:
+            ratio: Ratio of the last quarter, or a sparsifier as for `warm_up`.
+            steps: Number of steps of the run.
+        """
+        if steps < 1:
+            raise ValueError(f"falling: steps must be at least 1, got {steps}")
+        last = ratio if isinstance(ratio, Sparsifier) else TopK(ratio)
+        target = _ratio(last)
+        stages = {
+            round(part * steps): _with_ratio(last, max(target, early))
+            for part, early in FALLING
+        }
+        return cls(tuple(stages.items()))
 
 
 def _ratio(sparsifier: Any) -> float:
