@@ -8,6 +8,7 @@ if find_spec("torch") is None:
     )
 
 from .ddp import compress as compress
+from .decentralized import Decentralized as Decentralized
 from .handle import Handle as Handle
 from .handle import Stateful as Stateful
 from .optimizer import wrap as wrap

@@ -1,7 +1,8 @@
-"""Agreement of all ranks on a call of compress or wrap, before it opens connections.
+"""Agreement of all ranks on a call of compress, wrap or Decentralized.
 
 A rank that never makes the call would be waited for in vain, and plain DDP on that rank would
-wait for the others. Therefore the ranks first meet in the store of torch.distributed.
+wait for the others. Therefore the ranks first meet in the store of torch.distributed, before they
+open connections.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from torch import distributed as dist
 
+from ..communicator.collective_errors import find_difference
 from ..errors import MismatchError
+from ..startup import from_group, world
 from ..transport.timeouts import resolve_timeouts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from ..communicator.communicator import Communicator
 
 MAX_PAUSE = 0.1  # seconds between two looks whether all ranks have come
 
@@ -66,6 +71,43 @@ def agree_on_arguments(
                     f"{function}: rank {first} has {name}={text}, but rank {rank} has "
                     f"{name}={other[name]}; all ranks must pass the same {name}"
                 )
+
+
+def open_communicator(
+    function: str,
+    comm: Communicator | None,
+    group: Any,
+    arguments: Mapping[str, object],
+    timeout: float | None,
+) -> Communicator:
+    """Return a communicator of ranks that make this call with the same arguments. Collective.
+
+    Args:
+        function: Name of the call.
+        comm: Communicator to duplicate; None is that of the group.
+        group: Process group; None is the ranks of `sparcml.world()`.
+        arguments: Arguments by name, compared by their `repr`.
+        timeout: Seconds to wait for a rank.
+
+    Raises:
+        MismatchError: On all ranks that make the call.
+    """
+    if comm is not None:
+        own = comm.duplicate()
+    else:
+        agree_on_arguments(function, group, arguments, timeout)
+        own = (
+            world(timeout=timeout) if group is None else from_group(group, timeout=timeout)
+        )
+    difference = find_difference(own, arguments)
+    if difference is None:
+        return own
+    own.close()
+    name, rank = difference
+    raise MismatchError(
+        f"{function}: rank {own.rank} and rank {rank} differ in {name}; all ranks must pass the "
+        f"same; here it is {arguments[name]}"
+    )
 
 
 @contextmanager

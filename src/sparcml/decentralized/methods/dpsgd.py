@@ -29,8 +29,8 @@ class DPSGD(Method):
     By default x is sent before the gradient is known: pass the result of `begin` to `step`, and
     the exchange overlaps the gradient. The other order has to wait for the gradient and is a
     little more accurate if the ranks have different data. The mean of all models moves by the
-    mean gradient: m <- m - lr mean(g). On the complete graph both are centralized SGD from equal
-    models.
+    mean gradient: m <- m - lr mean(g). On the complete graph, adapt-then-combine is centralized
+    SGD; combine-then-adapt is too in the first step from equal models, and close to it later.
 
     With momentum, m_i <- momentum m_i + g_i replaces the gradient. Each rank has its own, so
     with different data per rank the bias of the models grows to that of lr / (1 - momentum).
