@@ -24,7 +24,7 @@ TINY = {
     "gpt": "--rows 64 --method qsgd",
     "clicks": "--rows 4096 --method topk",
     "large_batch": "--rows 512 --method topk1 --epochs 1",
-    "decentralized": "--rows 96 --method dpsgd",
+    "neighbors": "--rows 96 --method dpsgd",
 }
 TORCH_HOOKS = {"fp16": "atis", "torch-powersgd": "atis", "dense": "clicks"}
 

@@ -1,6 +1,6 @@
 """Training in which each rank exchanges its model with its neighbours on a ring.
 
-    torchrun --nproc-per-node 4 examples/torch/decentralized.py --method dpsgd
+    torchrun --nproc-per-node 4 examples/torch/neighbors.py --method dpsgd
 
 The network and the data are those of fashion_mnist.py. There is no DDP. `optimizer.step()` mixes
 the model with the neighbours, and the mean of all models is evaluated.
