@@ -1,8 +1,12 @@
 #include "kernels/selection/selection.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 
 #include "bindings/arrays.h"
 
@@ -16,13 +20,25 @@ static void require_size(std::size_t size) {
   require(size <= UINT32_MAX, "selection: there must be fewer than 2**32 values");
 }
 
+// The old momentum u, the array of the new one, the factor, and whether it is Nesterov's.
+template <class T>
+using Momentum = std::optional<std::tuple<In<T>, Out<T>, double, bool>>;
+
 template <class T>
 static sparcml::ResidualInput<T> residual_input(In<T> residual, In<T> gradient, Out<T> out,
-                                                double scale) {
+                                                double scale, const Momentum<T>& momentum) {
   require(residual.size() == gradient.size() && residual.size() == out.size(),
           "add_residual: residual, gradient and out must have the same size");
   require_size(out.size());
-  return {residual.data(), gradient.data(), out.data(), out.size(), static_cast<T>(scale)};
+  sparcml::ResidualInput<T> input{residual.data(), gradient.data(), out.data(), out.size(),
+                                  static_cast<T>(scale)};
+  if (momentum) {
+    const auto& [u, velocity, factor, nesterov] = *momentum;
+    require(u.size() == out.size() && velocity.size() == out.size(),
+            "add_residual: u and velocity must have the size of out");
+    input.momentum = {u.data(), velocity.data(), static_cast<T>(factor), nesterov};
+  }
+  return input;
 }
 
 static void require_k(std::size_t size, std::size_t k, std::size_t buffer) {
@@ -63,9 +79,9 @@ static void bind_top_k(nb::module_& m) {
   m.def(
       "top_k_with_residual",
       [](In<T> residual, In<T> gradient, std::size_t k, Out<T> out, Out<std::uint32_t> oi,
-         Out<T> ov, double scale) {
+         Out<T> ov, double scale, const Momentum<T>& momentum) {
         const sparcml::ResidualInput<T> input =
-            residual_input<T>(residual, gradient, out, scale);
+            residual_input<T>(residual, gradient, out, scale, momentum);
         const sparcml::EntryBuffer<T> buffer = entry_buffer<T>(oi, ov);
         require_k(input.size, k, buffer.size);
         nb::gil_scoped_release nogil;
@@ -73,9 +89,9 @@ static void bind_top_k(nb::module_& m) {
       },
       "residual"_a.noconvert(), "gradient"_a.noconvert(), "k"_a, "out"_a.noconvert(),
       "oi"_a.noconvert(), "ov"_a.noconvert(), "scale"_a = 1.0,
+      "momentum"_a.noconvert() = nb::none(),
       "Write scale residual + gradient to out, then top_k of it, zeroed in out. Return the "
-      "squared "
-      "norm.");
+      "squared norm. add_residual explains momentum.");
 }
 
 template <class T>
@@ -93,9 +109,9 @@ static void bind_buckets(nb::module_& m) {
   m.def(
       "bucket_top_k_with_residual",
       [](In<T> residual, In<T> gradient, std::size_t k, std::size_t bucket, Out<T> out,
-         Out<std::uint32_t> oi, Out<T> ov, double scale) {
+         Out<std::uint32_t> oi, Out<T> ov, double scale, const Momentum<T>& momentum) {
         const sparcml::ResidualInput<T> input =
-            residual_input<T>(residual, gradient, out, scale);
+            residual_input<T>(residual, gradient, out, scale, momentum);
         const sparcml::EntryBuffer<T> buffer = entry_buffer<T>(oi, ov);
         require_buckets(input.size, k, bucket, buffer.size);
         nb::gil_scoped_release nogil;
@@ -103,9 +119,9 @@ static void bind_buckets(nb::module_& m) {
       },
       "residual"_a.noconvert(), "gradient"_a.noconvert(), "k"_a, "bucket"_a,
       "out"_a.noconvert(), "oi"_a.noconvert(), "ov"_a.noconvert(), "scale"_a = 1.0,
+      "momentum"_a.noconvert() = nb::none(),
       "Write scale residual + gradient to out, then bucket_top_k of it, zeroed in out. Return "
-      "the "
-      "squared norm.");
+      "the squared norm. add_residual explains momentum.");
 }
 
 template <class T>
@@ -124,9 +140,9 @@ static void bind_at_least(nb::module_& m) {
   m.def(
       "at_least_with_residual",
       [](In<T> residual, In<T> gradient, double threshold, Out<T> out, Out<std::uint32_t> oi,
-         Out<T> ov, double scale) {
+         Out<T> ov, double scale, const Momentum<T>& momentum) {
         const sparcml::ResidualInput<T> input =
-            residual_input<T>(residual, gradient, out, scale);
+            residual_input<T>(residual, gradient, out, scale, momentum);
         const sparcml::EntryBuffer<T> buffer = entry_buffer<T>(oi, ov);
         const T lowest = as_threshold<T>(threshold);
         std::size_t found = 0;
@@ -139,23 +155,27 @@ static void bind_at_least(nb::module_& m) {
       },
       "residual"_a.noconvert(), "gradient"_a.noconvert(), "threshold"_a, "out"_a.noconvert(),
       "oi"_a.noconvert(), "ov"_a.noconvert(), "scale"_a = 1.0,
+      "momentum"_a.noconvert() = nb::none(),
       "Write scale residual + gradient to out, then at_least of it. Return the number of "
-      "entries and "
-      "the squared norm.");
+      "entries and the squared norm. add_residual explains momentum.");
 }
 
 template <class T>
 static void bind_add_residual(nb::module_& m) {
   m.def(
       "add_residual",
-      [](In<T> residual, In<T> gradient, Out<T> out, double scale) {
+      [](In<T> residual, In<T> gradient, Out<T> out, double scale,
+         const Momentum<T>& momentum) {
         const sparcml::ResidualInput<T> input =
-            residual_input<T>(residual, gradient, out, scale);
+            residual_input<T>(residual, gradient, out, scale, momentum);
         nb::gil_scoped_release nogil;
         return sparcml::add_residual<T>(input);
       },
       "residual"_a.noconvert(), "gradient"_a.noconvert(), "out"_a.noconvert(), "scale"_a = 1.0,
-      "Write scale residual + gradient to out. Return its squared norm.");
+      "momentum"_a.noconvert() = nb::none(),
+      "Write scale residual + gradient to out. Return its squared norm. With "
+      "momentum = (u, velocity, m, nesterov), the term of add_momentum replaces the gradient, "
+      "and velocity receives the new momentum.");
   m.def(
       "block_squared_norms",
       [](In<T> values, std::size_t block, Out<double> out) {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Block = NDArray[np.uint8]
 
 LARGE = 1 << 15  # bytes; smaller arrays come from the heap, which keeps its pages
+LINE = 64  # bytes
 SLACK = 1.5  # times the peak
 STEPS = 8  # sizes per doubling: at most an eighth of a block is unused
 
@@ -89,10 +90,10 @@ class BufferPool:
 
     def _allocate(self, size: int) -> Block:
         try:
-            return np.empty(size, np.uint8)
+            return _aligned(size)
         except MemoryError:
             self.release()  # unused memory may be what is missing
-            return np.empty(size, np.uint8)
+            return _aligned(size)
 
     def _make_room(self) -> None:
         while self.unused and self.used + self.unused > SLACK * self.peak:
@@ -159,6 +160,13 @@ def concatenate(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return vectors of one dtype joined, like `numpy.concatenate`."""
     joined = empty(sum(a.size for a in arrays), arrays[0].dtype)
     return np.concatenate(arrays, out=joined)
+
+
+def _aligned(size: int) -> Block:
+    """Return a block that starts at a cache line: kernels may then write past the caches."""
+    block = np.empty(size + LINE, np.uint8)
+    start = -block.ctypes.data % LINE
+    return block[start : start + size]
 
 
 def _age(stack: list[tuple[int, Block]]) -> int:

@@ -67,6 +67,32 @@ def test_uncompressed_parameters_get_the_momentum_of_their_mean():
             np.testing.assert_array_equal(mean["bias"], np.full(3, expected))
 
 
+def test_a_mean_is_not_the_momentum_of_the_state():
+    method = Compressed(TopK(0.1), momentum=0.5)
+    with sparcml.world() as comm:
+        mean, state = method.aggregate(comm, {"b": np.ones(3)}, method.init({"b": (3,)}))
+        mean["b"][:] = 9
+        np.testing.assert_array_equal(state["momentum/b"], np.ones(3))
+
+
+def test_masking_clears_the_blocks_that_were_sent():
+    method = Compressed(BlockTopK(k=1, block=4), momentum=0.5, masking=True)
+    g = np.array([1.0] * 4 + [5.0] * 4 + [2.0] * 4)
+    with sparcml.world() as comm:
+        _, state = method.aggregate(comm, g, method.init(12))
+    np.testing.assert_array_equal(state["momentum"], [1.0] * 4 + [0.0] * 4 + [2.0] * 4)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_a_momentum_that_is_not_finite_is_refused(nesterov):
+    method = Compressed(TopK(k=2), momentum=0.9, nesterov=nesterov)
+    state = method.init(5)
+    entry = next(k for k in state if k.startswith("momentum"))
+    state[entry] = np.array([0, np.inf, 0, 0, 0])
+    with sparcml.world() as comm, pytest.raises(ValueError, match="index 1"):
+        method.aggregate(comm, np.ones(5), state)
+
+
 @pytest.mark.parametrize(
     ("sparsifier", "densities"),
     [

@@ -196,6 +196,10 @@ def test_arguments_are_checked():
         lambda: _core.at_least(v, np.nan, oi, ov),
         lambda: _core.add_residual(v, v[:9], np.empty_like(v)),
         lambda: _core.add_residual(v, v, np.empty(9, np.float32)),
+        lambda: _core.add_residual(v, v, v.copy(), 1.0, (v[:9], v.copy(), 0.9, False)),
+        lambda: _core.add_residual(
+            v, v, v.copy(), 1.0, (v, np.empty(9, v.dtype), 0.9, False)
+        ),
         lambda: _core.block_squared_norms(v, 0, np.empty(1)),
         lambda: _core.block_squared_norms(v, 10, np.empty(9)),
     ):

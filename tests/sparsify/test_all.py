@@ -185,3 +185,36 @@ def test_what_take_must_not_write_over():
     assert s.select_with_residual(residual, gradient, out=room[16:24]).residual.sum() == 14
     assert s.select_with_residual(residual, gradient, out=room[:8]).residual is not residual
     assert residual.sum() == 14
+
+
+@over_roster
+@over_dtypes
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_a_velocity_equals_momentum_before_the_selection(name, dtype, nesterov):
+    sparsifier, size = SPARSIFIERS[name], 3000
+    residual, new, u = (gradient(i, size, dtype) for i in range(3))
+    states = [sparsifier.initial_state() for _ in range(2)]
+    for step in range(3):
+        v, term = kernels.add_momentum(0.9, u, new, nesterov=nesterov)
+        want = sparsifier.select_with_residual(
+            residual, term, seed=step, state=states[0], scale=0.5
+        )
+        velocity = kernels.Velocity(u, np.empty_like(u), 0.9, nesterov)
+        got = sparsifier.select_with_residual(
+            residual, new, seed=step, state=states[1], scale=0.5, velocity=velocity
+        )
+        same_bits(velocity.out, v)
+        same_bits(got.residual, want.residual)
+        same_bits(got.sent.raw_values, want.sent.raw_values)
+        same_bits(got.sent.indices, want.sent.indices)
+        assert got.squared_norm == want.squared_norm
+        same_bits(*states)
+        residual, u = got.residual, velocity.out
+
+
+def test_a_velocity_is_checked():
+    x = np.ones(10, np.float32)
+    for u, out in ((x[:9], x.copy()), (x, np.empty(10)), (x, x), (x[::2], x.copy())):
+        velocity = kernels.Velocity(u, out, 0.9)
+        with pytest.raises(ValueError, match="velocity"):
+            sparcml.TopK(k=1).select_with_residual(x, x.copy(), velocity=velocity)

@@ -1,5 +1,6 @@
 // One loop for all instruction sets, vectorised by the compiler.
 #include "kernels/dense/dense.h"
+#include "kernels/momentum.h"
 
 namespace sparcml {
 namespace {
@@ -18,12 +19,12 @@ void add_momentum_all(T momentum, bool nesterov, const T* u, const T* g, T* velo
   if (nesterov) {
     SPARCML_IVDEP
     for (std::size_t i = 0; i < n; ++i) {
-      velocity[i] = momentum * (u[i] + g[i]);
-      term[i] = velocity[i] + g[i];
+      velocity[i] = velocity_of<true>(momentum, u[i], g[i]);
+      term[i] = term_of<true>(velocity[i], g[i]);
     }
   } else {
     SPARCML_IVDEP
-    for (std::size_t i = 0; i < n; ++i) velocity[i] = momentum * u[i] + g[i];
+    for (std::size_t i = 0; i < n; ++i) velocity[i] = velocity_of<false>(momentum, u[i], g[i]);
   }
 }
 

@@ -158,12 +158,18 @@ void top_k_any(const T* values, std::size_t size, std::size_t k, EntryBuffer<T> 
 
 template <class T>
 double top_k_with_residual_any(ResidualInput<T> input, std::size_t k, EntryBuffer<T> buffer) {
-  if (k == 0) return 0;
-  const auto at = [&](std::size_t i) {
-    return canonical(input.residual[i] + input.gradient[i]);
-  };
-  Candidates<T> candidates{buffer, k, sampled_bound<T>(input.size, k, at), kCuts};
   ResidualAdder<T> adder(input);
+  if (k == 0) {
+    adder.until(input.size);
+    return adder.squared_norm();
+  }
+  const Key<T> bound = with_term(input, [&](auto term) {
+    const auto at = [&](std::size_t i) {
+      return canonical(input.scale * input.residual[i] + term.peek(i));
+    };
+    return sampled_bound<T>(input.size, k, at);
+  });
+  Candidates<T> candidates{buffer, k, bound, kCuts};
   candidates.scan(adder, input.size);
   finish<T>(candidates, input.out, input.size);
   for (std::size_t i = 0; i < k; ++i) input.out[buffer.indices[i]] = 0;

@@ -8,7 +8,8 @@
 // The functions with a residual first write out = scale residual + gradient (out may be the
 // residual) with every NaN canonical, and return the squared norm of that sum. Its order is
 // defined: the values of a block of 2048 are squared in double precision and added to lane i
-// mod 8, the lanes are added by a tree, and the blocks one after the other.
+// mod 8, the lanes are added by a tree, and the blocks one after the other. With a momentum
+// they add its term in place of the gradient, and write the new momentum, in the same scan.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,15 @@ struct EntryBuffer {
   std::size_t size;
 };
 
+// Momentum as in momentum.h. Without u there is none; `velocity`, the new one, may be u.
+template <class T>
+struct MomentumInput {
+  const T* u = nullptr;
+  T* velocity = nullptr;
+  T momentum = 0;
+  bool nesterov = false;
+};
+
 template <class T>
 struct ResidualInput {
   const T* residual;
@@ -37,6 +47,7 @@ struct ResidualInput {
   T* out;
   std::size_t size;
   T scale;
+  MomentumInput<T> momentum = {};
 };
 
 // Returns the buffer size that top_k needs to hold its candidates.

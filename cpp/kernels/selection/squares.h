@@ -3,7 +3,7 @@
 // op.h explains the anonymous namespace.
 #pragma once
 
-#include "kernels/selection/magnitude.h"
+#include "kernels/selection/terms.h"
 
 namespace sparcml {
 namespace {
@@ -75,23 +75,27 @@ inline std::size_t square_wide(const double* x, std::size_t size, WideLanes& lan
   return i;
 }
 
-// Writes out = scale r + g for eight values and returns a mask of those above the bound.
-inline unsigned add_eight(float scale, const float* r, const float* g, float* out,
+// Writes out = scale residual + term for the eight values at i and returns a mask of those
+// above the bound.
+template <class Term>
+inline unsigned add_eight(ResidualInput<float> input, Term term, std::size_t i,
                           std::int32_t bound, WideLanes& lanes) {
-  const __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(scale), load(r));
-  const __m256 sum = canonical(_mm256_add_ps(scaled, load(g)));
-  _mm256_storeu_ps(out, sum);
+  const __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(input.scale), load(input.residual + i));
+  const __m256 sum = canonical(_mm256_add_ps(scaled, term.wide(i)));
+  _mm256_storeu_ps(input.out + i, sum);
   lanes.add(sum);
   return some_above(sum, bound);
 }
 
-inline unsigned add_eight(double scale, const double* r, const double* g, double* out,
+template <class Term>
+inline unsigned add_eight(ResidualInput<double> input, Term term, std::size_t i,
                           std::int64_t bound, WideLanes& lanes) {
-  const __m256d s = _mm256_set1_pd(scale);
-  const __m256d a = canonical(_mm256_add_pd(_mm256_mul_pd(s, load(r)), load(g)));
-  const __m256d b = canonical(_mm256_add_pd(_mm256_mul_pd(s, load(r + 4)), load(g + 4)));
-  _mm256_storeu_pd(out, a);
-  _mm256_storeu_pd(out + 4, b);
+  const __m256d s = _mm256_set1_pd(input.scale);
+  const double* r = input.residual + i;
+  const __m256d a = canonical(_mm256_add_pd(_mm256_mul_pd(s, load(r)), term.wide(i)));
+  const __m256d b = canonical(_mm256_add_pd(_mm256_mul_pd(s, load(r + 4)), term.wide(i + 4)));
+  _mm256_storeu_pd(input.out + i, a);
+  _mm256_storeu_pd(input.out + i + 4, b);
   lanes.add(a, b);
   return some_above(a, bound) | some_above(b, bound) << 4;
 }
@@ -106,15 +110,14 @@ inline double squared_norm(const T* x, std::size_t size) {
   return lanes.total();
 }
 
-// Writes out = scale r + g for 64 values, adds their squared_norm to the lanes and returns a
-// mask of those above the bound.
-template <class T>
-inline std::uint64_t add_word(T scale, const T* r, const T* g, T* out, Key<T> bound,
-                              Lanes& lanes) {
+// Writes out = scale residual + term for the first 64 values, adds their squared_norm to the
+// lanes and returns a mask of those above the bound.
+template <class T, class Term>
+inline std::uint64_t add_word(ResidualInput<T> input, Term term, Key<T> bound, Lanes& lanes) {
   WideLanes wide(lanes);
   std::uint64_t all = 0;
   for (std::size_t k = 0; k < kWord; k += kLanes)
-    all |= std::uint64_t(add_eight(scale, r + k, g + k, out + k, bound, wide)) << k;
+    all |= std::uint64_t(add_eight(input, term, k, bound, wide)) << k;
   wide.store(lanes);
   return all;
 }
@@ -136,40 +139,49 @@ inline double squared_norm(const T* x, std::size_t size) {
   return lanes.total();
 }
 
-template <class T>
-inline std::uint64_t add_word(T scale, const T* r, const T* g, T* out, Key<T> bound,
-                              Lanes& lanes) {
+template <class T, class Term>
+inline std::uint64_t add_word(ResidualInput<T> input, Term term, Key<T> bound, Lanes& lanes) {
   SPARCML_IVDEP
-  for (std::size_t i = 0; i < kWord; ++i) out[i] = canonical(scale * r[i] + g[i]);
-  square_some(out, kWord, lanes);
-  return word_above(out, bound);
+  for (std::size_t i = 0; i < kWord; ++i)
+    input.out[i] = canonical(input.scale * input.residual[i] + term.next(i));
+  square_some(input.out, kWord, lanes);
+  return word_above(input.out, bound);
 }
 
 #endif
 
-// scale residual + gradient as a vector that the scans read. Each word of 64 values is computed
-// when it is read, once and in order, so that one scan both adds and selects.
+// scale residual + term as a vector that the scans read. Each word of 64 values is computed
+// when it is read, once and in order, so that one scan adds, updates the momentum and selects.
 template <class T>
 class ResidualAdder {
  public:
   const T* values;
 
-  explicit ResidualAdder(ResidualInput<T> input) : values(input.out), input_(input) {}
+  explicit ResidualAdder(ResidualInput<T> input)
+      : values(input.out),
+        input_(input),
+        past_caches_(past_caches(input.momentum.velocity, input.size)) {}
 
   std::uint64_t word(std::size_t start, Key<T> bound) {
+    alignas(kLine) T velocity[kWord];
+    ResidualInput<T> input = from(input_, start);
+    if (past_caches_) input.momentum.velocity = velocity;
     const std::uint64_t above =
-        add_word(input_.scale, input_.residual + start, input_.gradient + start,
-                 input_.out + start, bound, lanes_);
+        with_term(input, [&](auto term) { return add_word(input, term, bound, lanes_); });
+    if (past_caches_) write_past_caches(velocity, input_.momentum.velocity + start);
     if ((start + kWord) % kSquares == 0) finish_block();
     return above;
   }
 
   std::uint64_t tail(std::size_t start, std::size_t size, Key<T> bound) {
-    const T *r = input_.residual + start, *g = input_.gradient + start;
-    T* out = input_.out + start;
-    for (std::size_t i = 0; i < size; ++i)
-      lanes_.add(i, out[i] = canonical(input_.scale * r[i] + g[i]));
-    return tail_above(out, size, bound);
+    const ResidualInput<T> input = from(input_, start);
+    with_term(input, [&](auto term) {
+      for (std::size_t i = 0; i < size; ++i) {
+        input.out[i] = canonical(input.scale * input.residual[i] + term.next(i));
+        lanes_.add(i, input.out[i]);
+      }
+    });
+    return tail_above(input.out, size, bound);
   }
 
   // Computes full words until at least `goal`, without selecting.
@@ -185,6 +197,7 @@ class ResidualAdder {
   // The squared norm of the sum; call it after the last word.
   double squared_norm() {
     finish_block();
+    if (past_caches_) finish_writes();
     return squared_norm_;
   }
 
@@ -195,6 +208,7 @@ class ResidualAdder {
   }
 
   ResidualInput<T> input_;
+  bool past_caches_;
   std::size_t done_ = 0;
   double squared_norm_ = 0;
   Lanes lanes_;

@@ -24,7 +24,14 @@ from .error_feedback import (
     squared_norm,
     update_residual,
 )
-from .momentum import MOMENTUM, add_momentum, check_dense, check_momentum, clip_factor
+from .momentum import (
+    MOMENTUM,
+    check_dense,
+    check_momentum,
+    clear,
+    clip_factor,
+    load_velocity,
+)
 from .reduce import allreduce_values, keep_largest, mean_dense
 from .scaling import allreduce_scaled
 from .schedule import Schedule, at, check_warm_up, warmed_up
@@ -36,9 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..communicator.communicator import Communicator
+    from ..kernels import Velocity
     from ..network.candidates import Planning
     from ..stream import Stream
-    from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .reduce import Pair
     from .state import State
@@ -215,11 +222,8 @@ class Compressed(Method):
         if self.momentum:
             for p in small:
                 check_dense(type(self).__name__, p)
-                means[p.name] = self._add_momentum(state, new, p, means[p.name])
-            large = [
-                replace(p, values=self._add_momentum(state, new, p, p.values))
-                for p in large
-            ]
+                velocity = self._velocity(state, new, p)
+                means[p.name] = velocity.advance(means[p.name]).copy()  # not the state's
         selections = [self._select(comm, i, p, state, new) for i, p in enumerate(large)]
         pairs = self._allreduce(comm, [s.sent for s in selections], int(state[STEP]))
         for p, selection, (total, seen) in zip(large, selections, pairs, strict=True):
@@ -227,14 +231,14 @@ class Compressed(Method):
             if self.error_feedback:
                 new[key(RESIDUAL, p.name)] = update_residual(selection, seen)
             if self.momentum and self.masking:
-                new[key(MOMENTUM, p.name)][selection.sent.indices] = 0
+                clear(new[key(MOMENTUM, p.name)], selection.sent)
         return means, new
 
-    def _add_momentum(self, state: State, new: State, p: Parameter, g: Values) -> Values:
-        """Return the term that replaces a gradient; the new momentum goes to the new state."""
-        u, term = add_momentum(state, p, g, self.momentum, nesterov=self.nesterov)
-        new[key(MOMENTUM, p.name)] = u
-        return term
+    def _velocity(self, state: State, new: State, p: Parameter) -> Velocity:
+        """Return the momentum of a parameter; the new one goes to the new state."""
+        velocity = load_velocity(state, p, self.momentum, nesterov=self.nesterov)
+        new[key(MOMENTUM, p.name)] = velocity.out
+        return velocity
 
     def _sparsifier(self, step: int) -> Sparsifier | None:
         sparsify = self.sparsify
@@ -257,11 +261,21 @@ class Compressed(Method):
         carried = sparsifier_state(sparsifier, p.name, state, new)
         rank = -1 if _has_shared_indices(sparsifier) else comm.rank
         seed = mix_seed(self.seed, step, index, rank)
+        velocity = self._velocity(state, new, p) if self.momentum else None
         with comm.stats.phase("select", nnz=p.size):
             selection = select(
-                sparsifier, residual, p.values, scale=scale, seed=seed, carried=carried
+                sparsifier,
+                residual,
+                p.values,
+                scale=scale,
+                seed=seed,
+                carried=carried,
+                velocity=velocity,
             )
-        self.check_finite(comm, p.name, p.values, selection.squared_norm, residual)
+        term = p.values
+        if velocity is not None and not math.isfinite(selection.squared_norm):
+            term = velocity.term(term)  # the old momentum may be what is not finite
+        self.check_finite(comm, p.name, term, selection.squared_norm, residual)
         if sparsifier is not None:
             sent = squared_norm(selection.sent.raw_values)
             stats = comm.cache.get(SelectionStats)

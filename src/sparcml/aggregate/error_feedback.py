@@ -64,6 +64,7 @@ def select(
     scale: float = 1.0,
     seed: int = 0,
     carried: NDArray[np.float64] | None = None,
+    velocity: kernels.Velocity | None = None,
 ) -> Selection:
     """Select what to send from the corrected gradient.
 
@@ -74,12 +75,14 @@ def select(
         scale: Factor of the residual.
         seed: Random seed.
         carried: State of the sparsifier, updated in place.
+        velocity: Momentum whose term replaces the gradient; its `out` is written.
 
     Returns:
         The selection. If all entries are selected, its residual is the array of the values
         to send.
     """
     if residual is None:
+        gradient = gradient if velocity is None else velocity.advance(gradient)
         norm = squared_norm(gradient)
         if sparsifier is None:
             return Selection(_dense(gradient), gradient, norm)
@@ -89,10 +92,10 @@ def select(
         )
     if sparsifier is not None:
         return sparsifier.select_with_residual(
-            residual, gradient, seed=seed, state=carried, scale=scale
+            residual, gradient, seed=seed, state=carried, scale=scale, velocity=velocity
         )
     corrected = buffer_pool.empty(gradient.size, gradient.dtype)
-    norm = kernels.add_residual(residual, gradient, corrected, scale)
+    norm = kernels.add_residual(residual, gradient, corrected, scale, velocity)
     return select_all(corrected, norm)
 
 

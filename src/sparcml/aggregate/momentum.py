@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import kernels
+from .. import buffer_pool, kernels
 from .error_feedback import squared_norm
 from .gradients import describe
 from .state import load
@@ -28,6 +28,7 @@ from .state import load
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..stream import Stream
     from ..stream.arrays import Values
     from .gradients import Parameter
     from .state import State
@@ -35,13 +36,22 @@ if TYPE_CHECKING:
 MOMENTUM = "momentum"
 
 
-def add_momentum(
-    state: State, p: Parameter, g: Values, momentum: float, *, nesterov: bool
-) -> tuple[Values, Values]:
-    """Return the new momentum u, and the term that replaces the gradient."""
+def load_velocity(
+    state: State, p: Parameter, momentum: float, *, nesterov: bool
+) -> kernels.Velocity:
+    """Return the momentum of a parameter, with a new array for the momentum after the step."""
     u = load(state, MOMENTUM, p)
-    u = np.zeros_like(g) if u is None else u
-    return kernels.add_momentum(momentum, u, g, nesterov=nesterov)
+    u = np.zeros_like(p.values) if u is None else u
+    return kernels.Velocity(u, buffer_pool.empty(u.size, u.dtype), momentum, nesterov)
+
+
+def clear(u: Values, sent: Stream) -> None:
+    """Set the momentum to 0 where something was sent (factor masking)."""
+    if sent.raw_indices is None:
+        u.fill(0)
+    else:
+        zeros = np.zeros_like(sent.raw_values)
+        kernels.scatter_assign(u, sent.raw_indices, zeros, sent.block)
 
 
 def kept_share(momentum: float, steps: int) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import buffer_pool
+from .. import buffer_pool, kernels
 from ..collectives import ALLREDUCES
 from ..collectives.numbers import as_number, is_number
 from ..quantize import Quantizer
@@ -185,9 +185,10 @@ def copy_if_single(x: Stream, ranks: int) -> Stream:
 
 def copy_canonical(x: Stream) -> Stream:
     """Return a copy in which every NaN is the canonical one, as in reduced results."""
-    values = x.raw_values.copy()
-    if x.dtype.kind == "f":
-        values[np.isnan(values)] = np.nan
+    if x.dtype.kind == "f":  # the maximum of two equal values is that value
+        values = kernels.combine_dense("max", x.raw_values, x.raw_values)
+    else:
+        values = buffer_pool.copy(x.raw_values)
     indices = None if x.raw_indices is None else x.raw_indices.copy()
     return Stream.unchecked(x.size, indices, values, x.block, x.fill)
 

@@ -29,6 +29,7 @@ from .quantization import to_natural as to_natural
 from .quantization import to_onebit as to_onebit
 from .quantization import to_sign as to_sign
 from .quantization import to_table as to_table
+from .reduction import Velocity as Velocity
 from .reduction import add_momentum as add_momentum
 from .reduction import ascending_prefix as ascending_prefix
 from .reduction import bitmap_compact as bitmap_compact

@@ -6,6 +6,7 @@ the canonical quiet NaN, so that all ranks hold the same bits. Sums and products
 wrap around, as in NumPy.
 """
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,14 +34,45 @@ def combine_dense(
     return out
 
 
+@dataclass(frozen=True)
+class Velocity:
+    """Momentum whose term replaces the gradient in the functions with a residual.
+
+    Attributes:
+        u: Momentum before the step.
+        out: Array that receives the momentum after the step; it may be `u`.
+        momentum: Factor.
+        nesterov: Whether the momentum is Nesterov's.
+    """
+
+    u: NDArray[Any]
+    out: NDArray[Any]
+    momentum: float
+    nesterov: bool = False
+
+    def arguments(self) -> tuple[NDArray[Any], NDArray[Any], float, bool]:
+        """Return the argument of the compiled functions."""
+        return self.u, self.out, float(self.momentum), self.nesterov
+
+    def advance(self, g: NDArray[Any]) -> NDArray[Any]:
+        """Write the new momentum and return what replaces the gradient: `out`, or Nesterov's."""
+        term = buffer_pool.empty(g.size, g.dtype) if self.nesterov else self.out
+        _core.add_momentum(self.momentum, self.nesterov, self.u, g, self.out, term)
+        return term
+
+    def term(self, g: NDArray[Any], stride: int = 1) -> NDArray[Any]:
+        """Return what replaces every stride-th value of the gradient; `out` is unchanged."""
+        u, g = (np.ascontiguousarray(x[::stride]) for x in (self.u, g))
+        return add_momentum(self.momentum, u, g, nesterov=self.nesterov)[1]
+
+
 def add_momentum(
     momentum: float, u: Values[Float], g: Values[Float], *, nesterov: bool
 ) -> tuple[Values[Float], Values[Float]]:
     """Return the new momentum m u + g twice, or Nesterov's m (u + g) and that plus g."""
-    velocity = buffer_pool.empty(g.size, g.dtype)
-    term = buffer_pool.empty(g.size, g.dtype) if nesterov else velocity
-    _core.add_momentum(momentum, nesterov, u, g, velocity, term)
-    return velocity, term
+    velocity = Velocity(u, buffer_pool.empty(g.size, g.dtype), momentum, nesterov)
+    term = velocity.advance(g)
+    return velocity.out, term
 
 
 def merge(

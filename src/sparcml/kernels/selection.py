@@ -5,7 +5,8 @@ Among equal magnitudes the lowest index comes first. The selected entries ascend
 
 The functions with a residual write scale * residual + gradient, the corrected gradient, to `out`,
 which may be `residual`, and return its squared norm. All instruction sets sum the squares
-in the same order, defined in `reference.selection`.
+in the same order, defined in `reference.selection`. With a `Velocity` they add its term in place of
+the gradient and write the new momentum, in the same pass.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import buffer_pool
 from . import _core
-from .reduction import Entries, Float, Indices, Values
+from .reduction import Entries, Float, Indices, Values, Velocity
 
 # The number of values above a threshold is unknown: the first buffers hold one in 32.
 EXPECTED_SHARE = 32
@@ -36,6 +37,7 @@ def top_k_with_residual(
     k: int,
     out: Values[Float],
     scale: float = 1.0,
+    velocity: Velocity | None = None,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `top_k` of the corrected gradient and its squared norm.
 
@@ -44,7 +46,7 @@ def top_k_with_residual(
     k = min(k, out.size)
     indices, selected = _buffers(_core.top_k_capacity(out.size, k), out.dtype)
     squared_norm = _core.top_k_with_residual(
-        residual, gradient, k, out, indices, selected, scale
+        residual, gradient, k, out, indices, selected, scale, _arguments(velocity)
     )
     return indices[:k], selected[:k], squared_norm
 
@@ -64,6 +66,7 @@ def bucket_top_k_with_residual(
     bucket: int,
     out: Values[Float],
     scale: float = 1.0,
+    velocity: Velocity | None = None,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `bucket_top_k` of the corrected gradient and its squared norm.
 
@@ -72,7 +75,7 @@ def bucket_top_k_with_residual(
     k, capacity = _bucket_capacity(out.size, k, bucket)
     indices, selected = _buffers(capacity, out.dtype)
     squared_norm = _core.bucket_top_k_with_residual(
-        residual, gradient, k, bucket, out, indices, selected, scale
+        residual, gradient, k, bucket, out, indices, selected, scale, _arguments(velocity)
     )
     return indices, selected, squared_norm
 
@@ -93,6 +96,7 @@ def at_least_with_residual(
     threshold: float,
     out: Values[Float],
     scale: float = 1.0,
+    velocity: Velocity | None = None,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `at_least` of the corrected gradient and its squared norm.
 
@@ -100,7 +104,7 @@ def at_least_with_residual(
     """
     indices, selected = _buffers(out.size // EXPECTED_SHARE + MIN_CAPACITY, out.dtype)
     count, squared_norm = _core.at_least_with_residual(
-        residual, gradient, threshold, out, indices, selected, scale
+        residual, gradient, threshold, out, indices, selected, scale, _arguments(velocity)
     )
     if count > indices.size:
         indices, selected = at_least(out, threshold)
@@ -112,9 +116,10 @@ def add_residual(
     gradient: Values[Float],
     out: Values[Float],
     scale: float = 1.0,
+    velocity: Velocity | None = None,
 ) -> float:
     """Write scale * residual + gradient to `out` and return its squared norm."""
-    return _core.add_residual(residual, gradient, out, scale)
+    return _core.add_residual(residual, gradient, out, scale, _arguments(velocity))
 
 
 def block_squared_norms(values: Values[Float], block: int) -> NDArray[np.float64]:
@@ -122,6 +127,10 @@ def block_squared_norms(values: Values[Float], block: int) -> NDArray[np.float64
     out = buffer_pool.empty(-(-values.size // block), np.float64)
     _core.block_squared_norms(values, block, out)
     return out
+
+
+def _arguments(velocity: Velocity | None) -> Any:
+    return None if velocity is None else velocity.arguments()
 
 
 def _buffers(size: int, dtype: np.dtype[Any]) -> tuple[Indices, NDArray[Any]]:

@@ -145,6 +145,7 @@ class Sparsifier(ABC):
         state: NDArray[np.float64] | None = None,
         out: Vector | None = None,
         scale: float = 1.0,
+        velocity: kernels.Velocity | None = None,
     ) -> Selection:
         """Select from the corrected gradient, scale * residual + gradient, and update the residual.
 
@@ -156,10 +157,13 @@ class Sparsifier(ABC):
             out: Array that receives the new residual. It may be `residual`, and must not overlap
                 the inputs otherwise. A new array by default.
             scale: Factor of the residual, if the learning rate has changed.
+            velocity: Momentum whose term replaces the gradient; its `out` receives the new one.
         """
         state = self.initial_state() if state is None else state
         out = checked_out(residual, gradient, out)
-        return self._select_into(residual, gradient, out, seed, state, scale)
+        if velocity is not None:
+            _check_velocity(velocity, residual, gradient, out)
+        return self._select_into(residual, gradient, out, seed, state, scale, velocity)
 
     def _select_into(
         self,
@@ -169,9 +173,10 @@ class Sparsifier(ABC):
         seed: int,
         state: NDArray[np.float64],
         scale: float,
+        velocity: kernels.Velocity | None,
     ) -> Selection:
         """Select with checked arguments; subclasses may use a fused kernel."""
-        squared_norm = kernels.add_residual(residual, gradient, out, scale)
+        squared_norm = kernels.add_residual(residual, gradient, out, scale, velocity)
         stream = self.select_from(Host(out), seed, state)
         subtract(out, stream)
         return Selection(stream, out, squared_norm)
@@ -216,6 +221,13 @@ def _check_vector(name: str, x: Vector, residual: Vector) -> None:
         raise ValueError(
             f"select_with_residual: {name} must be contiguous; use np.ascontiguousarray"
         )
+
+
+def _check_velocity(velocity: kernels.Velocity, *others: Vector) -> None:
+    _check_vector("velocity.u", velocity.u, others[0])
+    _check_vector("velocity.out", velocity.out, others[0])
+    if any(np.may_share_memory(velocity.out, x) for x in others):
+        raise ValueError("select_with_residual: velocity.out must not overlap the others")
 
 
 def subtract(corrected: Vector, sent: Stream) -> None:

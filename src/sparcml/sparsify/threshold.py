@@ -115,12 +115,13 @@ class Threshold(Sparsifier):
         seed: int,
         state: NDArray[np.float64],
         scale: float,
+        velocity: kernels.Velocity | None,
     ) -> Selection:
         """Select in one pass, unless the threshold must be corrected."""
         del seed
-        threshold, sampled = self._choose(Sum(residual, gradient, scale), state)
+        threshold, sampled = self._choose(Sum(residual, gradient, scale, velocity), state)
         *entries, squared_norm = kernels.at_least_with_residual(
-            residual, gradient, threshold, out, scale
+            residual, gradient, threshold, out, scale, velocity
         )
         stream = self._stream(Host(out), (entries[0], entries[1]), state, sampled=sampled)
         if self.strom:

@@ -106,17 +106,18 @@ class TopK(Sparsifier):
         seed: int,
         state: NDArray[np.float64],
         scale: float,
+        velocity: kernels.Velocity | None,
     ) -> Selection:
         """Select and update the residual in one pass."""
         del seed, state
         size = residual.size
         if self.bucket is None:
             selected = kernels.top_k_with_residual(
-                residual, gradient, self.count(size), out, scale
+                residual, gradient, self.count(size), out, scale, velocity
             )
         else:
             selected = kernels.bucket_top_k_with_residual(
-                residual, gradient, self._per_bucket(), self.bucket, out, scale
+                residual, gradient, self._per_bucket(), self.bucket, out, scale, velocity
             )
         indices, values, squared_norm = selected
         return Selection(Stream.unchecked(size, indices, values), out, squared_norm)

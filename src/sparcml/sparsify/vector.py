@@ -54,11 +54,12 @@ class Source(Sampled, Protocol):
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum scale * a + b of two vectors, not yet computed."""
+    """The sum scale * a + b of two vectors, not yet computed; a velocity's term replaces b."""
 
     a: Values
     b: Values
     scale: float = 1.0
+    velocity: kernels.Velocity | None = None
 
     @property
     def size(self) -> int:
@@ -69,7 +70,10 @@ class Sum:
         """Return every stride-th value."""
         with np.errstate(all="ignore"):
             total: Values = self.a.dtype.type(self.scale) * self.a[::stride]
-            total += self.b[::stride]
+            if self.velocity is None:
+                total += self.b[::stride]
+            else:
+                total += self.velocity.term(self.b, stride)
         return total
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcml.kernels.reduction import Entries, Float, Indices, Values
+from sparcml.kernels.reduction import Entries, Float, Indices, Values, Velocity
 from sparcml.kernels.reference import reduction
 
 SQUARES_BLOCK = 2048  # squares are summed in blocks of this size, then the blocks
@@ -80,8 +80,17 @@ def add_residual(
     gradient: Values[Float],
     out: Values[Float],
     scale: float = 1.0,
+    velocity: Velocity | None = None,
 ) -> float:
-    """Write scale * residual + gradient to `out`, and return its squared norm by blocks."""
+    """Write scale * residual + gradient to `out`, and return its squared norm by blocks.
+
+    With a velocity, its term replaces the gradient, and its `out` receives the new momentum.
+    """
+    if velocity is not None:
+        m, u, nesterov = velocity.momentum, velocity.u, velocity.nesterov
+        velocity.out[:], gradient = reduction.add_momentum(
+            m, u, gradient, nesterov=nesterov
+        )
     with np.errstate(all="ignore"):
         scaled = out.dtype.type(scale) * residual
     reduction.combine_dense("sum", scaled, gradient, out)
@@ -97,9 +106,10 @@ def top_k_with_residual(
     k: int,
     out: Values[Float],
     scale: float = 1.0,
+    velocity: Velocity | None = None,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `top_k` of residual + gradient, zeroed in `out`, and its squared norm before."""
-    squared_norm = add_residual(residual, gradient, out, scale)
+    squared_norm = add_residual(residual, gradient, out, scale, velocity)
     indices, values = top_k(out, k)
     out[indices] = 0
     return indices, values, squared_norm
@@ -112,9 +122,10 @@ def bucket_top_k_with_residual(
     bucket: int,
     out: Values[Float],
     scale: float = 1.0,
+    velocity: Velocity | None = None,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `bucket_top_k` of residual + gradient, zeroed in `out`, and its squared norm."""
-    squared_norm = add_residual(residual, gradient, out, scale)
+    squared_norm = add_residual(residual, gradient, out, scale, velocity)
     indices, values = bucket_top_k(out, k, bucket)
     out[indices] = 0
     return indices, values, squared_norm
@@ -126,8 +137,9 @@ def at_least_with_residual(
     threshold: float,
     out: Values[Float],
     scale: float = 1.0,
+    velocity: Velocity | None = None,
 ) -> tuple[Indices, Values[Float], float]:
     """Return `at_least` of residual + gradient, left in `out`, and its squared norm."""
-    squared_norm = add_residual(residual, gradient, out, scale)
+    squared_norm = add_residual(residual, gradient, out, scale, velocity)
     indices, values = at_least(out, threshold)
     return indices, values, squared_norm
