@@ -148,6 +148,19 @@ METHODS = (
         "Seide et al. 2014; Stich et al. 2018; Karimireddy et al. 2019",
     ),
     Text(
+        "Adaptive(sparsify, quantize, every=100, budget='bytes', scale=1.0, options=())",
+        "Compressed with a ratio (1/2 to 2 times TopK's), or 2 to 8 bits, for each parameter; "
+        "every 100 steps a knapsack minimizes the measured squared error within the bytes of the "
+        "uniform setting, or the bytes within its error",
+        "as Compressed with the uniform setting",
+        "bytes (or error) of a choice are within the budget, and its error (or bytes) at most "
+        "that of the uniform setting, as measured at that step; nothing is lost",
+        "SGD, if layers differ in scale. TopK 1 % + 8 bits with a warm-up of a tenth of the steps, "
+        "2 ranks, against the uniform ratio at the same bytes, three seeds: +0.21 (standard error "
+        "0.08) points on Fashion-MNIST, -0.53 (0.24) % perplexity on Moby-Dick",
+        "Alimohammadi, Markov, Frantar, Alistarh 2023 (L-GreCo)",
+    ),
+    Text(
         "DGC(ratio, momentum=0.9, clip=None, masking=True, warm_up=0)",
         "u = m u + g; v = v + u; the largest entries of v are sent, and set to 0 in v and u",
         "as TopK",

@@ -22,6 +22,7 @@ from .stream import Stream as Stream
 
 if TYPE_CHECKING:
     from .aggregate import DGC as DGC
+    from .aggregate import Adaptive as Adaptive
     from .aggregate import Compressed as Compressed
     from .aggregate import Dense as Dense
     from .aggregate import MajorityVote as MajorityVote
@@ -56,7 +57,9 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _LAZY_NAMES = {
-    "aggregate": "DGC Compressed Dense MajorityVote Method OneBitAdam PowerSGD Schedule TopKAdam",
+    "aggregate": (
+        "DGC Adaptive Compressed Dense MajorityVote Method OneBitAdam PowerSGD Schedule TopKAdam"
+    ),
     "communicator.communicator": "Communicator",
     "network.simulator": "Simulation simulate",
     "quantize": "NUQSGD QSGD Half Integer Natural OneBit Quantizer Sign TernGrad",
@@ -80,6 +83,7 @@ __all__ = [
     "DGC",
     "NUQSGD",
     "QSGD",
+    "Adaptive",
     "BlockTopK",
     "Communicator",
     "Compressed",

@@ -252,3 +252,13 @@ def test_moments_survive_a_change_of_the_world_size(ranks):
 def test_bad_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=f"TopKAdam: {message}"):
         TopKAdam(**settings)
+
+
+@pytest.mark.parametrize("name", TWO_PHASES)
+def test_a_state_of_the_same_class_is_taken_over(name):
+    method = TWO_PHASES[name]
+    _, state = method.aggregate(sparcml.world(), gradient(0, 0), method.init(shapes()))
+    taken = method.init(shapes(), state)
+    assert taken.keys() == state.keys()
+    for k, value in state.items():
+        np.testing.assert_array_equal(taken[k], value)

@@ -23,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.nn.parallel.distributed import _MixedPrecision
 
 import sparcml
-from sparcml import QSGD, Compressed, Dense, TopK, TransportError
+from sparcml import QSGD, Adaptive, Compressed, Dense, TopK, TransportError
 from sparcml.torch.auto import WARM_UP
 from sparcml.torch.stats import bucket_advice
 
@@ -269,6 +269,12 @@ def advised(rank):
         advice = dict(bucket_advice(stats, method))["advice"]
         assert "bucket_cap_mb=" in advice
         assert ("ratio" in advice) == (method is SMALL)
+    model, handle = compressed(Adaptive(TopK(0.05), dense_below=100))
+    train(model, rank, range(1))
+    chosen = handle.method.describe(handle._reducer.state)
+    assert chosen
+    for name, ratio in chosen.items():
+        assert f"{name} {ratio:.3g}" in handle.explain()
 
 
 def overflow_of_a_scaler_that_was_not_passed(rank):

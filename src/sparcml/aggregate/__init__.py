@@ -1,5 +1,6 @@
 """Aggregation methods: gradients of all ranks to their mean, one method per file."""
 
+from .adaptive import Adaptive as Adaptive
 from .base import METHODS as METHODS
 from .base import Method as Method
 from .compressed import Compressed as Compressed

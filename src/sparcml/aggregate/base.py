@@ -119,6 +119,11 @@ class Method(ABC):
         """Return the method that averages gradients where an optimizer makes the step."""
         return self
 
+    def describe(self, state: State) -> dict[str, float]:
+        """Return the ratio or the bits chosen for each parameter; empty for most methods."""
+        del state
+        return {}
+
     def with_algorithm(self, algorithm: str) -> Method:
         """Return the method with an allreduce algorithm, if it has that setting."""
         del algorithm

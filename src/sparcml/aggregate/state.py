@@ -59,7 +59,8 @@ def initial_state(
     state: State = {STEP: np.array(previous.get(STEP, 0), np.int64)}
     for entry in (RESIDUAL, RATE, *carried):
         for k in keys_of(previous, entry):
-            if entry != RATE:
+            # A number per parameter, such as a count, fits any size.
+            if entry == RESIDUAL or (entry != RATE and previous[k].ndim):
                 _check_size(k, previous[k], shapes, required=entry == RESIDUAL)
             state[k] = previous[k]
     return state

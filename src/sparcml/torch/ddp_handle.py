@@ -133,6 +133,7 @@ class DDPHandle(Handle):
             [
                 ("method", str(self.method)),
                 ("compressed", self._coverage()),
+                *self._choices(),
                 ("ranks", str(comm.size)),
                 ("network", comm.network.source),
                 *bucket_advice(self.stats, self.method),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..sparsify import Sparsifier
     from .buckets import Layout
     from .reducer import GradientReducer
-    from .stats import Stats
+    from .stats import Entries, Stats
 
 
 class Handle(ABC):
@@ -113,6 +113,12 @@ class Handle(ABC):
             f"{len(sizes)} of {len(self._shapes)} parameters, {sum(sizes):,} of {total:,} "
             f"values ({sum(sizes) / max(1, total):.0%})"
         )
+
+    def _choices(self) -> Entries:
+        """Return the ratio or the bits of each parameter, if the method chooses them."""
+        choices = self.method.describe(self._reducer.state)
+        text = ", ".join(f"{name} {value:.3g}" for name, value in sorted(choices.items()))
+        return [("chosen", text)] if text else []
 
     def _warn_if_small(self, stacklevel: int) -> None:
         """Warn on one rank if the method compresses nothing."""

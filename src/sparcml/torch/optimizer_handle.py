@@ -96,6 +96,7 @@ class OptimizerHandle(Handle):
             [
                 ("method", str(self.method)),
                 ("compressed", self._coverage()),
+                *self._choices(),
                 ("ranks", str(comm.size)),
                 ("network", comm.network.source),
                 ("optimizer", type(self.optimizer).__name__),
