@@ -259,3 +259,16 @@ def test_unknown_models_list_the_known():
     with pytest.raises(ValueError, match="resnet50, resnet152") as caught:
         model("resnet51")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ranks", [12, 100, 112])
+@pytest.mark.parametrize("name", ["halving_doubling", "ssar_recursive_double"])
+def test_ranks_that_are_no_power_of_two_cost_what_the_busiest_one_does(name, ranks):
+    """Rank 0 only sends its vector to rank 1, which takes part for both."""
+    from sparcml.costs.estimate import estimate
+
+    network, n = sparcml.network.network("gige"), 10_000
+    workload = Workload(n, 4.0, (n,) * ranks)
+    declared = estimate(ALLREDUCES[name], workload, network).seconds
+    found = cost_terms(ALLREDUCES[name], ranks, n, n, 4.0, network).seconds(network)
+    assert found == pytest.approx(declared, rel=0.01)

@@ -9,6 +9,9 @@ import typer
 from sparcml.aggregate.planning import planned_methods
 from sparcml.cli.console import make_table
 from sparcml.cli.plan_page import page
+from sparcml.cli.plan_topology import describe, show_neighbors
+from sparcml.decentralized.named import by_name
+from sparcml.decentralized.planning import plan_neighbors
 from sparcml.network.models import Model, model, of_size
 from sparcml.network.plan import Plan, dense_wins_from, scaling
 from sparcml.network.plan import plan as make_plan
@@ -42,6 +45,13 @@ def plan(
     ratios: Annotated[
         str, typer.Option(help="Ratios of the sparsifiers, separated by commas.")
     ] = "0.01,0.001",
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            help="Topology of decentralized methods to compare, such as ring or torus:4x8; "
+            "see `sparcml topology`."
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Output of all numbers as JSON.")
     ] = False,
@@ -57,14 +67,21 @@ def plan(
         result = make_plan(
             chosen, ranks, network, seconds, methods=methods, overlap=overlap
         )
+        graph = None if topology is None else by_name(topology, ranks)
+        neighbors = () if graph is None else plan_neighbors(result, graph)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if html is not None:
         _write(html, page(result))
     if as_json:
-        typer.echo(json.dumps(result.as_dict(), indent=2))
+        numbers = result.as_dict()
+        if graph is not None:
+            numbers["decentralized"] = describe(result, graph, neighbors)
+        typer.echo(json.dumps(numbers, indent=2))
     else:
         show(result, assumption=chosen.step_source if step_time is None else "")
+        if graph is not None:
+            show_neighbors(result, graph, neighbors)
         if html is not None:
             typer.echo(f"\nInteractive page: {html}")
 

@@ -213,9 +213,25 @@ def _cost_terms(
     entry_bytes: float,
     processor: Network,
 ) -> CostTerms:
-    # With equal nnz the ranks differ by rounding alone, and rank 0 has the longest range.
+    # With equal nnz the ranks differ by rounding, and rank 0 has the longest range. If the world
+    # size is not a power of two, rank 1 may also take part for rank 0.
     workload = Workload(values, entry_bytes, (nnz,) * ranks)
-    rounds = algorithm.rounds(0, workload)
+    busiest = (0,) if ranks & (ranks - 1) == 0 else (0, 1)
+    found = [
+        terms_of(algorithm.rounds(r, workload), entry_bytes, processor) for r in busiest
+    ]
+    return max(found, key=lambda terms: (terms.rounds, terms.nbytes))
+
+
+def terms_of(rounds: Sequence[Round], entry_bytes: float, network: Network) -> CostTerms:
+    """Return the terms of the rounds of one rank.
+
+    Args:
+        rounds: The rounds.
+        entry_bytes: Bytes of one value on the wire.
+        network: Only its costs of encoding and reduction are used.
+    """
     unit = np.zeros(3) + _UNIT_NETWORK.seconds(rounds, entry_bytes)  # a scalar if no rounds
     latencies, messages, nbytes = map(float, unit)
-    return CostTerms(latencies, messages, nbytes, processor.seconds(rounds, entry_bytes))
+    work = network.without(LINK_COSTS).seconds(rounds, entry_bytes)
+    return CostTerms(latencies, messages, nbytes, work)

@@ -1,0 +1,1 @@
+"""Experiments behind docs/decentralized.md, one file each."""
