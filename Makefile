@@ -10,7 +10,7 @@ NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 # compiles torch again, for some 3 seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-torch claims docs clean
+.PHONY: demo quick test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-accuracy bench-torch bench-decentralized claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
@@ -96,14 +96,20 @@ bench-peers: $(VENV)/.dev
 	$(PIP) --requirement benchmarks/peers/requirements.txt
 	$(BIN)/python benchmarks/run_linear_peers.py --json $(RESULTS)-linear-peers.json
 
-# Networks trained with DDP: steps on links of 1 Gbit/s and 100 Mbit/s, then scores, for claims 6,
-# 9, 18 and 19. About two hours; it resumes after an interruption.
+# Steps of networks under DDP on links of 1 Gbit/s and 100 Mbit/s, for claims 6 and 18. About an
+# hour; it resumes after an interruption.
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/all_training.py
+	$(BIN)/python benchmarks/run_claims.py 6 18
+
+# Accuracy of all methods on five networks, three seeds each, for claims 6, 9, 18 and 19. Many hours;
+# it resumes after an interruption.
+bench-accuracy: $(VENV)/.dev
+	$(BIN)/python benchmarks/run_accuracy.py
 	$(BIN)/python benchmarks/run_claims.py 6 9 18 19
 
-# Run the experiments behind docs/claims.md and docs/methods.md and save their rows. About half an
-# hour, most of it for claim 7, which trains with every method (data: ../shared/data), and for 13
+# Run the experiments behind docs/claims.md and docs/methods.md and save their rows. About 45
+# minutes, most of it for claims 7 and 29, which train networks (data: ../shared/data), and for 13
 # and 24, which simulate many ranks. Emulated rows come from `make bench-micro`.
 claims: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_claims.py
@@ -115,6 +121,12 @@ bench-torch: $(VENV)/.dev
 	$(TORCH) -n 4 --network 100mbit benchmarks/run_auto.py --networks fashion-mnist --steps 30 --json $(RESULTS)-auto-100mbit.json
 	$(TORCH) -n 4 --network 1gbit benchmarks/run_embedding.py --link 1gbit --json $(RESULTS)-embedding.json
 
+# Decentralized training on simulated nodes, for docs/decentralized.md and claims 30 and 31. A few
+# minutes; it resumes after an interruption.
+bench-decentralized: $(VENV)/.dev
+	$(BIN)/python benchmarks/run_decentralized.py
+	$(BIN)/python benchmarks/run_claims.py 30 31
+
 # Generated pages: algorithms from docstrings, figures from traces, tables and claims from the
 # newest results.
 docs: $(VENV)/.dev
@@ -124,6 +136,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/claims_page.py
 	$(BIN)/python benchmarks/methods_page.py
 	$(BIN)/python benchmarks/training_page.py
+	$(BIN)/python benchmarks/decentralized_page.py
 
 clean:
 	rm -rf $(VENV) build

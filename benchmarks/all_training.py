@@ -1,7 +1,7 @@
 """Run the jobs of benchmarks/run_training.py that have no saved row yet.
 
-    python benchmarks/all_training.py                     # all; about two hours
-    python benchmarks/all_training.py --only 'steps atis' --seconds 200
+    python benchmarks/all_training.py                     # all; about an hour
+    python benchmarks/all_training.py --only atis --seconds 200
 
 It can be interrupted at any time: each job saves its row when it is done.
 """
@@ -19,73 +19,66 @@ from pathlib import Path
 from typing import NamedTuple
 
 from training.kept import LEAST, rows_of
-from training.roster import CHECKED, RANKS, SEEDS, STEPPED, TRAINED, WIDE, seeds
+from training.roster import ALTERNATING, RANKS, STEPPED, WIDE
 
 HERE = Path(__file__).resolve().parent
 
 
 class Job(NamedTuple):
-    """One row."""
+    """Steps of some methods in turn, on one link bandwidth.
 
-    part: str
+    Attributes:
+        network: Name of the network.
+        methods: Names of the methods, separated by commas.
+        ranks: World size.
+        link: Link bandwidth.
+    """
+
     network: str
-    method: str
+    methods: str
     ranks: int
-    seed: int = 0
-    link: str = "none"
+    link: str
 
     def __str__(self) -> str:
-        where = f"seed {self.seed}" if self.part == "accuracy" else self.link
-        return f"{self.part} {self.network} {self.method} {self.ranks} {where}"
+        return f"{self.network} {self.methods} {self.ranks} {self.link}"
 
     @property
     def command(self) -> list[str]:
-        """Command that measures the row."""
-        behind = [] if self.link == "none" else ["--network", self.link]
+        """Command that measures the rows."""
         words = [sys.executable, "-m", "sparcml", "run", "--engine", "torch"]
-        words += ["-n", str(self.ranks), *behind, str(HERE / "run_training.py")]
-        words += [self.part, self.network, self.method, "--seed", str(self.seed)]
+        words += ["-n", str(self.ranks), "--network", self.link]
+        words += [str(HERE / "run_training.py"), self.network, self.methods]
         return [*words, "--network", self.link]
 
 
 def jobs() -> list[Job]:
     """Return all jobs, the most important ones first."""
     found = [
-        Job("steps", WIDE, ",".join(together), ranks, link=link)
+        Job(WIDE, ",".join(together), ranks, link)
         for ranks, jobs_of in STEPPED.items()
         for together in jobs_of
         for link in ("100mbit", "1gbit")
     ]
     found += [
-        Job("accuracy", network, method, RANKS, seed)
-        for seed in SEEDS
-        for network, methods in TRAINED.items()
-        for method in methods
-        if seed in seeds(network, method)
-    ]
-    found += [
-        Job("steps", network, ",".join(methods), RANKS, link=link)
+        Job(network, ",".join(methods), RANKS, link)
         for link in ("1gbit", "100mbit")
-        for network, methods in TRAINED.items()
-    ]
-    found += [
-        Job("epoch", network, method, RANKS, link=link) for network, method, link in CHECKED
+        for network, methods in ALTERNATING.items()
     ]
     return found
 
 
 def done(job: Job) -> bool:
-    """Return whether a saved row exists."""
+    """Return whether all methods have rows with enough steps."""
     date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d")
-    rows = rows_of(HERE / "results" / f"{date}-training-{job.part}.json")
-    names = ["network", "ranks", "seed" if job.part == "accuracy" else "link"]
+    rows = rows_of(HERE / "results" / f"{date}-training-steps.json")
+    names = ("network", "ranks", "link")
     enough = {
         row["method"]
         for row in rows
         if all(row[name] == getattr(job, name) for name in names)
-        and len(row.get("steps", range(LEAST))) >= LEAST
+        and len(row["steps"]) >= LEAST
     }
-    return set(job.method.split(",")) <= enough
+    return set(job.methods.split(",")) <= enough
 
 
 def main() -> None:

@@ -29,7 +29,8 @@ How a result was obtained:
 - **emulated**: real runs on one machine, with a slow link per rank;
 - **simulated**: the same programs under a virtual clock, which messages and declared work advance.
 
-A *hit* means that the claim holds here; a *miss* states the reason why it does not.
+A *hit* means that the claim holds here; a *miss* states the reason why it does not; a claim
+is *open* while runs are missing.
 """
 
 Kept = dict[str, Any]
@@ -50,7 +51,7 @@ def line(claim: Claim, data: Kept | str) -> list[str]:
     if isinstance(data, str):
         return [*cells, f"no data; run `{data}`", claim.how, "open", command]
     found = claim.answer(data["rows"])
-    verdict = f"{'hit' if found.hit else 'miss'}: {found.why}"
+    verdict = f"{found.verdict}: {found.why}"
     return [*cells, found.ours, claim.how, verdict, command]
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from accuracy.saved import load
+from accuracy.summary import by_optimizer
 from claims import three_questions
 from claims.gradient_error import figure
 from methods import ROSTER, TEXTS, Entry, Text
@@ -27,8 +29,9 @@ Row = dict[str, Any]
 INTRODUCTION = """\
 # Methods
 
-`make docs` generates this page from `benchmarks/methods` and the newest rows of claim 7. Three
-questions decide on a method: how much does it compress, does it converge, does it need tuning?
+`make docs` generates this page from `benchmarks/methods`, the rows of accuracy and the newest rows
+of claim 7. Three questions decide on a method: how much does it compress, does it converge, does it
+need tuning?
 """
 
 READING = """\
@@ -46,6 +49,14 @@ A network of two layers on Fashion-MNIST, {ranks} ranks, {steps} steps, one seed
   relative to the dense one.
 """
 
+EXPECTED = """\
+## Accuracy by optimizer
+
+Difference of the final score to dense runs, mean and standard error of at least three seeds, and
+the compression ratio of the full run, on 2 ranks. **Bold**: within the tolerance of the network.
+Positive is better. *x6*: at that multiple of the dense learning rate, which is used otherwise.
+[training.md](training.md) has the settings, more ranks and figures.
+"""
 
 NAMES = """\
 ## Names
@@ -64,6 +75,10 @@ def page(results: Path) -> str:
         parts.append(f"No data; run `{three_questions.CLAIM.command}`.\n")
     else:
         parts += [questions(data["rows"]), _notes(data["rows"]), _origin(data)]
+    parts += [
+        EXPECTED,
+        by_optimizer(load(results)) or "No data; run `make bench-accuracy`.\n",
+    ]
     for title, texts in TEXTS.items():
         parts += [f"## {title}\n", *(section(text) for text in texts)]
     parts += [ONE_FRAME, instances(), NAMES, names()]

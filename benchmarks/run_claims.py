@@ -1,13 +1,19 @@
 """Run the experiments behind docs/claims.md, all or those with the given numbers.
 
-Each writes its rows to benchmarks/results; `make docs` then generates the page.
+    python benchmarks/run_claims.py 8 29
+    python benchmarks/run_claims.py 29 --resume   # with the rows of an interrupted run
+
+Each writes its rows to benchmarks/results; `make docs` then generates the page. The rows of an
+interrupted run are in unfinished-claim-NUMBER.json there.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 # Ranks are threads already: a matrix product of one must not take all cores as well.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -20,6 +26,7 @@ from sparcml.bench.results import write_json
 from sparcml.environment import describe
 
 RESULTS = Path(__file__).resolve().parent / "results"
+RESUME = "--resume"
 
 
 def chosen(words: list[str]) -> list[Claim]:
@@ -30,28 +37,55 @@ def chosen(words: list[str]) -> list[Claim]:
     return [known[word] for word in words] or list(CLAIMS)
 
 
-def run(claim: Claim, results: Path, console: Console) -> Path:
+def measured(
+    claim: Claim, unfinished: Path, console: Console, *, resume: bool
+) -> list[dict[str, Any]]:
+    """Return the rows of all cases, and save them after each case.
+
+    Args:
+        claim: The claim.
+        unfinished: File of the rows by case.
+        console: Shows the progress.
+        resume: Whether to use the rows in the file.
+    """
+    done: dict[str, list[dict[str, Any]]] = {}
+    if resume and unfinished.exists():
+        done = json.loads(unfinished.read_text())
+    title = f"claim {claim.number}: {claim.title}"
+    for case in track(claim.cases, title, console=console):
+        if str(tuple(case)) not in done:
+            done[str(tuple(case))] = claim.measure(*case)
+            new = unfinished.with_suffix(".new")
+            new.write_text(json.dumps(done))
+            new.replace(unfinished)
+    return [row for case in claim.cases for row in done[str(tuple(case))]]
+
+
+def run(claim: Claim, results: Path, console: Console, *, resume: bool = False) -> Path:
     """Measure and save the rows."""
     facts = describe(f"{claim.number}", claim.seed)
-    title = f"claim {claim.number}: {claim.title}"
-    cases = track(claim.cases, title, console=console)
-    rows = [row for case in cases for row in claim.measure(*case)]
+    unfinished = results / f"unfinished-{claim.file}.json"
+    rows = measured(claim, unfinished, console, resume=resume)
     path = results / f"{facts['date']}-{claim.file}.json"
     write_json(path, facts, rows)
+    unfinished.unlink(missing_ok=True)
     judged = kept(claim, results)
     if isinstance(judged, str):
         console.print(f"  open: run {judged}, too", highlight=False)
     else:
         found = claim.answer(judged["rows"])
-        console.print(f"  {'hit' if found.hit else 'miss'}: {found.ours}", highlight=False)
+        console.print(f"  {found.verdict}: {found.ours}", highlight=False)
     return path
 
 
 def main() -> None:
     """Run the requested experiments."""
-    console = Console()
-    for claim in chosen(sys.argv[1:]):
-        run(claim, RESULTS, console)
+    console, words = Console(), sys.argv[1:]
+    for claim in chosen([word for word in words if word != RESUME]):
+        try:
+            run(claim, RESULTS, console, resume=RESUME in words)
+        except FileNotFoundError as error:  # no data set
+            sys.exit(f"run_claims: {error}")
 
 
 if __name__ == "__main__":

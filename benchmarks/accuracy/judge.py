@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .workloads import Workload
 
 EARLY = 300  # no score may be much worse from this step on
+MIN_SEEDS = 3  # results of fewer are not shown
 
 
 class Judged(NamedTuple):
@@ -82,6 +83,11 @@ def judge(rows: Sequence[Row], works: Mapping[str, Workload] = WORKLOADS) -> lis
             multiple = rounded(rate / work.learning_rate)
             found.append(_judged(work, network, method, multiple, ranks, pairs))
     return sorted(found, key=_order)
+
+
+def complete(rows: Sequence[Row]) -> list[Judged]:
+    """Return the results that have enough seeds."""
+    return [row for row in judge(rows) if row.seeds >= MIN_SEEDS]
 
 
 def _is_current(work: Workload, row: Row) -> bool:

@@ -129,6 +129,13 @@ ROSTER: dict[str, Spec] = {
     DENSE: Spec("dense", None, ranks=(1,)),
     "recommended": Spec("recommended", _recommended, ranks=(2, 8, 16)),
     "qsgd4": Spec("QSGD 4 bit", _quantized(QSGD(4))),
+    "qsgd4-feedback": Spec(
+        "QSGD 4 bit, error feedback",
+        lambda _: Compressed(quantize=QSGD(4), dense_below=DENSE_BELOW),
+        ranks=(2,),
+        optimizers=SGD,
+        at_double=False,
+    ),
     "qsgd2": Spec(
         "QSGD 2 bit, buckets of 128",
         _quantized(QSGD(2, bucket=128)),

@@ -3,10 +3,13 @@
 from . import (
     averaging,
     coordinate_descent,
+    decentralized_bits,
+    decentralized_rate,
     deep_compression,
     dense_family,
     dense_ring,
     fill_in,
+    large_batches,
     linear_models,
     lower_bound,
     lstm_training,
@@ -63,4 +66,7 @@ CLAIMS = (
     stragglers.CLAIM,
     requantize.CLAIM,
     powersgd.CLAIM,
+    large_batches.CLAIM,
+    decentralized_rate.CLAIM,
+    decentralized_bits.CLAIM,
 )

@@ -25,12 +25,21 @@ class Answer:
         ours: Our numbers, in one line.
         why: Reason for the verdict.
         details: Section below the table, in markdown.
+        complete: Whether all rows that the verdict needs are there.
     """
 
     hit: bool
     ours: str
     why: str
     details: str
+    complete: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """Hit, miss, or open if rows are missing."""
+        if not self.complete:
+            return "open"
+        return "hit" if self.hit else "miss"
 
 
 @dataclass(frozen=True)

@@ -2,64 +2,81 @@
 
 from __future__ import annotations
 
-from training import pages
-from training.judge import scores
-from training.roster import NETWORKS
+from typing import TYPE_CHECKING
 
 from .base import Answer, Claim, Row
-from .trained import part_of, result, rows_of
+from .trained import judged, listed, runs_of, tables, unfinished
 
-METHOD = "dgc"
-TRAINED = ("fashion-mnist", "moby-dick")
+if TYPE_CHECKING:
+    from accuracy.judge import Judged
+
+METHOD, OURS = "dgc0.1", "recommended"
+RANKS = 2
+TOLERATED = {"fashion-mnist": 0.5, "moby-dick": 0.02}  # points, and a fraction
+MULTIPLES = (1.0, 6.0)  # of the dense learning rate; others count where they were run
 LEAST = 200.0
 RESNET_50 = 25_557_032  # values
 ENTRY = 20 / 32  # of a value: 12 bits for a place among a thousand, 8 for the value
 
 
 def measure() -> list[Row]:
-    """Return the saved rows of `benchmarks/run_training.py`."""
-    return rows_of("accuracy", (METHOD,), TRAINED)
+    """Return the saved rows of run_accuracy.py."""
+    return runs_of((METHOD, OURS), TOLERATED)
+
+
+def best(found: list[Judged]) -> dict[str, Judged]:
+    """Return the result at the best learning rate, by network."""
+    mine = sorted(found, key=lambda row: row.difference)
+    return {row.network: row for row in mine if row.method == METHOD}
 
 
 def answer(rows: list[Row]) -> Answer:
     """Hit if all runs send 200 times fewer bytes and all scores are within tolerance."""
-    judged = {n: scores(part_of(rows, "accuracy"), n) for n in TRAINED}
-    found = {n: s[METHOD] for n, s in judged.items() if METHOD in s}
-    few = {n: s.fewer for n, s in found.items() if s.fewer < LEAST}
-    off = [n for n, s in found.items() if not s.within]
-    hit = bool(found) and not few and not off
-    ours = "; ".join(
-        result(METHOD, n, s, relative=NETWORKS[n].relative) for n, s in found.items()
-    )
+    found = [row for row in judged(rows) if row.ranks == RANKS]
+    done = {(row.network, row.multiple) for row in found if row.method == METHOD}
+    missing = [
+        f"{network} at x{multiple:g}"
+        for network in TOLERATED
+        for multiple in MULTIPLES
+        if (network, multiple) not in done
+    ]
+    chosen = best(found)
+    few = [name for name, row in chosen.items() if row.ratio < LEAST]
+    off = [name for name, row in chosen.items() if row.difference < -TOLERATED[name]]
+    shown = [*chosen.values(), *(row for row in found if row.method == OURS)]
+    ours = listed(shown)
+    why = unfinished(missing) if missing else _why(few, off)
+    hit = not (missing or few or off)
+    return Answer(hit, ours, why, _details(rows), not missing)
+
+
+def _why(few: list[str], off: list[str]) -> str:
     whys = []
     if few:
         whys.append(
-            f"fewer than {LEAST:.0f}x over the run of {', '.join(few)}: in short runs, "
-            f"the warm-up and small dense tensors count"
+            f"fewer than {LEAST:.0f}x on {', '.join(few)}: the bytes of the warm-up, a fifth of "
+            f"these short runs, and of uncompressed tensors count"
         )
     if off:
         whys.append(
-            f"the score of {', '.join(off)} differs from the dense score by more than the "
-            f"tolerance: at "
-            f"0.1 % a value is sent every thousand steps on average, which is the length of these "
-            f"runs; the published runs have hundreds of times more steps"
+            f"the difference to dense exceeds the tolerance on {', '.join(off)}: at 0.1 % a value "
+            f"is sent every thousand steps on average, which is more than these runs have"
         )
-    why = "; ".join(whys) or "unsent values are delayed, not lost, and so is their momentum"
-    return Answer(hit, ours, why, _details(rows))
+    return (
+        "; ".join(whys) or "unsent values are delayed, not lost, and so is their momentum"
+    )
 
 
 def _details(rows: list[Row]) -> str:
     small = 4 * 0.001 * ENTRY * RESNET_50 / 1e6
-    tables = [
-        f"{NETWORKS[n].title}:\n\n{pages.accuracy(part_of(rows, 'accuracy'), n)}"
-        for n in TRAINED
-    ]
     return (
         f"*By formula*: 0.1 % of ResNet-50's {RESNET_50:,} values with 12 bits per index "
         f"and 8 bits per value are {small:.2f} MB of {4 * RESNET_50 / 1e6:.0f} MB (published: "
         f"0.35 MB of 97 MB, 277x). If ranks select different indices, the sum has up to P times "
         f"more entries; the measured runs include that, the warm-up, and dense tensors.\n\n"
-        f"*Measured*: " + "\n".join(tables)
+        f"*Measured*. DGC replaces the momentum of SGD, so it also runs at multiples of the dense "
+        f"learning rate; the best one counts. This claim tolerates 0.5 points on Fashion-MNIST "
+        f"and 2 % on Moby-Dick.\n\n{tables(rows)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Networks trained with DDP: cost and accuracy of compression methods."""
+"""Networks trained with DDP: time of a step with compression methods."""
 
 import sys
 from pathlib import Path

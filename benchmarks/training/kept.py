@@ -43,6 +43,6 @@ def keep(path: Path, row: Row, names: tuple[str, ...], torch: str) -> Row:
 
 
 def _pooled(old: Row, new: Row) -> Row:
-    if POOLED[0] not in old or len(old[POOLED[0]]) >= LEAST:
+    if len(old[POOLED[0]]) >= LEAST:
         return new
     return new | {name: old[name] + new[name] for name in POOLED}

@@ -223,7 +223,7 @@ def test_rows_of_earlier_days_count_as_done(tmp_path):
     saved.save(row_of(first, 1.0), "2.0", tmp_path)
     (path,) = tmp_path.iterdir()
     path.rename(tmp_path / "2026-01-01-accuracy.json")
-    (tmp_path / "2026-01-01-training-accuracy.json").write_text("not ours")
+    (tmp_path / "2026-01-01-other-accuracy.json").write_text("not ours")
     saved.save(row_of(second, 2.0), "2.0", tmp_path)
     assert {jobs.key_of(row) for row in saved.load(tmp_path)} == {first.key, second.key}
     saved.save(row_of(first, 3.0), "2.0", tmp_path)  # repeated: the newest counts

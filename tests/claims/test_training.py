@@ -1,28 +1,46 @@
-"""What is made of the rows of trainings: medians, gains, and verdicts by hand."""
+"""Rows of steps and of accuracy: medians, speedups, and verdicts by hand."""
 
 import json
 
 import pytest
-from claims import deep_compression, lstm_training, quantized_training, residual_network
 from training import pages
-from training.judge import curve, goal, scores, steps_at, until
+from training.judge import steps_at
 from training.kept import LEAST, keep
-from training.roster import NETWORKS, TRAINED, WIDE
+from training.roster import WIDE
+
+pytest.importorskip("torch")
+
+from accuracy import jobs
+from accuracy.workloads import WORKLOADS
+from claims import (
+    deep_compression,
+    lstm_training,
+    quantized_training,
+    residual_network,
+)
+
+SCORES = {"gpt": 2.0, "fashion-mnist": 87.0, "moby-dick": 70.0, "atis": 2.0, "spam": 99.0}
 
 
-def trained(network, method, seed, *, score, sent=1e6):
-    return {
-        "part": "accuracy",
-        "network": network,
-        "method": method,
-        "ranks": 4,
-        "seed": seed,
-        "metric": "score",
-        "steps_made": 100,
-        "scores": [score / 2, score],
-        "score": score,
-        "sent": sent,
-    }
+def trained(network, method, *, worse=0.0, ratio=250.0, multiple=1.0, ranks=2, seeds=3):
+    """Return rows of accuracy that are worse than dense by a multiple of the tolerance."""
+    work, dense = WORKLOADS[network], SCORES[network]
+    apart = worse * work.tolerance * (dense if work.relative else 1)
+    score = dense - apart if work.higher_is_better else dense + apart
+    rate = jobs.rounded(multiple * work.learning_rate)
+    curve = {"score": score, "scores": [score], "marks": [400], "steps": 400}
+    sizes = {"values": 1000, "sent": 4 * 1000 * 400 / ratio, "seconds": 1.0}
+    return [
+        jobs.Job(network, method, ranks, rate, seed).about
+        | {"part": "accuracy"}
+        | curve
+        | sizes
+        for seed in range(seeds)
+    ]
+
+
+def dense():
+    return [row for n in WORKLOADS for row in trained(n, "dense", ranks=1, ratio=1.0)]
 
 
 def stepped(method, link, seconds, *, alone=1.0, ranks=4):
@@ -36,35 +54,6 @@ def stepped(method, link, seconds, *, alone=1.0, ranks=4):
         "compute": [alone] * 3,
         "sent": 1e6,
     }
-
-
-def test_scores_are_compared_seed_by_seed():
-    rows = [trained("fashion-mnist", "dense", seed, score=80 + seed) for seed in (0, 1)]
-    rows += [trained("fashion-mnist", "dgc", 0, score=79.8, sent=4e3)]
-    found = scores(rows, "fashion-mnist")["dgc"]
-    assert found.apart == pytest.approx(-0.2)
-    assert found.within
-    assert found.fewer == 250
-    assert goal("fashion-mnist", scores(rows, "fashion-mnist")["dense"]) == 80
-    assert scores(rows[2:], "fashion-mnist") == {}
-
-
-def test_less_is_better_where_it_is():
-    rows = [trained("moby-dick", "dense", 0, score=100.0)]
-    rows += [trained("moby-dick", "topk1", 0, score=102.0)]
-    found = scores(rows, "moby-dick")["topk1"]
-    assert found.apart == pytest.approx(-0.02)  # a part of it
-    assert not found.within
-    assert goal("moby-dick", scores(rows, "moby-dick")["dense"]) == 101
-
-
-def test_steps_until_a_goal():
-    rows = [trained("fashion-mnist", "dense", 0, score=80.0)]
-    points = curve(rows, "fashion-mnist", "dense")
-    assert points == [(50, 40), (100, 80)]
-    assert until(points, 60, higher=True) == 100
-    assert until(points, 60, higher=False) == 50
-    assert until(points, 90, higher=True) is None
 
 
 def test_what_a_step_exposes():
@@ -89,27 +78,84 @@ def test_rows_are_kept_and_short_ones_added_to(tmp_path):
     assert len(json.loads(path.read_text())["rows"]) == 2
 
 
-def test_claims_follow_the_rows():
-    dense = [trained(n, "dense", 0, score=80.0, sent=1e6) for n in NETWORKS]
+def links(seconds=1.2):
+    rows = [stepped("dense", link, 10.0) for link in pages.LINKS]
+    return rows + [stepped(method, "100mbit", seconds) for method in ("topk", "qsgd")]
+
+
+def test_four_bits_must_be_faster_and_within_tolerance():
+    good = [row for n in WORKLOADS for row in trained(n, "qsgd4", worse=0.5)]
+    answer = quantized_training.answer(dense() + good + links())
+    assert answer.verdict == "hit"
+    assert "8.33x at 100 Mbit/s" in answer.ours
+    assert "QSGD 4 bit on moby-dick, 2 ranks: -0.50 ± 0.00 %, 250x, 3 seeds" in answer.ours
+    assert quantized_training.answer(dense() + good + links(9.0)).verdict == "miss"
+    many = trained("gpt", "qsgd4", worse=1.5, ranks=8)
+    answer = quantized_training.answer(dense() + good + many + links())
+    assert answer.verdict == "miss"
+    assert "gpt on 8 ranks" in answer.why
+    doubled = trained("gpt", "qsgd4", worse=1.5, multiple=2.0)  # not the dense rate
+    assert quantized_training.answer(dense() + good + doubled + links()).hit
+
+
+def test_deep_compression_takes_the_best_rate():
     good = [
-        trained(n, m, 0, score=80.0, sent=4e3) for n in NETWORKS for m in TRAINED[n][1:]
+        row
+        for network in deep_compression.TOLERATED
+        for multiple, worse in ((1.0, 9.0), (2.0, 3.0), (6.0, 1.5))
+        for row in trained(network, "dgc0.1", worse=worse, multiple=multiple)
     ]
-    links = [stepped("dense", link, 10.0) for link in pages.LINKS]
-    links += [stepped(m, "100mbit", 1.2) for m in ("topk", "qsgd")]
-    for claim in (deep_compression, lstm_training, quantized_training, residual_network):
-        assert claim.answer(dense + good + links).hit
-        bad = [row | {"score": 70.0 if row["network"] != "atis" else 90.0} for row in good]
-        bad = [
-            row | {"score": 90.0} if row["network"] == "moby-dick" else row for row in bad
-        ]
-        assert not claim.answer(dense + bad + links).hit
+    answer = deep_compression.answer(dense() + good)
+    assert answer.verdict == "hit"  # this claim tolerates more
+    assert "DGC 0.1 %, x6 on moby-dick, 2 ranks: -1.50 ± 0.00 %" in answer.ours
+    assert "DGC 0.1 %, x2" not in answer.ours
+    few = [row | {"sent": 10 * row["sent"]} for row in good]
+    answer = deep_compression.answer(dense() + few)
+    assert answer.verdict == "miss"
+    assert answer.why.startswith("fewer than 200x on")
+    diverged = [
+        row | {"score": None} if row["network"] == "moby-dick" else row for row in good
+    ]
+    answer = deep_compression.answer(dense() + diverged)
+    assert answer.verdict == "miss"
+    assert "on moby-dick, 2 ranks: diverged" in answer.ours
+    other = trained("moby-dick", "recommended", worse=0.5, ratio=50.0)
+    assert (
+        "recommended on moby-dick" in deep_compression.answer(dense() + good + other).ours
+    )
 
 
-def test_an_epoch_behind_links_is_compared_with_both():
-    one = trained("moby-dick", "dense", 0, score=100.0) | {"losses": [5.12345, 4.0]}
-    step = stepped("dense", "1gbit", 0.5, ranks=2) | {"network": "moby-dick"}
-    row = {"network": "moby-dick", "method": "dense", "link": "1gbit", "steps_made": 100}
-    row |= {"seconds": 55.0, "loss": 5.12345, "score": 50.0}
-    assert "| 50.0 | 55.0 | 1.10 | the same |" in pages.checked([row], [one], [step])
-    other = row | {"loss": 5.12355}
-    assert "| 1.10 | differ |" in pages.checked([other], [one], [step])
+def test_both_densities_of_the_residual_network_count():
+    found = [trained("fashion-mnist", m, worse=0.5) for m in residual_network.METHODS]
+    assert residual_network.answer(dense() + found[0] + found[1]).verdict == "hit"
+    bad = trained("fashion-mnist", "topk16of512", worse=1.5)
+    answer = residual_network.answer(dense() + found[0] + bad)
+    assert answer.verdict == "miss"
+    assert "topk16of512 on 2 ranks" in answer.why
+
+
+def test_the_lstm_is_judged_by_speed():
+    assert lstm_training.answer(dense() + links()).verdict == "hit"
+    assert lstm_training.answer(dense() + links(2.0)).verdict == "miss"
+    cited = trained("atis", "recommended", worse=0.5, ratio=10.0)
+    answer = lstm_training.answer(dense() + links() + cited)
+    assert "accuracy of another method: recommended on atis, 2 ranks: -0.15" in answer.ours
+
+
+def test_claims_without_three_seeds_are_open():
+    everything = [
+        ("gpt", "qsgd4"),
+        ("moby-dick", "dgc0.1"),
+        ("fashion-mnist", "topk8of512"),
+    ]
+    short = [row for job in everything for row in trained(*job, seeds=2)]
+    no_rows = links()[:0]
+    for rows in (dense() + short + links(), no_rows, links()):
+        for claim in (quantized_training, deep_compression, residual_network):
+            answer = claim.answer(rows)
+            assert answer.verdict == "open"
+            assert not answer.hit
+            assert "fewer than 3 seeds of" in answer.why
+            assert "2 seeds" not in answer.ours + answer.details
+            assert "No result has enough seeds yet." in answer.details
+    assert lstm_training.answer(no_rows).verdict == "miss"

@@ -1,0 +1,106 @@
+"""Summaries of accuracy: the recommended methods, all methods by optimizer, a delay alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tables import markdown
+
+from .judge import complete
+from .roster import DENSE, LATE, ROSTER, Setting, build
+from .texts import OPTIMIZERS, described, title, tolerance, with_unit, yes
+from .workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    from .jobs import Row
+    from .judge import Judged
+
+RECOMMENDED = "recommended"
+FEW = 2  # world size at which all methods run
+INCOMPLETE = "not complete yet"
+
+DELAY = """\
+### What a delay costs
+
+Dense gradients, exact and uncompressed, that are applied one step late. Error feedback delays a
+part of each gradient, often by more than one step, and biased methods need it. Where the delay
+alone exceeds the tolerance, use an unbiased quantizer without error feedback.
+"""
+
+
+def recommended(rows: list[Row]) -> str:
+    """Return the recommended method of each optimizer, and its results."""
+    judged = complete(rows)
+    found = [row for row in judged if row.method == RECOMMENDED and row.multiple == 1]
+    parts = ["### Recommended methods\n"]
+    for optimizer, name in OPTIMIZERS.items():
+        work = next(w for w in WORKLOADS.values() if w.optimizer == optimizer)
+        method = build(RECOMMENDED, Setting(work, FEW, 0, work.learning_rate))
+        parts.append(f"- {name}: {described(method)}.")
+    head = ["optimizer", "network", "ranks", "difference", "tolerance", "met"]
+    lines = []
+    for optimizer, name in OPTIMIZERS.items():
+        for network, work in WORKLOADS.items():
+            if work.optimizer == optimizer:
+                here = [row for row in found if row.network == network]
+                lines += [[name, work.title, *_cells(row)] for row in here]
+                if not here:
+                    lines.append([name, work.title, "", INCOMPLETE, "", "", ""])
+    return "\n".join([*parts, "", markdown([*head, "compression ratio"], lines)])
+
+
+def _cells(row: Judged) -> list[str]:
+    limit = tolerance(WORKLOADS[row.network])
+    met = yes(within=row.within)
+    return [str(row.ranks), with_unit(row), limit, met, f"{row.ratio:,.1f}x"]
+
+
+def delay(rows: list[Row]) -> str:
+    """Return the section on late gradients; empty without complete results."""
+    found = complete(rows)
+    dense = {r.network: r for r in found if r.method == DENSE and r.multiple == 1}
+    head = ["network", "optimizer", "dense", "one step late", "difference", "tolerance"]
+    lines = []
+    for row in found:
+        if row.method == LATE and row.multiple == 1:
+            work = WORKLOADS[row.network]
+            late = "diverged" if row.score is None else f"{row.score:.3f}"
+            cells = [
+                work.title,
+                OPTIMIZERS[work.optimizer],
+                f"{dense[row.network].score:.3f}",
+            ]
+            lines.append([*cells, late, *_cells(row)[1:4], str(row.seeds)])
+    if not lines:
+        return ""
+    return f"{DELAY}\n{markdown([*head, 'met', 'seeds'], lines)}"
+
+
+def by_optimizer(rows: list[Row]) -> str:
+    """Return a table per optimizer: a row per method, a column per network, 2 ranks.
+
+    Methods are at the dense learning rate and, if they have one, at their own.
+    """
+    found = [row for row in complete(rows) if row.ranks == FEW and is_default(row)]
+    parts = []
+    for optimizer, name in OPTIMIZERS.items():
+        networks = [n for n, w in WORKLOADS.items() if w.optimizer == optimizer]
+        cells = {(title(row), row.network): row for row in found if row.network in networks}
+        titles = dict.fromkeys(name for name, _ in cells)
+        if titles:
+            head = ["method", *(WORKLOADS[n].title for n in networks)]
+            lines = [[t, *(_cell(cells.get((t, n))) for n in networks)] for t in titles]
+            parts.append(f"Under {name}:\n\n{markdown(head, lines)}")
+    return "\n".join(parts)
+
+
+def is_default(row: Judged) -> bool:
+    """Return whether a result is at the dense learning rate or at the method's own."""
+    return row.multiple in (1.0, ROSTER[row.method].multiple)
+
+
+def _cell(row: Judged | None) -> str:
+    if row is None:
+        return ""
+    text = with_unit(row) if row.score is None else f"{with_unit(row)}, {row.ratio:,.0f}x"
+    return f"**{text}**" if row.within else text

@@ -1,0 +1,92 @@
+"""The section on accuracy shows complete results only, one figure per network."""
+
+import pytest
+
+pytest.importorskip("torch")
+
+from accuracy import jobs, page
+from accuracy.figures import figure, plotted
+from accuracy.roster import Setting, build
+from accuracy.summary import by_optimizer, delay, recommended
+from accuracy.texts import described
+from accuracy.workloads import WORKLOADS
+
+
+def runs(method, score, *, network="gpt", ranks=2, multiple=1.0, seeds=3):
+    """Return rows with equal scores."""
+    rate = jobs.rounded(multiple * WORKLOADS[network].learning_rate)
+    row = {"score": score, "scores": [score], "marks": [400], "steps": 400}
+    row |= {"values": 1000, "sent": 16e4 if ranks > 1 else 0.0, "seconds": 1.0}
+    found = [jobs.Job(network, method, ranks, rate, seed) for seed in range(seeds)]
+    return [job.about | row for job in found]
+
+
+DENSE = runs("dense", 2.0, ranks=1)
+
+
+def test_results_of_few_seeds_are_not_shown():
+    rows = DENSE + runs("qsgd4", 2.02) + runs("topk1", 2.3, seeds=2)
+    text = page.section(rows)
+    assert "| QSGD 4 bit | 2 | 2.020 | -1.00 ± 0.00 | yes | -1.0% | 10.0x | 3 |" in text
+    assert "| TopK 1 %" not in text
+    assert "![character GPT on Moby-Dick](figures/accuracy-gpt.svg)" in text
+    assert "accuracy-spam" not in text
+    assert "What a delay costs" not in text
+    assert "## Accuracy" in page.section([])
+
+
+def test_the_recommended_methods_come_first():
+    rows = DENSE + runs("recommended", 1.98) + runs("recommended", 3.0, multiple=2.0)
+    text = recommended(rows)
+    assert "- SGD: `TopK` from 25 % to 1 % of the entries, `QSGD(bits=4)`, error" in text
+    line = "| AdamW | character GPT on Moby-Dick | 2 | +1.00 ± 0.00 % | 2 % | yes | 10.0x |"
+    assert line in text
+    assert text.count("character GPT on Moby-Dick") == 1  # at the dense rate only
+    assert text.count("not complete yet") == len(WORKLOADS) - 1
+    assert page.section(rows).index("### Recommended") < page.section(rows).index(
+        "### Char"
+    )
+
+
+def test_methods_are_described_by_their_parts():
+    work = WORKLOADS["fashion-mnist"]
+    setting = Setting(work, 2, 0, work.learning_rate)
+    assert described(build("qsgd4", setting)) == "`QSGD(bits=4)`, no error feedback"
+    assert described(build("topk1", setting)) == "`TopK(ratio=0.01)`, error feedback"
+    assert described(build("powersgd4", setting)).startswith("`PowerSGD(")
+
+
+def test_a_delay_is_compared_with_dense():
+    assert delay(DENSE) == ""
+    text = delay(DENSE + runs("late", 2.2, ranks=1))
+    assert "| AdamW | 2.000 | 2.200 | -10.00 ± 0.00 % | 2 % | no | 3 |" in text
+    assert "| diverged | diverged | 2 % | no |" in delay(
+        DENSE + runs("late", None, ranks=1)
+    )
+
+
+def test_methods_by_optimizer():
+    assert by_optimizer([]) == ""
+    text = by_optimizer(DENSE + runs("qsgd4", 2.02) + runs("topk1", 2.2))
+    assert "Under SGD" not in text
+    assert "| QSGD 4 bit | **-1.00 ± 0.00 %, 10x** |  |" in text
+    assert "| TopK 1 % | -10.00 ± 0.00 %, 10x |  |" in text
+
+
+def test_a_figure_has_a_point_per_method_and_world_size():
+    pytest.importorskip("matplotlib")
+    rows = DENSE + runs("qsgd4", 2.02) + runs("qsgd4", 2.01, ranks=8)
+    rows += runs("topk1", 3.0) + runs("onebit", None) + runs("qsgd4", 2.5, multiple=2.0)
+    assert len(plotted(rows, "gpt")) == 4  # not at twice the learning rate
+    canvas = figure(rows, "gpt")
+    (ax,), (legend,) = canvas.axes, canvas.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == [
+        "QSGD 4 bit",
+        "TopK 1 %: -50.00 ± 0.00",
+        "OneBit, error feedback: diverged",
+        "dense",
+    ]
+    low, high = ax.get_ylim()
+    assert -10 < low < -2 < 0 < high
+    assert set(page.figures(rows)) == {"accuracy-gpt"}
