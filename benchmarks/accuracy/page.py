@@ -23,10 +23,10 @@ ranks aggregate them with the methods that DDP uses, with equal results (a test 
 batch of all ranks together is the same for any number of ranks. Learning rates were chosen for the
 dense runs, by their scores alone; other settings are written above each table.
 
-The recommended methods were chosen after compressed runs had been seen: 3 bits under AdamW by seed
-0 of the GPT, and the falling density under SGD by all seeds of the residual network and seed 1 of the
-word LSTM, out of about 15 settings of ratio, bits and warm-up. All other methods have the settings
-that they had before their first run.
+The recommended methods were chosen after compressed runs had been seen: 3 bits under AdamW by
+seed 0 of the GPT, and the falling density under SGD by all seeds of the residual network and
+seed 1 of the word LSTM, out of about 15 settings of ratio, bits and warm-up. All other methods have
+the settings that they had before their first run.
 
 - *Difference*: mean over the seeds of the difference to the dense run with the same weights and
   batches, and its standard error. Positive is better. Relative for perplexity and loss, points

@@ -16,6 +16,7 @@ from sparcml import (
     DGC,
     NUQSGD,
     QSGD,
+    Adaptive,
     Compressed,
     OneBit,
     OneBitAdam,
@@ -158,6 +159,20 @@ ROSTER: dict[str, Spec] = {
         "TopK 1 %",
         lambda _: Compressed(TopK(0.01), dense_below=DENSE_BELOW),
         ranks=(2,),
+        at_double=False,
+    ),
+    "adaptive1": Spec(
+        "Adaptive TopK 1 %, warm-up",
+        lambda s: Adaptive(TopK(0.01), warm_up=s.warm_up, dense_below=DENSE_BELOW),
+        ranks=(2,),
+        optimizers=SGD,
+        at_double=False,
+    ),
+    "topk1-warmup": Spec(
+        "TopK 1 %, warm-up",
+        lambda s: Compressed(TopK(0.01), warm_up=s.warm_up, dense_below=DENSE_BELOW),
+        ranks=(2,),
+        optimizers=SGD,
         at_double=False,
     ),
     "topk1-adam": Spec(

@@ -34,7 +34,7 @@ def by_name(text: str, n: int) -> Topology:
     name, _, option = text.partition(":")
     if name not in NAMES:
         raise ValueError(
-            f"topology must be one of {', '.join(NAMES)} or a matrix in an .npy file, got "
+            f"by_name: topology must be one of {', '.join(NAMES)} or a matrix in an .npy file, got "
             f"{text!r}"
         )
     return NAMES[name](n, option)
@@ -43,7 +43,9 @@ def by_name(text: str, n: int) -> Topology:
 def _plain(build: Callable[[int], Topology]) -> Callable[[int, str], Topology]:
     def built(n: int, option: str) -> Topology:
         if option:
-            raise ValueError(f"topology {build.__name__} has no option, got {option!r}")
+            raise ValueError(
+                f"by_name: topology {build.__name__} has no option, got {option!r}"
+            )
         return build(n)
 
     return built
@@ -57,7 +59,7 @@ def _torus(n: int, option: str) -> Topology:
     sides = option.split("x")
     if not all(side.isdecimal() for side in sides) or math.prod(map(int, sides)) != n:
         raise ValueError(
-            f"topology torus must have sides with the product {n}, such as "
+            f"by_name: topology torus must have sides with the product {n}, such as "
             f"torus:{rows}x{n // rows}, got {option!r}"
         )
     return topologies.torus(*map(int, sides))
@@ -68,9 +70,10 @@ def _with_degree(
 ) -> Callable[[int, str], Topology]:
     def built(n: int, option: str) -> Topology:
         if option and not option.isdecimal():
+            example = f"{build.__name__}:{default}"
             raise ValueError(
-                f"topology {build.__name__} must have a degree such as {build.__name__}:{default}"
-                f", got {option!r}"
+                f"by_name: topology {build.__name__} must have a degree such as {example}, got "
+                f"{option!r}"
             )
         return build(n, int(option or default))
 
