@@ -158,7 +158,8 @@ METHODS = (
         "SGD, if layers differ in scale. TopK 1 % + 8 bits with a warm-up of a tenth of the steps, "
         "2 ranks, against the uniform ratio at the same bytes (within 0.5 %), seeds 0 to 2: +0.21 "
         "(standard error 0.08) points on Fashion-MNIST, -0.53 (0.24) % perplexity on Moby-Dick; "
-        "with seeds 3 and 4, added after these were known, +0.29 (0.10) and -0.43 (0.16) %",
+        "with seeds 3 and 4, added after these were known, +0.29 (0.10) and -0.43 (0.16) %. "
+        "These are trial runs, whose rows were not saved",
         "Alimohammadi, Markov, Frantar, Alistarh 2023 (L-GreCo)",
     ),
     Text(

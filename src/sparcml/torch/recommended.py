@@ -91,8 +91,8 @@ def check_optimizer(
 def keeps_accuracy(method: Method, optimizer: torch.optim.Optimizer) -> bool:
     """Return whether a method is not known to lose accuracy under an optimizer.
 
-    Under Adam only unbiased quantizers and the dense mean kept it (docs/training.md): a gradient
-    that is late by one step already costs more than 2 bits per value do.
+    Under Adam these are the dense mean and unbiased quantizers. All others delay gradients, and
+    gradients that are one step late lose accuracy there (docs/training.md).
     """
     if not is_adaptive(optimizer):
         return True
