@@ -104,6 +104,7 @@ COMMANDS = {
     "reading": "python benchmarks/run_reading.py",
     "linear-peers": "python benchmarks/run_linear_peers.py",
     "simulate": "python benchmarks/run_simulate.py",
+    "startup": "python benchmarks/run_startup.py",
     "predict-1gbit": "sparcml run -n 8 --network 1gbit benchmarks/run_predict.py",
     "predict-100mbit": "sparcml run -n 8 --network 100mbit benchmarks/run_predict.py",
     "table2": "sparcml run -n 8 --network 1gbit benchmarks/run_table2.py",
@@ -119,6 +120,7 @@ def section(name: str) -> str:
     """Return a table and the origin of its numbers."""
     if name == "readme":
         return readme()
+    import process_tables
     from table2 import pages as linear
     from training import torch_tables  # which need `markdown`
 
@@ -137,6 +139,7 @@ def section(name: str) -> str:
         "reading": reading,
         "linear-peers": linear_peers,
         "simulate": simulate,
+        "startup": process_tables.startup,
         "predict-1gbit": predict,
         "predict-100mbit": predict,
         "table2": linear.run,

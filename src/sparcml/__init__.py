@@ -7,18 +7,17 @@ methods such as `Compressed` average gradients with error feedback.
 Further modules: `sparcml.torch` (PyTorch), `sparcml.linear` (linear models),
 `sparcml.decentralized` (topologies and gossip methods),
 `sparcml.network` (network models), `sparcml.costs` (declared costs) and `sparcml.wire`
-(messages). All names are imported on first use; importing this
-package loads NumPy and the kernels only.
+(messages). Names are imported on first use: importing this package
+loads none of its modules but the errors.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .errors import MismatchError as MismatchError
 from .errors import SparcmlError as SparcmlError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
-from .stream import Stream as Stream
+from .lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .aggregate import DGC as DGC
@@ -53,31 +52,9 @@ if TYPE_CHECKING:
     from .startup import from_mpi as from_mpi
     from .startup import launch as launch
     from .startup import world as world
+    from .stream import Stream as Stream
 
 __version__ = "0.2.0"
-
-_LAZY_NAMES = {
-    "aggregate": (
-        "DGC Adaptive Compressed Dense MajorityVote Method OneBitAdam PowerSGD Schedule TopKAdam"
-    ),
-    "communicator.communicator": "Communicator",
-    "network.simulator": "Simulation simulate",
-    "quantize": "NUQSGD QSGD Half Integer Natural OneBit Quantizer Sign TernGrad",
-    "sparsify": "BlockTopK RandomK Selection Sparsifier Threshold TopK",
-    "startup": "from_group from_mpi launch world",
-}
-_MODULE_OF = {name: m for m, names in _LAZY_NAMES.items() for name in names.split()}
-_MODULES = (
-    "aggregate",
-    "costs",
-    "decentralized",
-    "linear",
-    "network",
-    "quantize",
-    "sparsify",
-    "torch",
-    "wire",
-)
 
 __all__ = [
     "DGC",
@@ -120,15 +97,25 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".aggregate": (
+            "DGC Adaptive Compressed Dense MajorityVote Method OneBitAdam PowerSGD Schedule "
+            "TopKAdam"
+        ),
+        ".communicator.communicator": "Communicator",
+        ".costs": "",
+        ".decentralized": "",
+        ".kernels": "",
+        ".linear": "",
+        ".network": "",
+        ".network.simulator": "Simulation simulate",
+        ".quantize": "NUQSGD QSGD Half Integer Natural OneBit Quantizer Sign TernGrad",
+        ".sparsify": "BlockTopK RandomK Selection Sparsifier Threshold TopK",
+        ".startup": "from_group from_mpi launch world",
+        ".stream": "Stream",
+        ".torch": "",
+        ".wire": "",
+    },
+)

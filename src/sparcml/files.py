@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
-import shutil
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -48,13 +46,14 @@ def is_pipe(path: Path) -> bool:
 def copy_pipe(path: Path, file: IO[bytes]) -> None:
     """Copy all of a pipe to a file."""
     with path.open("rb") as pipe, naming(path):
-        shutil.copyfileobj(pipe, file, 1 << 20)
+        while block := pipe.read(1 << 20):
+            file.write(block)
     file.flush()
 
 
 def unfinished_path(path: Path, token: str | None = None) -> Path:
     """Return a hidden path in the same folder, for writing before `path` is replaced."""
-    return path.with_name(f".{path.name}.{token or secrets.token_hex(4)}")
+    return path.with_name(f".{path.name}.{token or os.urandom(4).hex()}")
 
 
 def check_writable(path: Path) -> None:

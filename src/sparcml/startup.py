@@ -11,7 +11,7 @@ from .communicator.communicator import Communicator
 from .communicator.rank_runner import run_on_threads
 from .costs import ONE_MACHINE, Network
 from .errors import TransportError
-from .network.probe import probe
+from .launchers import MPI_SIZES, TORCH_NAMES
 from .network.store import lookup
 from .transport import ThreadGroup, ThreadTransport
 from .transport.bootstrap import this_machine
@@ -23,15 +23,10 @@ from .validation import as_integer, check_callable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .network.measurement import Measurement
     from .transport import Transport
 
 T = TypeVar("T")
-
-# Environment variables in which MPI launchers pass the number of ranks.
-MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS")
-
-# Environment variables that torchrun sets, and that scripts without torchrun set too.
-TORCH_NAMES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 def world(*, timeout: float | None = None) -> Communicator:
@@ -114,7 +109,14 @@ def _open(transport: Transport) -> Communicator:
     except ValueError:  # on all ranks
         transport.close()
         raise
-    return _start_trace(Communicator(transport, network, measure=probe))
+    return _start_trace(Communicator(transport, network, measure=_probe))
+
+
+def _probe(transport: Transport) -> Measurement:
+    """Measure the network; the modules for it are imported when a program asks."""
+    from .network.probe import probe
+
+    return probe(transport)
 
 
 def _start_trace(comm: Communicator) -> Communicator:
@@ -145,7 +147,7 @@ def launch(
     ranks = as_integer("launch", "ranks", ranks, minimum=1)
 
     def open_communicator(transport: Transport) -> Communicator:
-        return Communicator(transport, ONE_MACHINE, measure=probe)
+        return Communicator(transport, ONE_MACHINE, measure=_probe)
 
     return run_on_threads(
         lambda comm: fn(_start_trace(comm)),

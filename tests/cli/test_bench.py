@@ -14,7 +14,7 @@ from sparcml.bench.trial import Trial, all_algorithms
 from sparcml.bench.vectors import BenchCase, different, nonzero_integers, positions
 from sparcml.cli.bench import parse_sizes
 from sparcml.cli.launch.launcher import find_mpiexec
-from sparcml.startup import TORCH_NAMES
+from sparcml.launchers import TORCH_NAMES
 
 from .inside import called
 

@@ -1,4 +1,4 @@
-"""`sparcml info`, the version, and what an import must not pull in."""
+"""`sparcml info`, the version, the list of commands, and what a command imports."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from sparcml.cli.lazy_commands import COMMANDS, load
 from sparcml.costs import COSTS
 from sparcml.network.measurement import from_json
 from sparcml.network.store import save
@@ -115,9 +116,35 @@ def test_unknown_command_is_one_line():
     assert "sing" in done.stderr
 
 
-def test_import_leaves_the_command_line_out():
-    code = "import sparcml, sys; print({'typer', 'rich', 'mpi4py'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "set()\n"
+def test_a_command_is_imported_when_it_is_run():
+    code = """
+import sys
+from sparcml.cli import app, lazy_commands
+try:
+    app.app(sys.argv[1:], standalone_mode=False)
+except SystemExit:
+    pass
+print(*sorted(m for m in sys.modules if m.startswith("sparcml.cli.") or m == "numpy"))
+"""
+
+    def imported(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return set(done.stdout.splitlines()[-1].split())
+
+    least = {"sparcml.cli.app", "sparcml.cli.lazy_commands"}
+    assert imported("--help") == least
+    started = imported("run", "--help")
+    assert least < started
+    assert "numpy" not in started
+    assert not {f"sparcml.cli.{m}" for m in ("fit", "plan", "bench", "demo")} & started
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_summaries_in_the_list_of_commands_are_those_of_the_commands(name):
+    help_text = load(name).help
+    assert " ".join(help_text.partition("\n\n")[0].split()) == COMMANDS[name].summary

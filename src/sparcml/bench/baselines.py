@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparcml.startup import TORCH_NAMES
+from sparcml.launchers import TORCH_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Entry point of the command line: registers the commands and reports usage errors."""
+"""Entry point of the command line: runs a command and reports usage errors."""
 
 import sys
 from typing import Annotated
@@ -6,15 +6,7 @@ from typing import Annotated
 import typer
 
 from sparcml import __version__
-from sparcml.cli.bench import app as bench
-from sparcml.cli.demo.command import demo
-from sparcml.cli.fit import fit
-from sparcml.cli.info import info
-from sparcml.cli.plan import plan
-from sparcml.cli.predict import predict
-from sparcml.cli.probe import probe
-from sparcml.cli.run import run
-from sparcml.cli.topology import topology
+from sparcml.cli.lazy_commands import LazyCommands
 from sparcml.errors import SparcmlError
 
 RENAMED = {  # options of version 0.1
@@ -33,23 +25,12 @@ RENAMED = {  # options of version 0.1
 
 app = typer.Typer(
     name="sparcml",
+    cls=LazyCommands,
     help="Sparse and quantized collectives for machine learning.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-# Options after the script belong to the script.
-app.command(context_settings={"allow_interspersed_args": False})(run)
-app.command()(demo)
-app.command()(fit)
-app.command()(info)
-app.command()(plan)
-app.command()(predict)
-app.command()(probe)
-app.command()(topology)
-
-app.add_typer(bench, name="bench")
 
 
 def _print_version(wanted: bool) -> None:

@@ -57,15 +57,17 @@ def quantizer_names() -> str:
     return ", ".join(("none", *names))
 
 
-app = typer.Typer(help="Measure collectives and check their results.", no_args_is_help=True)
+bench = typer.Typer(
+    help="Measure collectives and check their results.", no_args_is_help=True
+)
 
 
-@app.callback()
+@bench.callback()
 def _bench() -> None:
     """Measure collectives and check their results."""
 
 
-@app.command()
+@bench.command()
 def allreduce(
     ranks: Annotated[
         int, typer.Option("--ranks", "-n", help="Number of ranks to start.")

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from sparcml.cli.launch.start import Engine, start
-from sparcml.network.presets import link_bandwidth
 
 
 def run(
@@ -41,6 +40,8 @@ def run(
 
 
 def _bandwidth(network: str) -> int:
+    from sparcml.network.presets import link_bandwidth
+
     try:
         return link_bandwidth(network)
     except ValueError as error:

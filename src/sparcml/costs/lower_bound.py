@@ -15,7 +15,7 @@ Reference: Renggli, Ashkboos, Aghagolzadeh, Alistarh, Hoefler: SparCML, SC 2019.
 
 from __future__ import annotations
 
-from statistics import fmean
+from math import fsum
 from typing import TYPE_CHECKING
 
 from .. import wire
@@ -51,7 +51,7 @@ def lower_bound(
     P = workload.ranks
     if P == 1:
         return CostTerms()
-    mean, fewest = fmean(workload.nnz), min(workload.nnz)
+    mean, fewest = fsum(workload.nnz) / P, min(workload.nnz)
     if lossy:
         result_nnz = fewest
     elif result_nnz is None:

@@ -1,8 +1,26 @@
 """Networks between ranks: presets, measurement, emulation, simulation and planning."""
 
-from ..costs import Network as Network
-from .presets import network as network
-from .simulator import Simulation as Simulation
-from .simulator import simulate as simulate
-from .stragglers import ExponentialDelay as ExponentialDelay
-from .stragglers import Gaussian as Gaussian
+from typing import TYPE_CHECKING
+
+from ..lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from ..costs import Network as Network
+    from .presets import network as network
+    from .simulator import Simulation as Simulation
+    from .simulator import simulate as simulate
+    from .stragglers import ExponentialDelay as ExponentialDelay
+    from .stragglers import Gaussian as Gaussian
+
+__all__ = ["ExponentialDelay", "Gaussian", "Network", "Simulation", "network", "simulate"]
+
+# Opening a communicator needs the store alone.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "..costs": "Network",
+        ".presets": "network",
+        ".simulator": "Simulation simulate",
+        ".stragglers": "ExponentialDelay Gaussian",
+    },
+)

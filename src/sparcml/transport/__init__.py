@@ -1,12 +1,29 @@
 """Transports: messages between ranks, one file per engine."""
 
-from .base import Message as Message
-from .base import Pending as Pending
-from .base import Transport as Transport
-from .counting import CountingTransport as CountingTransport
-from .counting import SubgroupTransport as SubgroupTransport
-from .nodes import Nodes as Nodes
-from .stats import Prediction as Prediction
-from .stats import Stats as Stats
-from .threads import ThreadGroup as ThreadGroup
-from .threads import ThreadTransport as ThreadTransport
+from typing import TYPE_CHECKING
+
+from ..lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from .base import Message as Message
+    from .base import Pending as Pending
+    from .base import Transport as Transport
+    from .counting import CountingTransport as CountingTransport
+    from .counting import SubgroupTransport as SubgroupTransport
+    from .nodes import Nodes as Nodes
+    from .stats import Prediction as Prediction
+    from .stats import Stats as Stats
+    from .threads import ThreadGroup as ThreadGroup
+    from .threads import ThreadTransport as ThreadTransport
+
+# `sparcml run` needs `shared_memory` alone.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".base": "Message Pending Transport",
+        ".counting": "CountingTransport SubgroupTransport",
+        ".nodes": "Nodes",
+        ".stats": "Prediction Stats",
+        ".threads": "ThreadGroup ThreadTransport",
+    },
+)

@@ -1,22 +1,26 @@
 """Start the ranks of a command on this machine, or run it on the ranks that exist."""
 
+from __future__ import annotations
+
 import os
 import socket
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import typer
 
-import sparcml
-from sparcml import Communicator
 from sparcml.cli.launch.job import Job, Placement
 from sparcml.cli.launch.launcher import Launcher, find_launcher, find_torch_launcher
 from sparcml.cli.launch.rank_process import RANK_VARIABLES
 from sparcml.errors import SparcmlError
-from sparcml.network.emulate import EmulatedCluster
-from sparcml.startup import MPI_SIZES, TORCH_NAMES
+from sparcml.launchers import MPI_SIZES, TORCH_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sparcml import Communicator
 
 
 class Engine(StrEnum):
@@ -47,8 +51,10 @@ def run_on_ranks(command: str, work: Callable[[Communicator], None]) -> int:
         command: Name of the command, for messages.
         work: The function.
     """
+    from sparcml import world
+
     try:
-        comm = sparcml.world()
+        comm = world()
     except ValueError as error:  # an environment variable
         raise typer.BadParameter(str(error)) from None
     with comm:
@@ -87,6 +93,8 @@ def start(
         with ExitStack() as stack:
             placement = Placement()
             if bandwidth is not None:
+                from sparcml.network.emulate import EmulatedCluster
+
                 cluster = stack.enter_context(EmulatedCluster(ranks, bandwidth))
                 placement = Placement(
                     cluster.prefix(RANK_VARIABLES),
@@ -135,6 +143,8 @@ def mpi_obstacle() -> str:
 
 def emulation_obstacle(ranks: int, bandwidth: int) -> str:
     """Return why links of this bandwidth cannot be emulated here; empty if they can."""
+    from sparcml.network.emulate import EmulatedCluster
+
     try:
         _launcher(Engine.MPI, bandwidth)
         with EmulatedCluster(ranks, bandwidth):
