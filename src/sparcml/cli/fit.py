@@ -100,7 +100,9 @@ def fit(
     launcher.
     """
     config = replace(config, files=input_files(config.files))
-    bandwidth = _check(config, plot, network)
+    with_launcher = started or under_launcher()
+    known = ranks if with_launcher or ranks is not None else 1
+    bandwidth = _check(config, plot, network, known)
     if started or under_launcher():
         if network is not None and not started:
             raise typer.BadParameter(
@@ -135,10 +137,12 @@ def _copies_of_pipes(paths: list[Path]) -> Iterator[dict[Path, str]]:
         yield copies
 
 
-def _check(config: TrainingConfig, plot: Path | None, network: str | None) -> int | None:
+def _check(
+    config: TrainingConfig, plot: Path | None, network: str | None, ranks: int | None
+) -> int | None:
     """Check all options before ranks start; return the link bandwidth to emulate."""
     try:
-        config.check()
+        config.check(ranks if ranks is None or ranks >= 1 else None)
         check_plot(plot)
         bandwidth = None if network is None else link_bandwidth(network)
     except (ValueError, TypeError) as error:

@@ -34,6 +34,8 @@ def show(comm: Communicator, config: TrainingConfig, result: TrainingResult) -> 
         table.add_column(heading, justify="right", no_wrap=True)
     if config.solver == "sgd":
         table.add_column("of dense\nbytes", justify="right", no_wrap=True)
+    if config.topology is not None:
+        table.add_column("consensus\ndistance", justify="right", no_wrap=True)
     for cells in _epoch_rows(result.history, len(table.columns)):
         table.add_row(*cells)
     console.print(table)
@@ -64,6 +66,7 @@ def _cells(epoch: int, record: EpochRecord) -> list[str]:
         "" if single else f"{record.communication_seconds:.2f}",
         "" if single else f"{number(record.bytes)}B",
         percent(record.bytes, dense) if dense else "",
+        "" if record.consensus_distance is None else f"{record.consensus_distance:.3g}",
     ]
 
 
@@ -80,6 +83,7 @@ def _summary(
         ("ranks", f"{comm.size} ({comm.engine})" if comm.size > 1 else "1"),
         ("solver", str(metadata["solver"])),
         ("epochs", f"{metadata['epochs']}{reason}"),
+        *_neighbors(config, history),
     ]
     if best := metadata.get("best_epochs"):
         epochs = f"{min(best)}" if min(best) == max(best) else f"{min(best)} to {max(best)}"
@@ -108,6 +112,16 @@ def _summary(
     if advice := _advice(comm.size, history, single):
         rows.append(("advice", advice))
     return rows
+
+
+def _neighbors(config: TrainingConfig, history: History) -> list[tuple[str, str]]:
+    """Return what the model is, if each rank trained its own."""
+    if config.topology is None or not history.epochs:
+        return []
+    distance = history.epochs[-1].consensus_distance
+    return [
+        ("averaged", f"the mean of all ranks' models; consensus distance {distance:.3g}")
+    ]
 
 
 def _advice(ranks: int, history: History, single: float | None = None) -> str:

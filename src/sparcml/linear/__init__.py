@@ -22,8 +22,8 @@ from .solvers.objective import Penalty as Penalty
 from .solvers.scd import SCD as SCD
 from .solvers.scd_state import SCDState as SCDState
 from .solvers.sgd import SGD as SGD
-from .solvers.sgd_run import SolverProgress as SolverProgress
 from .solvers.sgd_state import SGDState as SGDState
+from .solvers.solver_progress import SolverProgress as SolverProgress
 
 if TYPE_CHECKING:
     from .estimators import Lasso as Lasso

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ...quantize import Quantizer
-from ...sparsify import Sparsifier
+from ...sparsify import RandomK, Sparsifier
 from ...validation import check_real
 from ..base import Method
 from ..compression import Compressor, add_to, exchange_compressed
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..step import Step
 
 ESTIMATE = "estimate"
+SAMPLE = 4096  # values, for the bits per value of a quantizer
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,10 @@ class Choco(Method):
         topology: Symmetric, doubly stochastic, the same in every step.
         compress: Any sparsifier or quantizer; None is the identity. `RandomK` is never scaled.
         gamma: Step size of the consensus, above 0 and at most 1. The stronger the compression,
-            the smaller it must be: about 1 for four bits or more, 0.3 for two bits, 0.2 for
-            TopK(0.1), 0.04 for TopK(0.01), half of the ratio for RandomK. If it is too large
-            the models diverge. `theoretical_gamma` is safe and very conservative.
+            the smaller it must be; if it is too large the models diverge. By default it is 1 for
+            quantizers of four bits or more, 0.3 for those of fewer, 0.2 for TopK(0.1), 0.04 for
+            TopK(0.01), and half of the ratio for RandomK. `theoretical_gamma` is safe and very
+            conservative.
         seed: Random seed. It is combined with the step and the rank.
     """
 
@@ -67,22 +69,31 @@ class Choco(Method):
     number: ClassVar[int] = 4
 
     compress: Compressor = None
-    gamma: float = 0.1
+    gamma: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_compressor(self, self.compress, unbiased=False)
+        if self.gamma is None:
+            object.__setattr__(self, "gamma", default_gamma(self.compress))
         check_real(self, "gamma")
-        if not 0 < self.gamma <= 1:
+        if not 0 < self.consensus_rate <= 1:
             raise ValueError(
-                f"Choco: gamma must be above 0 and at most 1, got {self.gamma}; 0.1 is a start"
+                f"Choco: gamma must be above 0 and at most 1, got {self.gamma}; leave it out, or "
+                f"start with 0.1"
             )
 
     def _check_topology(self) -> None:
         require_doubly_stochastic(self, self.topology)
         require_symmetric(self, self.topology)
         require_static(self, self.topology)
+
+    @property
+    def consensus_rate(self) -> float:
+        """The value of gamma, also if it was left out."""
+        assert self.gamma is not None  # set in __post_init__
+        return self.gamma
 
     def theoretical_gamma(self, contraction: float) -> float:
         """Return the gamma of the paper's theorem, for which convergence is proved.
@@ -112,7 +123,20 @@ class Choco(Method):
         )
         new[ESTIMATE] = estimate = add_to(estimate, sent)
         replicas = update_replicas(replicas, received, new)
-        return call.add_differences(h, estimate, replicas, self.gamma), new
+        return call.add_differences(h, estimate, replicas, self.consensus_rate), new
+
+
+def default_gamma(compress: Compressor) -> float:
+    """Return a step size of the consensus that has been stable in experiments."""
+    if compress is None:
+        return 1.0
+    if isinstance(compress, Quantizer):
+        code = compress.encode(np.linspace(-1, 1, SAMPLE, dtype=np.float32))
+        return 1.0 if 8 * code.nbytes >= 4 * SAMPLE else 0.3
+    ratio = float(getattr(compress, "ratio", None) or 0.01)
+    if isinstance(compress, RandomK):
+        return ratio / 2
+    return min(1.0, float(round(0.2 * (10 * ratio) ** 0.7, 3)))
 
 
 def _contracted(quantizer: Quantizer, v: Values) -> Values:

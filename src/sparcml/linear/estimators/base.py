@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ... import decentralized
     from ...aggregate import Method
     from ...communicator.communicator import Communicator
     from ..solvers.learning_rate import LearningRate
@@ -63,7 +64,8 @@ class LinearModel(FittedModel):
             dense rows with the default learning rate, so that an epoch has 1,000 steps.
         learning_rate: A schedule of `sparcml.linear` for sgd. By default, each weight of a
             classifier of sparse rows has its own (AdaGrad); otherwise it is from the row norms.
-        method: An aggregation method that compresses gradients (sgd); lossless by default.
+        method: An aggregation method that compresses gradients (sgd); lossless by default. A
+            method of `sparcml.decentralized` trains with neighbours; see `sparcml.linear.SGD`.
         comm: The ranks; by default, this process only.
     """
 
@@ -83,7 +85,7 @@ class LinearModel(FittedModel):
         n_iter_no_change: int = 5,
         batch_size: int | None = None,
         learning_rate: LearningRate | None = None,
-        method: Method | None = None,
+        method: Method | decentralized.Method | None = None,
         comm: Communicator | None = None,
     ) -> None:
         self.fit_intercept = fit_intercept

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
+from ... import decentralized
 from ...aggregate import Method
 from ...communicator.collective_errors import allgather_numbers
 from ...communicator.communicator import Communicator
@@ -29,7 +30,10 @@ SOLVERS = ("auto", "scd", "sgd")
 SPARSE = 0.1  # density up to which rows are sparse
 MAX_SEED = 2**31 - 1
 INTEGERS = ("max_iter", "n_iter_no_change", "batch_size")
-INSTANCES = {"learning_rate": LearningRate, "method": Method}
+INSTANCES = {
+    "learning_rate": (LearningRate,),
+    "method": (Method, decentralized.Method),
+}
 
 
 # ---- settings ----
@@ -61,7 +65,7 @@ def check_settings(estimator: Any) -> None:
         value = getattr(estimator, setting)
         if value is not None and not isinstance(value, expected):
             raise TypeError(
-                f"{name}: {setting} must be a {expected.__name__}, got {value!r}"
+                f"{name}: {setting} must be a {expected[0].__name__}, got {value!r}"
             )
 
 

@@ -11,6 +11,7 @@ from .inputs import check_number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ... import decentralized
     from ...aggregate import Method
     from ...communicator.communicator import Communicator
     from ..solvers.learning_rate import LearningRate
@@ -46,7 +47,7 @@ class LinearSVC(LinearClassifier):
         n_iter_no_change: int = 5,
         batch_size: int | None = None,
         learning_rate: LearningRate | None = None,
-        method: Method | None = None,
+        method: Method | decentralized.Method | None = None,
         comm: Communicator | None = None,
     ) -> None:
         super().__init__(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ... import decentralized
     from ...aggregate import Method
     from ...communicator.communicator import Communicator
     from ..solvers.learning_rate import LearningRate
@@ -52,7 +53,7 @@ class LogisticRegression(LinearClassifier):
         n_iter_no_change: int = 5,
         batch_size: int | None = None,
         learning_rate: LearningRate | None = None,
-        method: Method | None = None,
+        method: Method | decentralized.Method | None = None,
         comm: Communicator | None = None,
     ) -> None:
         super().__init__(

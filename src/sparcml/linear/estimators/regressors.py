@@ -14,6 +14,7 @@ from .inputs import check_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ... import decentralized
     from ...aggregate import Method
     from ...communicator.communicator import Communicator
     from ..solvers.learning_rate import LearningRate
@@ -45,7 +46,7 @@ class LinearRegressor(RegressorMixin, LinearModel):
         n_iter_no_change: int = 5,
         batch_size: int | None = None,
         learning_rate: LearningRate | None = None,
-        method: Method | None = None,
+        method: Method | decentralized.Method | None = None,
         comm: Communicator | None = None,
     ) -> None:
         super().__init__(

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ... import decentralized
 from ...validation import check_integer, check_real
 from .early_stopping import no_improvement
 from .gradient_reduction import COMMUNICATION
 from .learning_rate import Constant, LearningRate
+from .neighbor_steps import check_decentralized
 from .objective import Penalty, loss_of
 from .sgd_run import SGDRun
 from .sgd_state import SGDState
@@ -74,7 +76,10 @@ class SGD:
         communication: "sparse", or "dense" for the engine's own dense allreduce, for
             comparison.
         algorithm: Algorithm of the sparse allreduce.
-        method: An aggregation method of `sparcml.aggregate`, used instead.
+        method: An aggregation method of `sparcml.aggregate`, used instead; or a method of
+            `sparcml.decentralized`, by which each rank trains its own model and mixes it with its
+            neighbours'. The result is then the mean of all models after each epoch. The penalty
+            must be l2, and momentum is an option of `DPSGD`.
         patience: With a validation set: epochs without a loss that is smaller by `tol` than
             the best before, after which training stops.
         tol: Relative improvement of the validation loss that counts.
@@ -92,7 +97,7 @@ class SGD:
     seed: int | None = 0
     communication: str = "sparse"
     algorithm: str = "auto"
-    method: Method | None = None
+    method: Method | decentralized.Method | None = None
     patience: int = 3
     tol: float = 1e-4
 
@@ -127,6 +132,8 @@ class SGD:
                 f"SGD: communication must be {' or '.join(COMMUNICATION)}, got "
                 f"{self.communication!r}"
             )
+        if isinstance(self.method, decentralized.Method):
+            check_decentralized(self)
 
     def _check_adaptive(self, adaptive: float) -> None:
         check_real(self, "adaptive")
@@ -149,7 +156,10 @@ class SGD:
         state = SGDState.initial(
             rows.features, rows.values.dtype, self.penalty, self.momentum, self.adaptive
         )
-        if self.method is not None:
+        if isinstance(self.method, decentralized.Method):
+            x = np.zeros(rows.features + self.intercept, rows.values.dtype)
+            state.method = self.method.init(x)
+        elif self.method is not None:
             state.method = self.method.init(rows.features + self.intercept)
         return state
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ... import decentralized
 from ...kernels import linear as loops
 from ...stream import Stream
 from ..data.column_index import MIN_FEATURES, ColumnIndex
 from ..data.partition import check_partition
 from ..data.shuffle import batches
 from .gradient_reduction import GradientReduction
+from .neighbor_steps import NeighborSteps
 from .objective import check_rows, loss_of, mean_loss, to_csr
+from .solver_progress import SolverProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,41 +29,11 @@ if TYPE_CHECKING:
     from .sgd import SGD
     from .sgd_state import SGDState
 
-    Watch = Callable[["SolverProgress", SGDState], None]
+    Watch = Callable[[SolverProgress, SGDState], None]
 
 CHUNK_ROWS = 1 << 18  # rows per call of the compiled loop, so that signals are handled
 REPORTS = 20  # per epoch, by default
 MIN_STEPS = 8  # steps that pay for a search for active columns
-
-
-@dataclass(frozen=True)
-class SolverProgress:
-    """A report during training; the same on all ranks except for seconds and bytes.
-
-    Attributes:
-        epoch: Completed epochs.
-        step: Completed batches of the current epoch.
-        steps: Batches per epoch.
-        loss: Mean loss of all ranks' rows since the last report, each before its step.
-        learning_rate: Learning rate of the last step.
-        rows_per_second: Rows of all ranks per second since the last report.
-        seconds: Seconds since this run started.
-        communication_seconds: Seconds of these in communication.
-        bytes: Bytes sent by this rank since this run started; those of a ring for an engine's
-            own allreduce.
-        dense_bytes: Bytes that it would have sent in a dense ring.
-    """
-
-    epoch: int
-    step: int
-    steps: int
-    loss: float
-    learning_rate: float
-    rows_per_second: float
-    seconds: float
-    communication_seconds: float
-    bytes: int
-    dense_bytes: float
 
 
 class SGDRun:
@@ -88,13 +61,17 @@ class SGDRun:
         self.start, self.bytes_before = comm.now(), self._bytes_sent()
         self.steps = -(-rows.total // solver.batch_size)
         self.every = max(1, every or self.steps // REPORTS) if watch else self.steps + 1
-        self.reduction = GradientReduction(
-            comm,
-            rows.features + solver.intercept,
-            solver.communication,
-            solver.algorithm,
-            solver.method,
-        )
+        self.reduction: GradientReduction | NeighborSteps
+        if isinstance(solver.method, decentralized.Method):
+            self.reduction = NeighborSteps(comm, solver.method, solver)
+        else:
+            self.reduction = GradientReduction(
+                comm,
+                rows.features + solver.intercept,
+                solver.communication,
+                solver.algorithm,
+                solver.method,
+            )
         self._compress_columns()
         self.csr = to_csr(self.rows)
         self.last_report = (comm.now(), state.seen, state.pending)
@@ -148,6 +125,7 @@ class SGDRun:
         self.rows = replace(compressed, labels=self.rows.labels, weights=self.rows.weights)
         if self.validation is not None:
             self.validation = active.rows(self.validation)
+        assert isinstance(self.reduction, GradientReduction)  # compressed for it alone
         self.reduction.size = compressed.features + self.solver.intercept
 
     def epoch(self) -> None:
@@ -169,6 +147,8 @@ class SGDRun:
         self.last_report = (self.last_report[0], self.last_report[1], 0.0)
         if self.validation is not None:
             weights = np.ascontiguousarray(state.model.coefficients)  # flushed above
+            if state.averaged is not None:
+                weights = np.ascontiguousarray(state.weights)
             state.validation_losses.append(
                 mean_loss(self.comm, self.validation, self.loss, weights, state.intercept)
             )
@@ -186,7 +166,7 @@ class SGDRun:
         )
         before = state.seen - starts[0]  # rows of earlier epochs
         rates = solver.learning_rate.at((before + starts[:-1]) / self.rows.total)
-        if self.reduction.is_local:
+        if isinstance(self.reduction, GradientReduction) and self.reduction.is_local:
             state.pending = loops.sgd_steps(
                 self.csr,
                 order,
@@ -204,14 +184,22 @@ class SGDRun:
                 batch = order[offsets[state.step + t] : offsets[state.step + t + 1]]
                 self._step(batch, int(starts[t + 1] - starts[t]), float(rate))
         state.step, state.seen = stop, int(before + starts[-1])
+        if stop == self.steps and isinstance(self.reduction, NeighborSteps):
+            self.reduction.end_epoch(state)
         if self.watch is not None and (stop % self.every == 0 or stop == self.steps):
             self._report(self.watch, float(rates[-1]))
 
     def _step(self, batch: NDArray[np.int64], count: int, learning_rate: float) -> None:
         """Make one step with all ranks on a batch of `count` rows, here those of `batch`."""
         state, solver = self.state, self.solver
-        own = loops.gradient(self.csr, batch, self.loss.code, 1.0 / count, state.model)
+        # The mean over ranks of decentralized gradients is that of the batch, and else the sum.
+        ranks = self.comm.size if isinstance(self.reduction, NeighborSteps) else 1
+        scale = ranks / count
+        own = loops.gradient(self.csr, batch, self.loss.code, scale, state.model)
         state.pending += own.loss
+        if isinstance(self.reduction, NeighborSteps):
+            self.reduction.step(state, own, learning_rate)
+            return
         nnz = own.indices.size - (not solver.intercept)
         gradient = Stream.unchecked(
             self.reduction.size, own.indices[:nnz], own.values[:nnz]

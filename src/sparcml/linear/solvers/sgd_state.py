@@ -38,6 +38,10 @@ class SGDState:
         validation_losses: The mean loss on the validation set after each epoch.
         pending: Sum of the losses of this rank's rows in the current epoch.
         method: State of the aggregation method.
+        averaged: With a decentralized method, the mean of all ranks' models at the end of the
+            last epoch: the weights, and the intercept if there is one. `model` is this rank's.
+        consensus_distance: With such a method, the root mean square distance of the models
+            from their mean then.
         column_index: Index of active columns; the model has numbers for these only.
     """
 
@@ -49,6 +53,8 @@ class SGDState:
     validation_losses: list[float] = field(default_factory=list)
     pending: float = 0.0
     method: MethodState = field(default_factory=dict)
+    averaged: NDArray[Any] | None = None
+    consensus_distance: float | None = None
     column_index: ColumnIndex | None = None
 
     @classmethod
@@ -119,6 +125,8 @@ class SGDState:
     @property
     def intercept(self) -> float:
         """The intercept."""
+        if self.averaged is not None:
+            return float(self.averaged[-1]) if self.averaged.size > self.features else 0.0
         return float(self.model.numbers[INTERCEPT])
 
     @property
@@ -129,6 +137,8 @@ class SGDState:
     @property
     def weights(self) -> NDArray[Any]:
         """The weights without the intercept; a copy unless flushed and not compressed."""
+        if self.averaged is not None:
+            return self.averaged[: self.features]
         if self.flushed:
             return self._expanded(self.model).coefficients
         weights = np.zeros(self.features, self.model.weights.dtype)
@@ -137,6 +147,9 @@ class SGDState:
 
     def write_weights(self, out: NDArray[Any]) -> None:
         """Write the weights to an array of zeros; only those that may not be zero."""
+        if self.averaged is not None:
+            out[:] = self.averaged[: self.features]
+            return
         active = None if self.column_index is None else self.column_index.active
         if self.flushed and active is None:
             out[:] = self.model.coefficients
@@ -147,7 +160,7 @@ class SGDState:
 
     def weights_of(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Return the weights of some columns, at a cost of these columns only."""
-        if self.column_index is None:
+        if self.column_index is None and self.averaged is None:
             return self._flushed_at(columns)
         weights: NDArray[Any] = self.weights[columns]
         return weights
@@ -213,7 +226,14 @@ class SGDState:
             "losses": np.array(self.losses),
             "validation_losses": np.array(self.validation_losses),
             **{f"method/{name}": array for name, array in self.method.items()},
+            **self._averaged_arrays(),
         }
+
+    def _averaged_arrays(self) -> dict[str, NDArray[Any]]:
+        if self.averaged is None:
+            return {}
+        distance = np.array([self.consensus_distance])
+        return {"averaged": self.averaged, "consensus_distance": distance}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> SGDState:
@@ -242,4 +262,8 @@ class SGDState:
             for name, array in arrays.items()
             if name.startswith(prefix)
         }
-        return cls(model, epoch, step, seen, losses, validation_losses, pending, method)
+        state = cls(model, epoch, step, seen, losses, validation_losses, pending, method)
+        if "averaged" in arrays:
+            state.averaged = arrays["averaged"].copy()
+            state.consensus_distance = float(arrays["consensus_distance"][0])
+        return state

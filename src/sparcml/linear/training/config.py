@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from ...aggregate import Compressed
 from ...aggregate.parse import method_syntax, parse_method
 from ...communicator.arguments import check_reduction
+from ...decentralized.parse import method_syntax as neighbor_syntax
 from ..data.labels import parse_class_weight
 from ..solvers.learning_rate import Constant, ExponentialDecay, InverseDecay, WarmUp
 from ..solvers.objective import LOSSES, Penalty, loss_of
 from ..solvers.scd import SCD
 from ..solvers.sgd import SGD
+from .neighbors import check_neighbors, neighbor_method
 from .options import check_effective
 
 if TYPE_CHECKING:
@@ -132,6 +134,24 @@ class TrainingConfig:
             solver="sgd",
         ),
     )
+    topology: str | None = field(
+        default=None,
+        metadata=_option(
+            "sgd: train with neighbours instead of all ranks: ring, torus, exponential, ... or a "
+            "matrix in an .npy file.",
+            metavar="NAME",
+            solver="sgd",
+        ),
+    )
+    method: str | None = field(
+        default=None,
+        metadata=_option(
+            f"Method of --topology: {neighbor_syntax()}. Default: dpsgd. --compress is its "
+            f"sparsifier or quantizer.",
+            metavar="METHOD",
+            solver="sgd",
+        ),
+    )
     class_weight: str | None = field(
         default=None,
         metadata=_option("Class weights: balanced, or LABEL:WEIGHT,...", metavar="RULE"),
@@ -197,8 +217,12 @@ class TrainingConfig:
         metadata=_option("Resume from the checkpoint.", flag="--resume", resumable=True),
     )
 
-    def check(self) -> None:
-        """Raise ValueError for options that are invalid or do not fit together."""
+    def check(self, ranks: int | None = None) -> None:
+        """Raise ValueError for options that are invalid or do not fit together.
+
+        Args:
+            ranks: Number of ranks, if it is known.
+        """
         for name, choices in (("solver", SOLVERS), ("schedule", SCHEDULES)):
             if getattr(self, name) not in choices:
                 raise ValueError(
@@ -212,13 +236,15 @@ class TrainingConfig:
             raise ValueError(f"fit: seed must be >= 0, got {self.seed}")
         check_reduction("fit", "sum", self.algorithm)
         check_effective(self)
+        if self.topology is not None:
+            check_neighbors(self, ranks)
         self._check_checkpoint()
         if parse_class_weight(self.class_weight) and not loss_of(self.loss).signs:
             raise ValueError(
                 f"fit: class-weight must be left out with the loss {self.loss}, which has "
                 f"no classes"
             )
-        self.build_solver(1.0)
+        self.build_solver(1.0, ranks)
 
     def _check_checkpoint(self) -> None:
         every = self.checkpoint_every
@@ -230,9 +256,9 @@ class TrainingConfig:
                 f"got {every:g}"
             )
 
-    def method(self) -> Method | None:
+    def aggregation(self) -> Method | None:
         """Return the aggregation method of `compress`."""
-        if self.compress is None:
+        if self.compress is None or self.topology is not None:
             return None
         try:
             method = parse_method(self.compress)
@@ -243,8 +269,15 @@ class TrainingConfig:
             return method
         return replace(method, algorithm=self.algorithm)
 
-    def build_solver(self, default_learning_rate: float) -> SGD | SCD:
-        """Return the solver; `default_learning_rate` applies if none is configured."""
+    def build_solver(
+        self, default_learning_rate: float, ranks: int | None = None
+    ) -> SGD | SCD:
+        """Return the solver.
+
+        Args:
+            default_learning_rate: Learning rate if none is configured.
+            ranks: Number of ranks, for the topology; None leaves it out.
+        """
         common: dict[str, Any] = {
             "loss": self.loss,
             "penalty": Penalty(self.l1, self.l2),
@@ -264,7 +297,7 @@ class TrainingConfig:
             momentum=self.momentum,
             communication=self.communication,
             algorithm=self.algorithm,
-            method=self.method(),
+            method=self.aggregation() or neighbor_method(self, ranks),
             patience=self.patience,
             **common,
         )

@@ -111,7 +111,8 @@ def load_dataset(comm: Communicator, config: TrainingConfig) -> Dataset:
     squares = squared_row_norms(rows).sum()
     nnz, squares = comm.allreduce(np.array([rows.nnz, squares], np.float64))
     columns, width = None, rows.features
-    if config.compress is None and config.communication == "sparse":
+    lossless = config.compress is None or config.topology is not None
+    if lossless and config.communication == "sparse":
         rows, columns = _compact(comm, rows)
     train, validation = rows, None
     if config.validation_fraction:

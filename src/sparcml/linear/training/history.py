@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..solvers.sgd_run import SolverProgress
+    from ..solvers.solver_progress import SolverProgress
 
 # Names in the checkpoints of version 0.1.
 RENAMED = {"held_out": "validation_loss", "communicating": "communication_seconds"}
@@ -27,6 +27,8 @@ class EpochRecord:
             bytes are not counted.
         dense_bytes: Bytes that it would have sent in a dense ring; None if it sent no
             gradients.
+        consensus_distance: With neighbours, the root mean square distance of the ranks' models
+            from their mean at the end; of several targets, that of the last.
     """
 
     loss: float
@@ -35,6 +37,7 @@ class EpochRecord:
     communication_seconds: float
     bytes: int
     dense_bytes: float | None
+    consensus_distance: float | None = None
 
     @classmethod
     def of(cls, last: SolverProgress) -> EpochRecord:

@@ -33,8 +33,8 @@ from .run import TrainingRun
 
 if TYPE_CHECKING:
     from ...communicator.communicator import Communicator
-    from ..solvers.sgd_run import SolverProgress
     from ..solvers.sgd_state import SGDState
+    from ..solvers.solver_progress import SolverProgress
     from .config import TrainingConfig
     from .history import History
     from .observer import TrainingObserver
@@ -123,7 +123,8 @@ class _SGDTrainer:
                 every=None if within else train.total,
             )
         if last is not None:
-            run.add_cost(EpochRecord.of(last))
+            distance = state.consensus_distance
+            run.add_cost(replace(EpochRecord.of(last), consensus_distance=distance))
         if run.best:
             run.best[k].update(state)
 
@@ -234,7 +235,8 @@ def train(
     with observer.task("reading"):
         data = load_dataset(comm, config)
     config = replace(config, batch_size=_batch_size(comm, config, data))
-    solver = config.build_solver(default_learning_rate(config.loss, data.mean_squared_norm))
+    rate = default_learning_rate(config.loss, data.mean_squared_norm)
+    solver = run_collectively(comm, lambda: config.build_solver(rate, comm.size))
     stops = solver.stops if isinstance(solver, SGD) else solver.converged
     run = TrainingRun(comm, data, solver, stops, observer, config)
     run.resume()

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..solvers.sgd_run import SolverProgress
+    from ..solvers.solver_progress import SolverProgress
     from .history import EpochRecord
 
 

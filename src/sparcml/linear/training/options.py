@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...aggregate import Compressed
 from ...collectives import ALLREDUCES
+from ...registry import short_repr
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -29,7 +30,7 @@ def default_of(field: Field[Any]) -> Any:
 def describe_solver(solver: SGD | SCD) -> str:
     """Return the solver's repr without the fields that have their default value."""
     changed = [
-        f"{f.name}={value!r}"
+        f"{f.name}={short_repr(value)}"
         for f in fields(solver)
         if (value := getattr(solver, f.name)) != default_of(f)
     ]
@@ -53,6 +54,8 @@ def check_effective(config: TrainingConfig) -> None:
                     f"{option_name(name)} must be left out with --communication dense, the "
                     f"engine's own allreduce; use one of them"
                 )
+    if "method" in given and config.topology is None:
+        raise ValueError("--method needs neighbours; add --topology ring")
     _check_algorithm(config)
     if "decay" in given and config.schedule == "constant":
         raise ValueError(
@@ -69,7 +72,7 @@ def check_effective(config: TrainingConfig) -> None:
 def _check_algorithm(config: TrainingConfig) -> None:
     if config.algorithm == "auto":
         return
-    compressed = isinstance(config.method(), Compressed)
+    compressed = isinstance(config.aggregation(), Compressed)
     if config.compress is not None and not compressed:
         raise ValueError(
             f"--algorithm must be left out with --compress {config.compress}, which has its own"

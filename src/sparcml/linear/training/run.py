@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ... import decentralized
 from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ...errors import DataError
 from ..solvers.early_stopping import BestModel
@@ -21,6 +23,7 @@ from .checkpoint import (
     reshard_sgd,
 )
 from .history import EpochRecord, History
+from .neighbors import NEIGHBOR_ARRAYS, reshard_neighbors
 from .options import resume_remedy
 
 if TYPE_CHECKING:
@@ -140,7 +143,9 @@ class TrainingRun:
             return
         own: dict[str, NDArray[Any]] = {}
         common: dict[str, NDArray[Any]] = {}
-        own_names = SGD_ARRAYS if self.uses_sgd else SCD_ARRAYS
+        own_names: tuple[str, ...] = SGD_ARRAYS if self.uses_sgd else SCD_ARRAYS
+        if self._neighbors() is not None:
+            own_names += NEIGHBOR_ARRAYS
         for k, state in enumerate(self.states):
             arrays = state.arrays() | (self.best[k].arrays() if self.best else {})
             for name, array in arrays.items():
@@ -172,6 +177,8 @@ class TrainingRun:
             )
             return
         reshard = reshard_sgd if self.uses_sgd else reshard_scd
+        if (method := self._neighbors()) is not None:
+            reshard = partial(reshard_neighbors, self.config, method)
         header, arrays = self.checkpoint.load(self.comm, reshard)
         saved = header.get("config", {})
         _check_resume_key(f"{newest}", self.config, saved, self.resume_key)
@@ -185,6 +192,10 @@ class TrainingRun:
             self._check_columns(f"{newest}", self.states[-1])
             if self.uses_sgd and self.data.validation is not None:
                 self.best.append(BestModel.of(own))
+
+    def _neighbors(self) -> decentralized.Method | None:
+        method = self.solver.method if isinstance(self.solver, SGD) else None
+        return method if isinstance(method, decentralized.Method) else None
 
     def _check_columns(self, path: str, state: SGDState | SCDState) -> None:
         """Raise DataError for a state of all columns, as it was before version 0.2."""
