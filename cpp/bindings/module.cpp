@@ -15,6 +15,7 @@ void register_gap(nb::module_& m);
 void register_grid(nb::module_& m);
 void register_half(nb::module_& m);
 void register_linear(nb::module_& m);
+void register_low_rank(nb::module_& m);
 void register_merge(nb::module_& m);
 void register_merge_many(nb::module_& m);
 void register_onebit(nb::module_& m);
@@ -42,6 +43,7 @@ NB_MODULE(_core, m) {
   register_grid(m);
   register_half(m);
   register_linear(m);
+  register_low_rank(m);
   register_merge(m);
   register_merge_many(m);
   register_onebit(m);

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ..kernels.low_rank import (
+    expand_factors,
+    orthonormalize,
+    project_columns,
+    project_rows,
+)
 from ..network.candidates import Planning, Reduction
 from ..stream import Stream
 from ..validation import as_integer
 from .base import NANO, Method
-from .error_feedback import scaled_residual, select_all, update_residual
+from .error_feedback import load_residual, select, update_residual
 from .reduce import mean_arrays
 from .state import RESIDUAL, STEP, key, zeros
 from .uncompressed import mean_uncompressed
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..communicator.communicator import Communicator
+    from ..sparsify import Selection
     from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .state import State
@@ -139,31 +146,36 @@ class PowerSGD(Method):
         means = mean_uncompressed(self, comm, others, state)
         new: State = {STEP: state[STEP]}
         corrected = [self._corrected(comm, p, state) for p in matrices]
+        views = [
+            selection.residual.reshape(_matrix_shape(p.shape))
+            for selection, p in zip(corrected, matrices, strict=True)
+        ]
         right = [self._first_factor(i, p, state) for i, p in enumerate(matrices)]
 
-        left = mean_arrays(comm, [M @ Q for M, Q in zip(corrected, right, strict=True)])
-        left = [np.linalg.qr(P)[0] for P in left]
-        right = mean_arrays(comm, [M.T @ P for M, P in zip(corrected, left, strict=True)])
+        # All ranks compute the following from the same factors: kernels, and not a BLAS,
+        # whose rounding depends on the processor, keep their results equal.
+        left = mean_arrays(comm, list(map(project_rows, views, right)))
+        for P in left:
+            orthonormalize(P)
+        right = mean_arrays(comm, list(map(project_columns, views, left)))
 
-        for p, M, P, Q in zip(matrices, corrected, left, right, strict=True):
-            means[p.name] = mean = (P @ Q.T).reshape(-1)
+        for p, selection, P, Q in zip(matrices, corrected, left, right, strict=True):
+            means[p.name] = mean = expand_factors(P, Q).reshape(-1)
             if self.error_feedback:
                 seen = Stream.unchecked(p.size, None, mean)
-                residual = update_residual(select_all(M.reshape(-1)), seen)
-                new[key(RESIDUAL, p.name)] = residual
+                new[key(RESIDUAL, p.name)] = update_residual(selection, seen)
             if self.warm_start:
-                new[key(FACTOR, p.name)] = Q
+                new[key(FACTOR, p.name)] = np.ascontiguousarray(Q.T)
         return means, new
 
-    def _corrected(self, comm: Communicator, p: Parameter, state: State) -> Values:
-        """Return residual + gradient as a matrix that may be overwritten."""
-        residual = scaled_residual(state, p)
+    def _corrected(self, comm: Communicator, p: Parameter, state: State) -> Selection:
+        """Return residual + gradient, all of it selected."""
+        residual, scale = load_residual(state, p)
         self.check_finite(comm, p.name, p.values)
-        corrected = p.values.copy() if residual is None else p.values + residual
-        return corrected.reshape(_matrix_shape(p.shape))
+        return select(None, residual, p.values, scale=scale)
 
     def _first_factor(self, index: int, p: Parameter, state: State) -> Values:
-        """Return the factor Q that the step begins with."""
+        """Return the factor Q that the step begins with, transposed."""
         factor = state.get(key(FACTOR, p.name)) if self.warm_start else None
         if factor is None:
             factor = self._random_factor(index, int(state[STEP]), p.shape)
@@ -177,8 +189,10 @@ class PowerSGD(Method):
             random = self._random_factor(index, int(state[STEP]), p.shape)
             factor = np.where(empty, random, factor)
         # Only its directions matter, and the product with M must not under- or overflow.
-        directions: Values = factor / np.abs(factor).max(axis=0)
-        return directions.astype(p.values.dtype, copy=False)
+        directions = (factor / np.abs(factor).max(axis=0)).astype(
+            p.values.dtype, copy=False
+        )
+        return np.ascontiguousarray(directions.T)
 
 
 def _matrix_shape(shape: Shape) -> tuple[int, int]:

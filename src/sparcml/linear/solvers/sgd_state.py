@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ class SGDState:
         """Return a state with all weights zero."""
         is_lazy = penalty.l1 or momentum or (adaptive is not None and penalty.l2)
         lazy = features if is_lazy else 0
-        powers = int(np.log(NEGLIGIBLE) / np.log(momentum)) + 2 if momentum else 0
+        powers = int(math.log(NEGLIGIBLE) / math.log(momentum)) + 2 if momentum else 0
         numbers = [1.0, 0.0, 0.0, 0.0]
         if adaptive is not None:
             numbers += [0.0, adaptive, penalty.l1, penalty.l2]
@@ -78,7 +79,9 @@ class SGDState:
             velocity=np.zeros(features if momentum else 0, dtype),
             last=np.zeros(lazy, np.uint32),
             table=np.zeros(1 if lazy else 0),
-            powers=momentum ** np.arange(powers, dtype=np.float64),
+            # NumPy's own power rounds differently on some processors, and a state that was
+            # saved on another one would not be recognized.
+            powers=np.array([math.pow(momentum, k) for k in range(powers)]),
             numbers=np.array(numbers),
         )
         return cls(model)
