@@ -91,10 +91,12 @@ def test_nothing_is_left_behind(tmp_path, mark, engine, end):
 
 
 @needs_user
-@each_engine
+@needs_mpiexec
+@needs_mpi4py
+@pytest.mark.mpi
 @pytest.mark.parametrize("end", ["failure", "interrupt", "kill"])
-def test_nothing_is_left_behind_by_a_user(tmp_path, mark, engine, end):
-    _check_end(tmp_path, mark, engine, end, AS_USER)
+def test_nothing_is_left_behind_by_a_user(tmp_path, mark, end):
+    _check_end(tmp_path, mark, "mpi", end, AS_USER)
 
 
 def _check_end(tmp_path, mark, engine, end, before=()):

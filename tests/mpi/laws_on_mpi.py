@@ -14,7 +14,7 @@ from tests.engine_checks import law_checks, run_checks
 
 
 def world(comm):
-    assert comm.engine == ("mpi" if comm.size > 1 else "threads")
+    assert comm.engine == "mpi"
     assert comm._transport.nodes.leaders == (0,)  # all on this machine
 
 
@@ -73,8 +73,6 @@ def mpi_names(comm):
 
 
 def segments(comm):
-    if comm.size == 1:
-        return
     from sparcml.transport import mpi
 
     default, mpi.SEGMENT_BYTES = mpi.SEGMENT_BYTES, 1000

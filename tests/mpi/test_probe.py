@@ -10,10 +10,10 @@ import pytest
 from sparcml.costs import COSTS, ONE_MACHINE
 from sparcml.network.measurement import from_json
 
-from .jobs import MPIEXEC, mpiexec
+from .jobs import HERE, MPIEXEC, mpiexec
 
 pytestmark = pytest.mark.mpi
-SPARCML = [sys.executable, "-m", "sparcml"]
+SPARCML = [sys.executable, str(HERE / "short_probe.py")]
 
 
 def cached_in(folder):

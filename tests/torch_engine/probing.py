@@ -9,7 +9,7 @@ import sparcml
 from sparcml.costs import COSTS
 from sparcml.network import probe_algorithms
 
-# Agreement does not depend on the size; tests/mpi/test_probe.py measures all points.
+# Agreement does not depend on the size.
 FEW_POINTS = patch.object(probe_algorithms, "POINTS", probe_algorithms.POINTS[:3])
 
 

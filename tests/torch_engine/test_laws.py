@@ -21,7 +21,7 @@ def test_law(ranks, check, shared_folder):
     assert_check(path, check, run)
 
 
-@pytest.mark.parametrize("check", laws_on_torch.CHECKS)
+@pytest.mark.parametrize("check", laws_on_torch.UNDER_TORCHRUN)
 def test_law_under_torchrun(check, shared_folder):
     path = shared_folder / "torchrun-2.jsonl"
 
