@@ -34,17 +34,14 @@ def test_the_definition(n, m, r, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_are_those_of_numpy(dtype):
     M, P, Q = matrices(300, 1500, 6, dtype)
-    tight = (
-        {"rtol": 1e-4, "atol": 1e-3}
-        if dtype == np.float32
-        else {"rtol": 1e-12, "atol": 1e-11}
-    )
+    rtol, atol = (1e-4, 1e-3) if dtype == np.float32 else (1e-12, 1e-11)
     wide = [a.astype(np.float64) for a in (M, P, Q)]
-    np.testing.assert_allclose(low_rank.project_rows(M, Q).T, wide[0] @ wide[2].T, **tight)
-    np.testing.assert_allclose(
-        low_rank.project_columns(M, P).T, wide[0].T @ wide[1].T, **tight
-    )
-    np.testing.assert_allclose(low_rank.expand_factors(P, Q), wide[1].T @ wide[2], **tight)
+    for ours, theirs in (
+        (low_rank.project_rows(M, Q).T, wide[0] @ wide[2].T),
+        (low_rank.project_columns(M, P).T, wide[0].T @ wide[1].T),
+        (low_rank.expand_factors(P, Q), wide[1].T @ wide[2]),
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol, atol)
 
 
 @pytest.mark.parametrize("scale", [1e-40, 1.0, 1e38])
