@@ -55,11 +55,11 @@ def allgather_messages(call: Call, message: Message, round: int = 0) -> list[Mes
         bundle = call.receive_message(source, round)
         round += 1
         with call.decoding_from(source):
-            held += _unbundle(call, bundle, source, len(sent))
+            held += unbundle(call, bundle, source, len(sent))
     return held[P - me :] + held[: P - me]
 
 
-def _unbundle(call: Call, bundle: Message, source: int, count: int) -> list[Message]:
+def unbundle(call: Call, bundle: Message, source: int, count: int) -> list[Message]:
     """Split concatenated messages; the first one is the sender's own."""
     messages = []
     for i in range(count):

@@ -181,9 +181,11 @@ class Communicator(NeighborCalls):
         else:
             algorithm, key = self._selector.select(algorithm, stream, op, quantize)
             start = self.now()
-            with self._session.call(algorithm, op, stream, quantize, seed) as call:
-                call.wants_seen = return_seen
-                result = ALLREDUCES[algorithm].run(call, stream)
+            result = None if quantize else self._session.allreduce(algorithm, op, stream)
+            if result is None:
+                with self._session.call(algorithm, op, stream, quantize, seed) as call:
+                    call.wants_seen = return_seen
+                    result = ALLREDUCES[algorithm].run(call, stream)
             seconds = self.now() - start
             self._selector.record(algorithm, key, stream, quantize, result, seconds)
             result = divide_if_mean(result, op, self.size)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import buffer_pool
 from ..collectives import Call, Shape
+from ..collectives.compiled import ALGORITHMS, CompiledCollectives, compile_collectives
 from ..errors import TransportError
 from ..transport import CountingTransport, Stats, Transport
 from ..validation import as_seconds
@@ -35,6 +36,8 @@ class Session:
         self._link = CountingTransport(transport, self.stats)
         self._sequence = 0
         self._persistent: dict[str, Any] = {}  # state of collectives between calls
+        self._compiled: CompiledCollectives | None = None
+        self._is_compiled = False  # whether it was tried
         self._busy = threading.Lock()
         self._closed = False
 
@@ -84,7 +87,6 @@ class Session:
             )
             yield call
             call.finish()
-            self.transport.input_summary = ""
 
     def check_open(self, name: str) -> None:
         """Raise if the communicator is closed or has failed."""
@@ -117,6 +119,59 @@ class Session:
     @contextmanager
     def operation(self, name: str, detail: str = "") -> Iterator[Span | None]:
         """Enter a call; an error in it is reported to all ranks."""
+        span = self._enter(name, detail)
+        try:
+            self.transport.control.check()
+            yield span
+        except BaseException as error:
+            self._fail(error, span)
+            raise
+        self._leave(span)
+
+    # The compiled collectives enter and leave without a context manager, which costs as much
+    # as a message.
+
+    @property
+    def compiled(self) -> CompiledCollectives | None:
+        """The compiled collectives, or None if Python runs all of them."""
+        if self._compiled is None and not self._is_compiled:
+            self._is_compiled = True
+            self._compiled = compile_collectives(self._link)
+        return self._compiled
+
+    def allreduce(self, algorithm: str, op: str, x: Stream) -> Stream | None:
+        """Return the result of a compiled allreduce, or None if there is none of this name."""
+        compiled = self.compiled
+        if compiled is None or algorithm not in ALGORITHMS:
+            return None
+        span = self._enter(algorithm)
+        if span is not None:
+            span.args.update(op=op, size=x.size, nnz=x.nnz)
+        try:
+            result = compiled.allreduce(algorithm, op, self._sequence, x)
+        except BaseException as error:
+            compiled.abandon()
+            self._fail(error, span)
+            raise
+        self._leave(span)
+        return result
+
+    def barrier(self, name: str) -> bool:
+        """Wait for all ranks in a compiled barrier; return whether there is one."""
+        compiled = self.compiled
+        if compiled is None:
+            return False
+        span = self._enter(name)
+        try:
+            compiled.barrier(name, self._sequence)
+        except BaseException as error:
+            compiled.abandon()
+            self._fail(error, span)
+            raise
+        self._leave(span)
+        return True
+
+    def _enter(self, name: str, detail: str = "") -> Span | None:
         self.check_open(name)
         if not self._busy.acquire(blocking=False):
             raise RuntimeError(
@@ -124,23 +179,27 @@ class Session:
                 f"own with duplicate()"
             )
         self._sequence += 1
-        label = f"{name}{detail} #{self._sequence}"
-        self.transport.operation = label
+        transport = self.transport
+        transport.operation = f"{name}{detail} #{self._sequence}"
         trace = self.stats.trace
-        span = None if trace is None else trace.begin(name, self.transport)
-        try:
-            self.transport.control.check()
-            yield span
-            self.transport.operation = f"after {label}"
-        except BaseException as error:
-            if span is not None:
-                span.args["error"] = f"{type(error).__name__}: {error}"
-            self.transport.abort(error)
-            raise
-        finally:
-            if trace is not None and span is not None:
-                trace.end(span)
-            self._busy.release()
+        return None if trace is None else trace.begin(name, transport)
+
+    def _leave(self, span: Span | None) -> None:
+        transport = self.transport
+        transport.operation = f"after {transport.operation}"
+        transport.input_summary = ""
+        self._end(span)
+
+    def _fail(self, error: BaseException, span: Span | None) -> None:
+        if span is not None:
+            span.args["error"] = f"{type(error).__name__}: {error}"
+        self.transport.abort(error)
+        self._end(span)
+
+    def _end(self, span: Span | None) -> None:
+        if span is not None and self.stats.trace is not None:
+            self.stats.trace.end(span)
+        self._busy.release()
 
 
 class CommunicatorCache:

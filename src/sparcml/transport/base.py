@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import TransportError
 from .bootstrap import allgather
 from .control import Control
 from .nodes import Nodes
@@ -92,6 +93,7 @@ class Transport(ABC):
     Attributes:
         engine: Name of the engine.
         is_simulated: Whether the clock is virtual, so that `charge` advances it.
+        segment_bytes: Longest message that `functions` sends in one piece.
         operation: The current call, for error messages.
         input_summary: Description of the current call's input, for error messages.
         control: State of the control channel.
@@ -106,6 +108,7 @@ class Transport(ABC):
 
     engine: str
     is_simulated = False
+    segment_bytes = 0
 
     def __init__(self, rank: int, size: int, timeouts: Timeouts) -> None:
         self.rank = rank
@@ -141,6 +144,15 @@ class Transport(ABC):
     @abstractmethod
     def idle(self, waited: float) -> None:
         """Yield the processor between two polls, `waited` seconds after the first."""
+
+    def functions(self) -> Any:
+        """Return the functions of the engine for the compiled message loop, or None."""
+        return None
+
+    def lost_by_code(self, code: int, peer: int, action: str) -> TransportError:
+        """Return the error of a function of the engine that has returned an error code."""
+        del peer
+        return TransportError(f"rank {self.rank}: error {code} in {action}")
 
     @abstractmethod
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:

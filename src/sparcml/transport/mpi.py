@@ -18,6 +18,7 @@ from .. import buffer_pool
 from . import shared_memory
 from .base import EMPTY, Message, Pending, Transport
 from .control import CLOSED
+from .mpi_functions import MpiFunctions, mpi_functions
 from .mpi_process import MpiShutdown, duplicate, idle
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class MpiTransport(Transport):
     """One process's end of an MPI communicator."""
 
     engine = "mpi"
+    segment_bytes = SEGMENT_BYTES
 
     def __init__(self, comm: MPI.Comm, timeouts: Timeouts) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size(), timeouts)
@@ -177,6 +179,14 @@ class MpiTransport(Transport):
             sender = status.Get_source()
             self._control_comm.Recv([message, MPI.BYTE], sender)
             messages.append((sender, bytes(message)))
+
+    def functions(self) -> MpiFunctions | None:
+        """Return the functions of MPI for the compiled message loop, if they are found."""
+        return mpi_functions(self.comm, self._control_comm)
+
+    def lost_by_code(self, code: int, peer: int, action: str) -> TransportError:
+        """Return the error of an MPI function that has returned an error code."""
+        return self.lost(MPI.Exception(code), peer, action)
 
     def lost(
         self, error: MPI.Exception, peer: int | None = None, action: str = ""

@@ -56,6 +56,11 @@ class Processes:
     def __init__(self, processes: Sequence[Process | None]) -> None:
         self._processes = processes
 
+    @property
+    def known(self) -> int:
+        """Number of ranks whose processes are on this machine, at least one."""
+        return max(1, sum(process is not None for process in self._processes))
+
     def state(self, rank: int) -> State:
         """Return the state of a rank's process."""
         process = self._processes[rank]

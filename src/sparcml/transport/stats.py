@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     Table = list[tuple[str, ...]]  # the first row is the head
 
+COMPILED_PHASES = ("encode", "send", "wait", "decode", "add")
 PHASES = ("select", "encode", "send", "wait", "decode", "add")
 
 
@@ -93,6 +94,18 @@ class Stats:
         with self._lock:
             self.received_messages += 1
             self.received_bytes += nbytes
+
+    def count_compiled(self, counts: tuple[Any, ...]) -> None:
+        """Count the messages and phases of a compiled collective, see `MessageLoop`."""
+        _, messages, sent, received_messages, received, *seconds = counts[:10]
+        with self._lock:
+            self.messages += messages
+            self.bytes += sent
+            self.received_messages += received_messages
+            self.received_bytes += received
+            phases = self.seconds
+            for name, elapsed in zip(COMPILED_PHASES, seconds, strict=True):
+                phases[name] += elapsed
 
     def count_native(self, nbytes: int) -> None:
         """Count the bytes of an allreduce of the engine."""

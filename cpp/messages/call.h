@@ -1,0 +1,104 @@
+// One collective call on one rank: its identity, its messages and its counters.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "kernels/op.h"
+#include "messages/channel.h"
+#include "messages/header.h"
+
+namespace sparcml::messages {
+
+enum Phase : int { encode_phase, send_phase, wait_phase, decode_phase, add_phase, phases };
+
+inline double now() {
+  using namespace std::chrono;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+// An event of the trace; -1 stands for a field without a value.
+struct Event {
+  Phase phase;
+  double start, end;
+  std::int64_t round, peer, nbytes, nnz;
+};
+
+struct Counters {
+  std::int64_t messages = 0, bytes = 0, received_messages = 0, received_bytes = 0;
+  std::array<double, phases> seconds{};
+  bool traced = false;
+  std::vector<std::pair<int, std::int64_t>> sent;  // peer and bytes of each message
+  std::vector<Event> events;
+};
+
+struct Call {
+  Channel& channel;
+  Host& host;
+  std::uint8_t code;  // of the collective and the operation
+  std::uint32_t sequence;
+  std::uint8_t dtype;
+  std::uint32_t blocks, block;  // of the full vector
+  Op op;
+  Counters counters{};
+
+  int rank() const { return channel.rank; }
+  int size() const { return channel.size; }
+
+  Header header(int round) const {
+    Header h;
+    h.call = code, h.sequence = sequence, h.dtype = dtype;
+    h.round = static_cast<std::uint8_t>(round);
+    h.blocks = blocks, h.block = block;
+    return h;
+  }
+
+  void send(int peer, const Message& message, int round);
+  Message receive(int peer, int round);
+  void finish();
+};
+
+// Adds the time of its block to a phase.
+class Timer {
+ public:
+  Timer(Call& call, Phase phase, std::int64_t round = -1, std::int64_t nnz = -1,
+        std::int64_t peer = -1, std::int64_t nbytes = -1)
+      : nbytes(nbytes), call_(call), event_{phase, now(), 0, round, peer, -1, nnz} {}
+  ~Timer() {
+    event_.end = now(), event_.nbytes = nbytes;
+    call_.counters.seconds[event_.phase] += event_.end - event_.start;
+    if (call_.counters.traced) call_.counters.events.push_back(event_);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  std::int64_t nbytes;
+
+ private:
+  Call& call_;
+  Event event_;
+};
+
+inline void Call::send(int peer, const Message& message, int round) {
+  const auto nbytes = static_cast<std::int64_t>(message.size);
+  ++counters.messages, counters.bytes += nbytes;
+  if (counters.traced) counters.sent.emplace_back(peer, nbytes);
+  Timer timer(*this, send_phase, round, -1, peer, nbytes);
+  channel.send(host, peer, message, round);
+}
+
+inline Message Call::receive(int peer, int round) {
+  Timer timer(*this, wait_phase, round, -1, peer);
+  Message message = channel.receive(host, peer);
+  timer.nbytes = static_cast<std::int64_t>(message.size);
+  ++counters.received_messages, counters.received_bytes += timer.nbytes;
+  return message;
+}
+
+inline void Call::finish() {
+  Timer timer(*this, wait_phase);
+  channel.finish(host);
+}
+
+}  // namespace sparcml::messages

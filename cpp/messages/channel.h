@@ -1,0 +1,83 @@
+// What moves the messages of a call, and what the loop asks of the program around it.
+#pragma once
+
+#include <stdexcept>
+
+#include "messages/memory.h"
+
+namespace sparcml::messages {
+
+// How a received message is read; the program repeats the checks of one that is rejected.
+enum class Reading : int { vector, header, bundle };
+
+// The program around the loop. Its functions may throw, which ends the call.
+class Host {
+ public:
+  virtual ~Host() = default;
+
+  virtual Shared allocate(std::size_t size) = 0;
+
+  // Called at least every millisecond of a wait, and once after a wait that called it.
+  virtual void waiting(int peer, bool sending, double seconds) = 0;
+  virtual void end_wait() = 0;
+
+  // Called if control messages have arrived.
+  virtual void read_control() = 0;
+
+  // Raises the error of a message that the loop cannot read.
+  [[noreturn]] virtual void reject(Reading reading, const Message& message, int source,
+                                   int round, std::size_t blocks) = 0;
+
+  // Raises the error of a failed function of the engine.
+  [[noreturn]] virtual void lose(int code, int peer, bool sending) = 0;
+
+  // Moves messages for engines without functions of their own.
+  virtual void send(int peer, const Message& message, int round) = 0;
+  virtual void expect(int peer) = 0;
+  virtual Message receive(int peer) = 0;
+  virtual void finish() = 0;
+};
+
+// Ordered messages between this rank and its peers, without tags.
+class Channel {
+ public:
+  Channel(int rank, int size) : rank(rank), size(size) {}
+  virtual ~Channel() = default;
+
+  // Begins a call.
+  virtual void open(Host& host) = 0;
+
+  virtual void send(Host& host, int peer, const Message& message, int round) = 0;
+
+  // Announces a message that receive() will return; all announced ones make progress in waits.
+  virtual void expect(Host& host, int peer) = 0;
+  virtual Message receive(Host& host, int peer) = 0;
+
+  // Waits until all messages have been sent.
+  virtual void finish(Host& host) = 0;
+
+  // Gives up all messages after an error; their memory is never freed.
+  virtual void abandon() = 0;
+
+  // Makes progress in the current wait; returns whether it is over.
+  virtual bool poll() = 0;
+
+  const int rank, size;
+};
+
+// Messages that the host moves.
+class HostChannel final : public Channel {
+ public:
+  using Channel::Channel;
+  void open(Host& host) override { host.read_control(); }
+  void send(Host& host, int peer, const Message& message, int round) override {
+    host.send(peer, message, round);
+  }
+  void expect(Host& host, int peer) override { host.expect(peer); }
+  Message receive(Host& host, int peer) override { return host.receive(peer); }
+  void finish(Host& host) override { host.finish(); }
+  void abandon() override {}
+  bool poll() override { return true; }
+};
+
+}  // namespace sparcml::messages

@@ -1,0 +1,32 @@
+// The compiled collectives. Each equals its Python definition, bit for bit and message for
+// message; the files are named like those in src/sparcml/collectives.
+#pragma once
+
+#include <vector>
+
+#include "messages/vector.h"
+
+namespace sparcml::messages {
+
+// Waits until all ranks have arrived.
+void barrier(Call& call);
+
+// Returns the headers of all ranks, which describe their vectors, in rank order.
+std::vector<Header> agree(Call& call, Header own);
+
+template <class T>
+Vector<T> ssar_recursive_double(Call& call, Vector<T> x);
+template <class T>
+Vector<T> ssar_split_allgather(Call& call, Vector<T> x);
+template <class T>
+Vector<T> dsar_split_allgather(Call& call, Vector<T> x);
+template <class T>
+Vector<T> ssar_ring(Call& call, Vector<T> x);
+
+#define SPARCML_FOR_ALL_TYPES(function)                    \
+  template Vector<float> function(Call&, Vector<float>);   \
+  template Vector<double> function(Call&, Vector<double>); \
+  template Vector<std::int32_t> function(Call&, Vector<std::int32_t>); \
+  template Vector<std::int64_t> function(Call&, Vector<std::int64_t>);
+
+}  // namespace sparcml::messages

@@ -1,0 +1,116 @@
+// Decoding of messages; every field is checked before it is used, as in `wire/decoding.py`.
+#pragma once
+
+#include "kernels/ascending/ascending.h"
+#include "kernels/bitmap/bitmap.h"
+#include "kernels/expand/expand.h"
+#include "kernels/gap/gap.h"
+#include "messages/vector.h"
+
+namespace sparcml::messages {
+
+// Where a message comes from, and the blocks of the range that it describes.
+struct Origin {
+  int source, round;
+  std::size_t blocks;
+  Reading reading = Reading::vector;
+};
+
+// Checks all but the index section, and returns the header. Host::reject() raises the error.
+template <class T>
+Header check(Call& call, const Message& message, const Origin& from) {
+  const auto reject = [&] {
+    call.host.reject(from.reading, message, from.source, from.round, from.blocks);
+  };
+  if (message.size < header_bytes) reject();
+  const Header h = read_header(message.data()), own = call.header(from.round);
+  const bool ours = h.magic == own.magic && h.version == own.version && h.call == own.call &&
+                    h.sequence == own.sequence && h.dtype == own.dtype &&
+                    h.round == own.round && h.blocks == own.blocks && h.block == own.block;
+  if (!ours || h.value_format != raw_values || h.nnz > from.blocks || h.index_bytes % 8)
+    reject();
+  const std::size_t size = header_bytes + h.index_bytes + h.nnz * entry_bytes<T>(call);
+  if (message.size != size || h.crc != checksum(message.data(), size)) reject();
+  const std::uint8_t format = h.index_format & ~held_dense;
+  if (format > bitmap_format) reject();
+  if (format == dense_format && (h.nnz != from.blocks || h.index_bytes)) reject();
+  return h;
+}
+
+// Returns whether the section holds nnz ascending indices below `blocks`, and reads them.
+inline bool read_indices(const Header& h, const std::uint8_t* section, std::size_t blocks,
+                         Shared& memory, Host& host, const std::uint32_t*& indices) {
+  const auto limit = static_cast<std::uint32_t>(blocks);
+  const std::uint8_t format = h.index_format & ~held_dense;
+  if (format == u32_format) {
+    if (h.index_bytes != padded(4 * std::size_t{h.nnz})) return false;
+    for (std::size_t i = 4 * std::size_t{h.nnz}; i < h.index_bytes; ++i)
+      if (section[i]) return false;
+    indices = reinterpret_cast<const std::uint32_t*>(section);  // in the message itself
+    return ascending_prefix(indices, h.nnz, limit) == h.nnz;
+  }
+  if (h.nnz > 8 * std::size_t{h.index_bytes}) return false;  // before memory is allocated
+  memory = host.allocate(4 * std::size_t{h.nnz});
+  auto* out = reinterpret_cast<std::uint32_t*>(memory->data);
+  indices = out;
+  return !(format == gap_format ? gap_decode(section, h.index_bytes, h.nnz, limit, out)
+                                : bitmap_decode(section, h.index_bytes, h.nnz, limit, out));
+}
+
+// Writes all values of a checked message to `out`.
+template <class T>
+void write_to(Call& call, const Header& h, const Message& message, const Origin& from, T* out) {
+  const auto reject = [&] {
+    call.host.reject(from.reading, message, from.source, from.round, from.blocks);
+  };
+  const std::uint8_t* section = message.data() + header_bytes;
+  const T* values = reinterpret_cast<const T*>(section + h.index_bytes);
+  const T fill = fill_of<T>(call.op);
+  const std::size_t size = from.blocks * call.block;
+  const std::uint8_t format = h.index_format & ~held_dense;
+  if (format == dense_format) {
+    if (size) std::memcpy(out, values, size * sizeof(T));
+  } else if (format == bitmap_format && call.block == 1) {
+    const Plane<Moved<T>> plane{section, h.index_bytes, moved(values), h.nnz};
+    if (bitmap_expand(plane, *moved(&fill), moved(out), size)) reject();
+  } else {
+    Shared memory;
+    const std::uint32_t* indices = nullptr;
+    if (!read_indices(h, section, from.blocks, memory, call.host, indices)) reject();
+    std::fill_n(out, size, fill);
+    scatter_assign<Moved<T>>(moved(out), {indices, moved(values), h.nnz}, call.block);
+  }
+}
+
+// Returns the vector of a message: dense if the sender held it dense and `as_held` is set.
+template <class T>
+Vector<T> decode(Call& call, const Message& message, const Origin& from, bool as_held = true) {
+  Timer timer(call, decode_phase, from.round, -1, from.source,
+              static_cast<std::int64_t>(message.size));
+  const Header h = check<T>(call, message, from);
+  const bool is_dense = (h.index_format & ~held_dense) == dense_format;
+  if (!is_dense && as_held && (h.index_format & held_dense)) {
+    Vector<T> x = empty_dense<T>(call, from.blocks);
+    write_to(call, h, message, from, x.writable());
+    return x;
+  }
+  Vector<T> x;
+  x.blocks = from.blocks, x.nnz = h.nnz, x.dense = is_dense;
+  x.scratch = message.memory->writable;
+  x.value_memory = message.memory;
+  x.values = reinterpret_cast<const T*>(message.data() + header_bytes + h.index_bytes);
+  if (!is_dense && !read_indices(h, message.data() + header_bytes, from.blocks, x.index_memory,
+                                 call.host, x.indices))
+    call.host.reject(from.reading, message, from.source, from.round, from.blocks);
+  return x;
+}
+
+// Writes the values of a message to their places in a dense range.
+template <class T>
+void decode_into(Call& call, const Message& message, const Origin& from, T* out) {
+  Timer timer(call, decode_phase, from.round, -1, from.source,
+              static_cast<std::int64_t>(message.size));
+  write_to(call, check<T>(call, message, from), message, from, out);
+}
+
+}  // namespace sparcml::messages

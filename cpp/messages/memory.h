@@ -1,0 +1,49 @@
+// Memory of messages and vectors, shared by reference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace sparcml::messages {
+
+// A block of memory. Its owner may be a Python object: see Host::allocate().
+class Memory {
+ public:
+  Memory(std::uint8_t* data, std::size_t size, bool writable)
+      : data(data), size(size), writable(writable) {}
+  virtual ~Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::uint8_t* const data;
+  const std::size_t size;
+  const bool writable;  // false: somebody else reads it, too
+};
+
+using Shared = std::shared_ptr<Memory>;
+
+class HeapMemory final : public Memory {
+ public:
+  explicit HeapMemory(std::size_t size) : Memory(allocate(size), size, true) {}
+  ~HeapMemory() override { std::free(data); }
+
+ private:
+  static std::uint8_t* allocate(std::size_t size) {
+    void* data = std::malloc(size ? size : 1);
+    if (!data) throw std::bad_alloc();
+    return static_cast<std::uint8_t*>(data);
+  }
+};
+
+// The first `size` bytes of a block.
+struct Message {
+  Shared memory;
+  std::size_t size = 0;
+
+  std::uint8_t* data() const { return memory->data; }
+};
+
+}  // namespace sparcml::messages

@@ -1,0 +1,80 @@
+#include "messages/add.h"
+#include "messages/collectives.h"
+#include "messages/decode.h"
+#include "messages/encode.h"
+#include "messages/ranges.h"
+
+namespace sparcml::messages {
+
+constexpr int window = 4;  // messages in flight per rank in the second half
+
+// Sends each range to its owner, and returns all ranks' parts of this rank's range.
+template <class T>
+static std::vector<Vector<T>> scatter_ranges(Call& call, const Vector<T>& x,
+                                             const std::vector<std::size_t>& offsets) {
+  const int P = call.size(), me = call.rank();
+  const auto part = [&](int j) { return part_of(call, x, offsets[j], offsets[j + 1]); };
+  for (int step = 1; step < P; ++step) {
+    const int owner = (me + step) % P;
+    Vector<T> sent = part(owner);
+    call.send(owner, encode(call, sent, 0), 0);
+  }
+  std::vector<Vector<T>> parts(static_cast<std::size_t>(P));
+  parts[me] = part(me);
+  parts[me].scratch = false;
+  for (int step = 1; step < P; ++step) call.channel.expect(call.host, (me - step + P) % P);
+  for (int step = 1; step < P; ++step) {
+    const int source = (me - step + P) % P;
+    parts[source] = decode<T>(call, call.receive(source, 0),
+                              {source, 0, parts[me].blocks});
+  }
+  return parts;
+}
+
+// Sends a message to all ranks, and calls `take` with (rank, message) of all ranks.
+template <class Take>
+static void gather_messages(Call& call, const Message& own, Take take) {
+  const int P = call.size(), me = call.rank();
+  for (int step = 1; step < std::min(window, P); ++step) call.send((me + step) % P, own, 1);
+  take(me, own);
+  for (int step = 1; step < P; ++step) call.channel.expect(call.host, (me - step + P) % P);
+  for (int step = window; step < P + window - 1; ++step) {
+    if (step < P) call.send((me + step) % P, own, 1);
+    const int source = (me - (step - window + 1) + P) % P;
+    take(source, call.receive(source, 1));
+  }
+}
+
+template <class T>
+Vector<T> ssar_split_allgather(Call& call, Vector<T> x) {
+  const auto offsets = range_offsets(x.blocks, call.size());
+  Vector<T> reduced = add_many(call, scatter_ranges(call, x, offsets));
+  std::vector<Vector<T>> ranges(static_cast<std::size_t>(call.size()));
+  gather_messages(call, encode(call, reduced, 1), [&](int rank, const Message& message) {
+    const std::size_t span = offsets[rank + 1] - offsets[rank];
+    ranges[rank] = decode<T>(call, message, {rank, 1, span}, false);
+  });
+  call.finish();  // messages make no progress while this rank computes
+  return join(call, ranges, offsets);
+}
+
+template <class T>
+Vector<T> dsar_split_allgather(Call& call, Vector<T> x) {
+  const auto offsets = range_offsets(x.blocks, call.size());
+  const auto parts = scatter_ranges(call, x, offsets);
+  Vector<T> reduced = filled<T>(call, parts[0].blocks);
+  for (const Vector<T>& part : parts) reduced = add(call, reduced, part);
+  const Message own = encode(call, reduced, 1);
+  Vector<T> out = empty_dense<T>(call, x.blocks);
+  gather_messages(call, own, [&](int rank, const Message& message) {
+    const std::size_t span = offsets[rank + 1] - offsets[rank];
+    decode_into(call, message, {rank, 1, span},
+                out.writable() + offsets[rank] * call.block);
+  });
+  return out;
+}
+
+SPARCML_FOR_ALL_TYPES(ssar_split_allgather)
+SPARCML_FOR_ALL_TYPES(dsar_split_allgather)
+
+}  // namespace sparcml::messages

@@ -1,0 +1,105 @@
+// A vector during a call: sparse, or dense when that is no larger.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/scatter/scatter.h"
+#include "kernels/stream.h"
+#include "messages/call.h"
+
+namespace sparcml::messages {
+
+// Kernels that only move values get integers as floats of the same size.
+template <class T>
+using Moved = std::conditional_t<std::is_floating_point_v<T>, T,
+                                 std::conditional_t<sizeof(T) == 4, float, double>>;
+
+template <class T>
+inline const Moved<T>* moved(const T* values) {
+  return reinterpret_cast<const Moved<T>*>(values);
+}
+template <class T>
+inline Moved<T>* moved(T* values) {
+  return reinterpret_cast<Moved<T>*>(values);
+}
+
+// The value of absent entries. For sums it is +0.0, unlike identity() in op.h.
+template <class T>
+inline T fill_of(Op op) {
+  return with_op(op, [](auto o) {
+    return decltype(o)::value == Op::sum ? T(0) : identity<decltype(o)::value, T>();
+  });
+}
+
+template <class T>
+struct Vector {
+  std::size_t blocks = 0;  // of this range
+  bool dense = false;
+  std::size_t nnz = 0;
+  const std::uint32_t* indices = nullptr;
+  const T* values = nullptr;
+  bool scratch = false;  // nothing else uses the values, which a sum may overwrite
+  Shared index_memory, value_memory;
+
+  Stream<T> entries() const { return {indices, values, nnz}; }
+  Stream<Moved<T>> moved_entries() const { return {indices, moved(values), nnz}; }
+  T* writable() const { return const_cast<T*>(values); }
+};
+
+// Returns whether nnz entries have at least as many bytes sparse as dense.
+inline bool dense_is_smaller(std::size_t nnz, std::size_t blocks, std::size_t entry_bytes) {
+  return nnz * (4 + entry_bytes) >= blocks * entry_bytes;
+}
+
+template <class T>
+inline std::size_t entry_bytes(const Call& call) {
+  return call.block * sizeof(T);
+}
+
+// Returns a dense vector of uninitialized values, with room for a header before them.
+template <class T>
+Vector<T> empty_dense(Call& call, std::size_t blocks) {
+  Vector<T> x;
+  x.blocks = x.nnz = blocks;
+  x.dense = x.scratch = true;
+  x.value_memory = call.host.allocate(header_bytes + blocks * entry_bytes<T>(call));
+  x.values = reinterpret_cast<T*>(x.value_memory->data + header_bytes);
+  return x;
+}
+
+template <class T>
+Vector<T> filled(Call& call, std::size_t blocks) {
+  Vector<T> x = empty_dense<T>(call, blocks);
+  std::fill_n(x.writable(), blocks * call.block, fill_of<T>(call.op));
+  return x;
+}
+
+// Returns a sparse vector with room for `nnz` entries.
+template <class T>
+Vector<T> empty_sparse(Call& call, std::size_t blocks, std::size_t nnz) {
+  Vector<T> x;
+  x.blocks = blocks, x.nnz = nnz;
+  x.scratch = true;
+  x.index_memory = call.host.allocate(4 * nnz);
+  x.value_memory = call.host.allocate(nnz * entry_bytes<T>(call));
+  x.indices = reinterpret_cast<std::uint32_t*>(x.index_memory->data);
+  x.values = reinterpret_cast<T*>(x.value_memory->data);
+  return x;
+}
+
+template <class T>
+Vector<T> densify(Call& call, const Vector<T>& x) {
+  if (x.dense) return x;
+  Vector<T> y = filled<T>(call, x.blocks);
+  scatter_assign<Moved<T>>(moved(y.writable()), x.moved_entries(), call.block);
+  return y;
+}
+
+template <class T>
+Vector<T> densify_if_smaller(Call& call, Vector<T> x) {
+  if (x.dense || !dense_is_smaller(x.nnz, x.blocks, entry_bytes<T>(call))) return x;
+  return densify(call, x);
+}
+
+}  // namespace sparcml::messages

@@ -1,0 +1,75 @@
+// How a rank waits: it spins, then yields the processor, then naps for longer and longer.
+#pragma once
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "messages/call.h"
+
+namespace sparcml::messages {
+
+struct WaitPolicy {
+  double spin = 0;           // seconds of polling without a pause for others
+  double yield = 1e-3;       // seconds until the rank naps
+  double fraction = 0.125;   // of the time waited so far: the length of a nap
+  double longest_nap = 2e-3;
+};
+
+constexpr double report_seconds = 1e-3;  // between two calls of Host::waiting()
+
+// One wait for a peer. Call pause() after each poll that has found nothing.
+class Wait {
+ public:
+  Wait(const WaitPolicy& policy, Host& host, int peer, bool sending)
+      : policy_(policy), host_(host), peer_(peer), sending_(sending) {}
+
+  void pause() {
+    const double time = now();
+    if (!polls_++) start_ = reported_ = time;
+    const double waited = time - start_;
+    if (time - reported_ >= report_seconds) {
+      host_.waiting(peer_, sending_, waited);
+      has_reported_ = true;
+      reported_ = now();
+    }
+    if (waited < policy_.spin) {
+      relax();
+    } else if (waited < policy_.yield) {
+      sched_yield();
+    } else {
+      nap(std::min(policy_.longest_nap, policy_.fraction * waited));
+    }
+  }
+
+  void end() {
+    if (has_reported_) host_.end_wait();
+  }
+
+ private:
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+
+  static void nap(double seconds) {
+    // The kernel delays timers by 50 us so that it can combine them; naps are shorter.
+    thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+    (void)slack;
+    const timespec time{0, static_cast<long>(seconds * 1e9)};
+    nanosleep(&time, nullptr);
+  }
+
+  const WaitPolicy& policy_;
+  Host& host_;
+  const int peer_;
+  const bool sending_;
+  long polls_ = 0;
+  double start_ = 0, reported_ = 0;
+  bool has_reported_ = false;
+};
+
+}  // namespace sparcml::messages

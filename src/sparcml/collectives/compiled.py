@@ -1,0 +1,271 @@
+"""Collectives whose rounds run in one compiled call, without Python between the messages.
+
+`cpp/messages` has the loops. Each equals its definition in this folder bit for bit and message
+for message, so that ranks of both kinds can take part in one call. The loop returns to Python
+at least every millisecond of waiting, where control messages are read and timeouts checked, and
+to raise the errors of messages: by the checks of `Call`, on the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from .. import buffer_pool
+from ..kernels import _core
+from ..stream import MEAN, Stream
+from ..stream.reduction import OPS
+from ..transport.wait_policy import wait_policy
+from ..wire.header import DTYPE_CODES
+from .allgather import unbundle
+from .base import AGREEMENT, call_code
+from .call import Call
+from .checks import Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..transport import CountingTransport, Message, Pending
+
+ALGORITHMS = {
+    "ssar_recursive_double": 3,
+    "ssar_split_allgather": 4,
+    "dsar_split_allgather": 5,
+    "ssar_ring": 15,
+}
+OP_NUMBERS = {op: number for number, op in enumerate(OPS)} | {MEAN: 0}
+PHASE_NAMES = ("encode", "send", "wait", "decode", "add")
+VECTOR, HEADER, BUNDLE = range(3)  # how the loop reads a message
+ENGINES = ("mpi", "threads")
+FLOAT32 = DTYPE_CODES[np.dtype(np.float32)]
+
+
+class CompiledCollectives:
+    """The compiled collectives of one communicator, and what their loop asks of Python.
+
+    Args:
+        link: Counting transport of the communicator.
+        loop: The compiled loop.
+    """
+
+    def __init__(self, link: CountingTransport, loop: _core.MessageLoop) -> None:
+        self._link, self._transport = link, link.transport
+        self._loop = loop
+        self._codes: dict[tuple[str, str], int] = {}
+        self._current: tuple[str, str, int, Stream | None] = ("", "", 0, None)
+        self._is_waiting = False
+        self._sending: list[Pending] = []
+        self._expected: list[Pending] = []
+
+    # Calls
+
+    def allreduce(self, algorithm: str, op: str, sequence: int, x: Stream) -> Stream:
+        """Return the result of an allreduce; a mean is a sum that the caller divides."""
+        self._current = (algorithm, op, sequence, x)
+        values, block = x.raw_values, x.block
+        dtype = values.dtype
+        returned = self._loop.allreduce(
+            self,
+            self._code(algorithm, op),
+            sequence & 0xFFFFFFFF,
+            self._is_traced(),
+            ALGORITHMS[algorithm],
+            OP_NUMBERS[op],
+            DTYPE_CODES[dtype],
+            x.size // block,
+            block,
+            x.raw_indices,
+            values,
+        )
+        nnz, positions, stored = returned[0]
+        self._count(returned)
+        indices = None
+        if positions is not None:
+            indices = np.frombuffer(positions[0], np.uint32, nnz, positions[1])
+        result = np.frombuffer(stored[0], dtype, nnz * block, stored[1])
+        return Stream.unchecked(x.size, indices, result, block, x.fill, scratch=True)
+
+    def barrier(self, name: str, sequence: int) -> None:
+        """Wait for all ranks."""
+        self._current = (name, "sum", sequence, None)
+        code = self._code(name, "sum")
+        traced = self._is_traced()
+        self._count(
+            self._loop.barrier(self, code, sequence & 0xFFFFFFFF, traced, FLOAT32)
+        )
+
+    def agree(
+        self, op: str, sequence: int, x: Stream, round: int
+    ) -> tuple[int, ...] | list[Message]:
+        """Return the nnz of all ranks, or their headers if these differ."""
+        self._current = (AGREEMENT, op, sequence, x)
+        returned = self._loop.agree(
+            self,
+            self._code(AGREEMENT, op),
+            sequence & 0xFFFFFFFF,
+            self._is_traced(),
+            round,
+            DTYPE_CODES[x.dtype],
+            x.blocks,
+            x.block,
+            x.nnz,
+        )
+        self._count(returned)
+        found = returned[0]
+        if isinstance(found, tuple):
+            return found
+        return list(np.frombuffer(found, np.uint8).reshape(self._link.size, -1))
+
+    def _code(self, collective: str, op: str) -> int:
+        code = self._codes.get((collective, op))
+        if code is None:
+            code = self._codes[collective, op] = call_code(collective, op)
+        return code
+
+    def _is_traced(self) -> bool:
+        stats = self._link.stats
+        return stats.trace is not None or stats.sent is not None
+
+    def _count(self, returned: tuple[Any, ...]) -> None:
+        stats = self._link.stats
+        stats.count_compiled(returned)
+        if returned[10] is None:
+            return
+        sent, events = returned[10]
+        if stats.sent is not None:
+            stats.sent.extend(sent)
+        if stats.trace is not None:
+            for phase, start, end, *fields in events:
+                names = ("round", "peer", "bytes", "nnz")
+                args = {n: v for n, v in zip(names, fields, strict=True) if v >= 0}
+                stats.trace.add(PHASE_NAMES[phase], start, end, args)
+
+    # What the loop asks for
+
+    def allocate(self, nbytes: int) -> NDArray[np.uint8]:
+        """Return memory for a message or an array."""
+        return buffer_pool.empty(nbytes, np.uint8)
+
+    def waiting(self, peer: int, sending: bool, seconds: float) -> None:
+        """Read control messages and check the timeouts of a wait."""
+        transport = self._transport
+        control = transport.control
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._describe_input()
+            control.begin_wait(peer, self._action(peer, sending))
+        control.check(seconds)
+        if seconds > transport.timeouts.busy:
+            control.time_out(self._loop.poll)
+
+    def end_wait(self) -> None:
+        """Record that the wait is over."""
+        self._is_waiting = False
+        self._transport.control.end_wait()
+
+    def read_control(self) -> None:
+        """Read control messages that have arrived before the call."""
+        self._transport.control.check()
+
+    def reject(
+        self, reading: int, message: bytes, source: int, round: int, blocks: int
+    ) -> None:
+        """Raise the error of a message that the loop does not accept."""
+        self._describe_input()
+        call, received = self._call(), np.frombuffer(message, np.uint8)
+        if reading == HEADER:
+            call.verify(received, source)
+        elif reading == BUNDLE:
+            with call.decoding_from(source):
+                unbundle(call, received, source, blocks)
+        else:
+            call.decode(received, source, round, blocks)
+
+    def lose(self, code: int, peer: int, sending: bool) -> NoReturn:
+        """Raise the error of a function of the engine."""
+        self._describe_input()
+        raise self._transport.lost_by_code(code, peer, self._action(peer, sending))
+
+    def send(self, peer: int, message: Message, nbytes: int, round: int) -> None:
+        """Start sending a message, for engines that the loop cannot call."""
+        del round
+        self._sending[:] = [pending for pending in self._sending if not pending.poll()]
+        self._sending.append(self._transport.isend(peer, message[:nbytes]))
+
+    def expect(self, peer: int) -> None:
+        """Announce that a message will be received, which makes progress in all waits."""
+        self._expected.append(self._transport.irecv(peer))
+
+    def receive(self, peer: int) -> Message:
+        """Return the peer's next message."""
+        expected = self._expected
+        awaited = next((p for p in expected if p.peer == peer), None)
+        if awaited is None:
+            return self._transport.receive(peer)
+
+        def poll() -> bool:
+            blocked: set[int] = set()
+            for pending in expected:  # messages of one peer arrive in order
+                if pending.peer not in blocked and not pending.begin():
+                    blocked.add(pending.peer)
+            return awaited.poll()
+
+        self._transport.wait_for(poll, peer, awaited.action)
+        expected.remove(awaited)
+        return awaited.result()
+
+    def finish(self) -> None:
+        """Wait until all messages have been sent."""
+        for pending in self._sending:
+            pending.wait()
+        self._sending.clear()
+
+    def abandon(self) -> None:
+        """Forget the messages of a call that has failed."""
+        self._is_waiting = False
+        self._sending, self._expected = [], []
+
+    # Errors
+
+    def _call(self) -> Call:
+        """Return the current call, for the checks of its messages."""
+        collective, op, sequence, x = self._current
+        shape = None if x is None else Shape.of(x)
+        return Call(self._link, collective, op, sequence, shape)
+
+    def _describe_input(self) -> None:
+        _, op, _, x = self._current
+        if x is not None:
+            self._transport.input_summary = f"{Shape.of(x)}, {op}"
+
+    def _action(self, peer: int, sending: bool) -> str:
+        rank = self._link.global_rank(peer)
+        return f"send to rank {rank}" if sending else f"receive from rank {rank}"
+
+
+def compile_collectives(link: CountingTransport) -> CompiledCollectives | None:
+    """Return the compiled collectives of a communicator, or None if Python must run them."""
+    transport = link.transport
+    if transport.is_simulated or transport.engine not in ENGINES or link.size == 1:
+        return None
+    if transport.engine != "mpi":
+        return CompiledCollectives(link, _core.host_loop(link.rank, link.size))
+    mpi = transport.functions()
+    if mpi is None:
+        return None
+    policy = wait_policy(transport)
+    loop = _core.mpi_loop(
+        link.rank,
+        link.size,
+        mpi.handle_bytes,
+        mpi.functions,
+        mpi.handles,
+        mpi.any_source,
+        mpi.any_tag,
+        mpi.tag_at,
+        transport.segment_bytes,
+        policy.spin,
+        policy.yield_,
+    )
+    return CompiledCollectives(link, loop)
