@@ -12,6 +12,8 @@ namespace ms = sparcml::messages;
 
 namespace {
 
+using Returned = nb::typed<nb::tuple, nb::any, nb::ellipsis>;  // the result and the counters
+
 constexpr std::size_t large = 1 << 15;  // bytes; such memory comes from the pool in Python
 
 // Memory of a Python object. It may end in a thread that does not hold the GIL.
@@ -115,11 +117,17 @@ class MessageLoop {
 
   // Runs a collective without the GIL; after an error all messages are given up.
   template <class F>
-  nb::tuple run(nb::handle python, const Identity& id, int dtype, std::uint32_t blocks,
-                std::uint32_t block, int op, F collective) {
+  Returned run(nb::handle python, const Identity& id, int dtype, std::uint32_t blocks,
+               std::uint32_t block, int op, F collective) {
     PythonHost host(python, moves_);
-    ms::Call call{*channel_, host, static_cast<std::uint8_t>(id.code), id.sequence,
-                  static_cast<std::uint8_t>(dtype), blocks, block, as_op(op)};
+    ms::Call call{*channel_,
+                  host,
+                  static_cast<std::uint8_t>(id.code),
+                  id.sequence,
+                  static_cast<std::uint8_t>(dtype),
+                  blocks,
+                  block,
+                  as_op(op)};
     call.counters.traced = id.traced;
     nb::object result;
     {
@@ -133,9 +141,9 @@ class MessageLoop {
       }
     }
     const ms::Counters& c = call.counters;
-    return nb::make_tuple(std::move(result), c.messages, c.bytes, c.received_messages,
-                          c.received_bytes, c.seconds[0], c.seconds[1], c.seconds[2],
-                          c.seconds[3], c.seconds[4], traced(c));
+    return nb::borrow<Returned>(nb::make_tuple(
+        std::move(result), c.messages, c.bytes, c.received_messages, c.received_bytes,
+        c.seconds[0], c.seconds[1], c.seconds[2], c.seconds[3], c.seconds[4], traced(c)));
   }
 
  private:
@@ -225,9 +233,9 @@ auto with_type(int dtype, F f) {
   }
 }
 
-nb::tuple run_allreduce(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
-                        bool traced, int algorithm, int op, int dtype, std::uint32_t blocks,
-                        std::uint32_t block, nb::handle indices, nb::handle values) {
+Returned run_allreduce(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
+                       bool traced, int algorithm, int op, int dtype, std::uint32_t blocks,
+                       std::uint32_t block, nb::handle indices, nb::handle values) {
   require(block > 0, "allreduce: block must be positive");
   return with_type(dtype, [&](auto zero) {
     auto x = vector_of<decltype(zero)>(blocks, block, indices, values);
@@ -236,8 +244,8 @@ nb::tuple run_allreduce(MessageLoop& loop, nb::handle host, int code, std::uint3
   });
 }
 
-nb::tuple run_barrier(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
-                      bool traced, int dtype) {
+Returned run_barrier(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
+                     bool traced, int dtype) {
   return loop.run(host, {code, sequence, traced}, dtype, 0, 1, 0, [](ms::Call& call) {
     ms::barrier(call);
     call.finish();
@@ -246,9 +254,9 @@ nb::tuple run_barrier(MessageLoop& loop, nb::handle host, int code, std::uint32_
   });
 }
 
-nb::tuple run_agree(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
-                    bool traced, int round, int dtype, std::uint32_t blocks,
-                    std::uint32_t block, std::uint32_t nnz) {
+Returned run_agree(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
+                   bool traced, int round, int dtype, std::uint32_t blocks, std::uint32_t block,
+                   std::uint32_t nnz) {
   return loop.run(host, {code, sequence, traced}, dtype, blocks, block, 0, [&](ms::Call& call) {
     ms::Header own = call.header(round);
     own.value_format = ms::no_values;
@@ -280,7 +288,7 @@ std::unique_ptr<MessageLoop> mpi_loop(int rank, int size, const std::vector<std:
     std::memcpy(&h, &handles[i], sizeof h);
     return h;
   };
-  const ms::MpiSettings<Handle> settings{handle(0), handle(1), handle(2), any_source,
+  const ms::MpiSettings<Handle> settings{handle(0), handle(1), handle(2),    any_source,
                                          any_tag,   tag_at,    segment_bytes};
   return std::make_unique<MessageLoop>(
       std::make_unique<ms::MpiChannel<Handle>>(rank, size, mpi, settings, policy), false);
@@ -290,7 +298,8 @@ std::unique_ptr<MessageLoop> mpi_loop(int rank, int size, const std::vector<std:
 
 void register_messages(nb::module_& m) {
   nb::class_<MessageLoop>(m, "MessageLoop", "Collectives whose rounds run without the GIL.")
-      .def("poll", &MessageLoop::poll, "Make progress in the current wait; return whether over.")
+      .def("poll", &MessageLoop::poll,
+           "Make progress in the current wait; return whether over.")
       .def("allreduce", run_allreduce, "host"_a, "code"_a, "sequence"_a, "traced"_a,
            "algorithm"_a, "op"_a, "dtype"_a, "blocks"_a, "block"_a, "indices"_a.none(),
            "values"_a, "Reduce a vector; return the result and the counters.")
@@ -310,17 +319,17 @@ void register_messages(nb::module_& m) {
       "mpi_loop",
       [](int rank, int size, int handle_bytes, std::vector<std::size_t> functions,
          std::vector<std::size_t> handles, int any_source, int any_tag, std::size_t tag_at,
-         std::size_t segment_bytes, double spin, double yield) {
+         std::size_t segment_bytes, double spin, double give_way) {
         require(functions.size() == 7 && handles.size() == 3,
                 "mpi_loop: there must be 7 functions and 3 handles");
         require(handle_bytes == 4 || handle_bytes == 8,
                 "mpi_loop: handles must have 4 or 8 bytes");
-        const ms::WaitPolicy policy{spin, yield};
+        const ms::WaitPolicy policy{spin, give_way};
         const auto make = handle_bytes == 4 ? mpi_loop<std::int32_t> : mpi_loop<void*>;
         return make(rank, size, functions, handles, any_source, any_tag, tag_at, segment_bytes,
                     policy);
       },
       "rank"_a, "size"_a, "handle_bytes"_a, "functions"_a, "handles"_a, "any_source"_a,
-      "any_tag"_a, "tag_at"_a, "segment_bytes"_a, "spin"_a, "yield"_a,
+      "any_tag"_a, "tag_at"_a, "segment_bytes"_a, "spin"_a, "give_way"_a,
       "Return a loop over functions of an MPI library, given by their addresses.");
 }

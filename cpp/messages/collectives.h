@@ -23,9 +23,9 @@ Vector<T> dsar_split_allgather(Call& call, Vector<T> x);
 template <class T>
 Vector<T> ssar_ring(Call& call, Vector<T> x);
 
-#define SPARCML_FOR_ALL_TYPES(function)                    \
-  template Vector<float> function(Call&, Vector<float>);   \
-  template Vector<double> function(Call&, Vector<double>); \
+#define SPARCML_FOR_ALL_TYPES(function)                                \
+  template Vector<float> function(Call&, Vector<float>);               \
+  template Vector<double> function(Call&, Vector<double>);             \
   template Vector<std::int32_t> function(Call&, Vector<std::int32_t>); \
   template Vector<std::int64_t> function(Call&, Vector<std::int64_t>);
 

@@ -18,9 +18,10 @@ struct IndexForm {
 inline IndexForm cheapest(const std::uint32_t* indices, std::size_t nnz, std::size_t blocks) {
   constexpr std::size_t most = UINT32_MAX - 7;  // the field of the header has 32 bits
   const unsigned r = nnz ? gap_parameter(nnz, indices[nnz - 1]) : 0;
-  const IndexForm forms[] = {{u32_format, padded(4 * nnz), 0},
-                             {gap_format, gap_nbytes(indices, nnz, r), r},
-                             {bitmap_format, bitmap_nbytes(static_cast<std::uint32_t>(blocks)), 0}};
+  const IndexForm forms[] = {
+      {u32_format, padded(4 * nnz), 0},
+      {gap_format, gap_nbytes(indices, nnz, r), r},
+      {bitmap_format, bitmap_nbytes(static_cast<std::uint32_t>(blocks)), 0}};
   IndexForm best{bitmap_format, SIZE_MAX, 0};
   for (const IndexForm& form : forms)
     if (form.nbytes <= most && form.nbytes < best.nbytes) best = form;
@@ -55,7 +56,8 @@ Message home(Call& call, Vector<T>& x) {
 template <class T>
 bool is_crowded(Call& call, const Vector<T>& x, std::size_t nnz, T fill) {
   // The definition compares with 0.4 * blocks in floating point.
-  if (call.block > 1 || nnz < 3 || static_cast<double>(nnz) < 0.4 * static_cast<double>(x.blocks))
+  if (call.block > 1 || nnz < 3 ||
+      static_cast<double>(nnz) < 0.4 * static_cast<double>(x.blocks))
     return false;
   const std::size_t last = (x.blocks - 1) / 64 * 64;
   const Dense<Moved<T>> word{moved(x.values + last), x.blocks - last, 1, *moved(&fill), true};
@@ -93,8 +95,7 @@ Message encode(Call& call, Vector<T>& x, int round) {
     const Dense<Moved<T>> values{moved(x.values), x.blocks * call.block, call.block,
                                  *moved(&fill), true};
     nnz = count_nonfill(values);
-    const std::size_t bitmap =
-        nnz ? bitmap_nbytes(static_cast<std::uint32_t>(x.blocks)) : 0;
+    const std::size_t bitmap = nnz ? bitmap_nbytes(static_cast<std::uint32_t>(x.blocks)) : 0;
     if (nnz * entry + bitmap < dense_bytes) {
       if (is_crowded(call, x, nnz, fill)) {
         form = {bitmap_format, bitmap, 0};
@@ -106,7 +107,8 @@ Message encode(Call& call, Vector<T>& x, int round) {
         auto* indices = const_cast<std::uint32_t*>(sparse.indices);
         compact(values, nnz, indices, moved(sparse.writable()));
         form = cheapest(indices, nnz, x.blocks);
-        if (form.nbytes + nnz * entry < dense_bytes) message = encode_sparse(call, sparse, form);
+        if (form.nbytes + nnz * entry < dense_bytes)
+          message = encode_sparse(call, sparse, form);
       }
     }
   } else {

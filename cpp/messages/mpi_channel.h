@@ -1,4 +1,5 @@
-// Messages of an MPI library that the process has loaded, with the protocol of transport/mpi.py.
+// Messages of an MPI library that the process has loaded, with the protocol of
+// transport/mpi.py.
 //
 // Handles are integers of 4 bytes in MPICH and its relatives, and pointers in Open MPI. The
 // layout of a status is private to the library, but for the place of its tag.
@@ -60,8 +61,8 @@ class MpiChannel final : public Channel {
     t.length = static_cast<std::int64_t>(message.size);
     start_send(host, t, &t.length, sizeof t.length, length_tag);
     for (std::size_t at = 0; at < message.size; at += set_.segment_bytes)
-      start_send(host, t, message.data() + at,
-                 std::min(set_.segment_bytes, message.size - at), segment_tag);
+      start_send(host, t, message.data() + at, std::min(set_.segment_bytes, message.size - at),
+                 segment_tag);
   }
 
   void expect(Host&, int peer) override { expected_.push_back({peer, false, {}, {}, 0}); }

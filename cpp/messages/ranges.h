@@ -30,9 +30,8 @@ Vector<T> part_of(Call& call, const Vector<T>& x, std::size_t start, std::size_t
   if (start) {
     part.index_memory = call.host.allocate(4 * part.nnz);
     auto* shifted = reinterpret_cast<std::uint32_t*>(part.index_memory->data);
-    std::transform(first, last, shifted, [start](std::uint32_t i) {
-      return i - static_cast<std::uint32_t>(start);
-    });
+    std::transform(first, last, shifted,
+                   [start](std::uint32_t i) { return i - static_cast<std::uint32_t>(start); });
     part.indices = shifted;
   }
   return densify_if_smaller(call, std::move(part));
@@ -63,7 +62,8 @@ Vector<T> join(Call& call, const std::vector<Vector<T>>& ranges,
     }
     const auto start = static_cast<std::uint32_t>(offsets[j]);
     if (x.dense) {
-      for (std::size_t i = 0; i < x.nnz; ++i) *indices++ = start + static_cast<std::uint32_t>(i);
+      for (std::size_t i = 0; i < x.nnz; ++i)
+        *indices++ = start + static_cast<std::uint32_t>(i);
     } else {
       indices = std::transform(x.indices, x.indices + x.nnz, indices,
                                [start](std::uint32_t i) { return i + start; });

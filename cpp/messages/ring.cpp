@@ -18,8 +18,7 @@ Vector<T> ssar_ring(Call& call, Vector<T> x) {
   call.send(right, encode(call, reduced, 0), 0);
   for (int round = 0; round < P - 1; ++round) {
     const int j = (left - round + P) % P;
-    const Vector<T> theirs =
-        decode<T>(call, call.receive(left, round), {left, round, span(j)});
+    const Vector<T> theirs = decode<T>(call, call.receive(left, round), {left, round, span(j)});
     reduced = add(call, theirs, part_of(call, x, offsets[j], offsets[j + 1]));
     if (round < P - 2) call.send(right, encode(call, reduced, round + 1), round + 1);
   }

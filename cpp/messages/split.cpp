@@ -25,8 +25,7 @@ static std::vector<Vector<T>> scatter_ranges(Call& call, const Vector<T>& x,
   for (int step = 1; step < P; ++step) call.channel.expect(call.host, (me - step + P) % P);
   for (int step = 1; step < P; ++step) {
     const int source = (me - step + P) % P;
-    parts[source] = decode<T>(call, call.receive(source, 0),
-                              {source, 0, parts[me].blocks});
+    parts[source] = decode<T>(call, call.receive(source, 0), {source, 0, parts[me].blocks});
   }
   return parts;
 }
@@ -68,8 +67,7 @@ Vector<T> dsar_split_allgather(Call& call, Vector<T> x) {
   Vector<T> out = empty_dense<T>(call, x.blocks);
   gather_messages(call, own, [&](int rank, const Message& message) {
     const std::size_t span = offsets[rank + 1] - offsets[rank];
-    decode_into(call, message, {rank, 1, span},
-                out.writable() + offsets[rank] * call.block);
+    decode_into(call, message, {rank, 1, span}, out.writable() + offsets[rank] * call.block);
   });
   return out;
 }

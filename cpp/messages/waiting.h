@@ -12,9 +12,9 @@
 namespace sparcml::messages {
 
 struct WaitPolicy {
-  double spin = 0;           // seconds of polling without a pause for others
-  double yield = 1e-3;       // seconds until the rank naps
-  double fraction = 0.125;   // of the time waited so far: the length of a nap
+  double spin = 0;          // seconds of polling without a pause for others
+  double yield = 1e-3;      // seconds until the rank naps
+  double fraction = 0.125;  // of the time waited so far: the length of a nap
   double longest_nap = 2e-3;
 };
 

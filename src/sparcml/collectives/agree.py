@@ -25,18 +25,26 @@ from .base import AGREEMENT, Collective, register
 from .checks import Shape
 
 if TYPE_CHECKING:
+    from ..quantize import Quantizer
     from ..transport import Message
     from .call import Call
 
 
 def agree(call: Call, x: Stream) -> Workload | MismatchError:
     """Return the workload, or the mismatch between ranks: the same value on every rank."""
-    # The round of these messages is a hash of the quantizer.
-    text = repr(call.quantizer).encode()
-    code = 0 if call.quantizer is None else 1 + zlib.crc32(text) % 255
-    messages = allgather_messages(call, call.header_only(x, round=code))
+    message = call.header_only(x, round=quantizer_code(call.quantizer))
+    return resolve(call, x, allgather_messages(call, message))
+
+
+def quantizer_code(quantizer: Quantizer | None) -> int:
+    """Return a hash of the quantizer, the round of the messages."""
+    return 0 if quantizer is None else 1 + zlib.crc32(repr(quantizer).encode()) % 255
+
+
+def resolve(call: Call, x: Stream, messages: list[Message]) -> Workload | MismatchError:
+    """Return the workload or the mismatch that the headers of all ranks describe."""
     if len({wire.Header.read(message).tag.round for message in messages}) > 1:
-        return _different_quantizers(call, x, text)
+        return _different_quantizers(call, x, repr(call.quantizer).encode())
     return compare(call, x, messages)
 
 

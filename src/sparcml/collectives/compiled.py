@@ -91,9 +91,7 @@ class CompiledCollectives:
         self._current = (name, "sum", sequence, None)
         code = self._code(name, "sum")
         traced = self._is_traced()
-        self._count(
-            self._loop.barrier(self, code, sequence & 0xFFFFFFFF, traced, FLOAT32)
-        )
+        self._count(self._loop.barrier(self, code, sequence & 0xFFFFFFFF, traced, FLOAT32))
 
     def agree(
         self, op: str, sequence: int, x: Stream, round: int
@@ -190,6 +188,7 @@ class CompiledCollectives:
     def send(self, peer: int, message: Message, nbytes: int, round: int) -> None:
         """Start sending a message, for engines that the loop cannot call."""
         del round
+        self._describe_input()
         self._sending[:] = [pending for pending in self._sending if not pending.poll()]
         self._sending.append(self._transport.isend(peer, message[:nbytes]))
 
@@ -199,6 +198,7 @@ class CompiledCollectives:
 
     def receive(self, peer: int) -> Message:
         """Return the peer's next message."""
+        self._describe_input()
         expected = self._expected
         awaited = next((p for p in expected if p.peer == peer), None)
         if awaited is None:

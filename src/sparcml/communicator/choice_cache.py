@@ -18,7 +18,7 @@ MAX_CALLS = 32  # calls that a choice holds for
 MAX_CASES = 256  # cached choices per communicator
 
 
-@dataclass
+@dataclass(slots=True)
 class _Choice:
     algorithm: str | None = None
     calls: int = 0  # since it was chosen

@@ -9,7 +9,7 @@ import numpy as np
 from ..collectives import ALLREDUCES
 from ..collectives.numbers import is_number
 from ..costs import Network
-from ..stream import join
+from ..stream import MEAN, Stream, join
 from ..transport import Stats, Transport
 from ..validation import as_integer
 from .arguments import (
@@ -18,6 +18,7 @@ from .arguments import (
     check_reduction,
     copy_canonical,
     divide_if_mean,
+    is_ready,
     is_undefined,
     reduction_of,
     to_operand,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from ..collectives import Call
     from ..quantize import Quantizer
     from .selection import Explanation
 
@@ -156,6 +158,9 @@ class Communicator(NeighborCalls):
             MismatchError: If ranks differ in size, dtype, op, algorithm or call order.
             TransportError: If a rank has raised, stalled or ended.
         """
+        plain = quantize is None and out is None and not return_seen
+        if plain and is_ready(x, op, algorithm) and self.size > 1:
+            return self._reduce_stream(x, op, algorithm, None, seed)[0].read_only()
         op = check_reduction("allreduce", op, algorithm, quantize, return_seen=return_seen)
         if seed is not None:
             seed = as_integer("allreduce", "seed", seed)
@@ -179,25 +184,45 @@ class Communicator(NeighborCalls):
             with self._session.operation("allreduce"):
                 result = seen = copy_canonical(stream)
         else:
-            algorithm, key = self._selector.select(algorithm, stream, op, quantize)
-            start = self.now()
-            result = None if quantize else self._session.allreduce(algorithm, op, stream)
-            if result is None:
-                with self._session.call(algorithm, op, stream, quantize, seed) as call:
-                    call.wants_seen = return_seen
-                    result = ALLREDUCES[algorithm].run(call, stream)
-            seconds = self.now() - start
-            self._selector.record(algorithm, key, stream, quantize, result, seconds)
-            result = divide_if_mean(result, op, self.size)
+            result, call = self._reduce_stream(
+                stream, op, algorithm, quantize, seed, wants_seen=return_seen
+            )
             if return_seen:
                 # Copied before the result is written to `out`, which may be x itself.
-                lossy = quantize is not None or ALLREDUCES[algorithm].lossy
-                seen = join(call.seen, call.offsets) if lossy else copy_canonical(stream)
+                seen = copy_canonical(stream)
+                if call is not None and call.seen:
+                    seen = join(call.seen, call.offsets)
                 seen = divide_if_mean(seen, op, self.size)
         if not return_seen:
             return restore_result(result)
         part = restore(seen)
         return restore_result(result), part
+
+    def _reduce_stream(
+        self,
+        x: Stream,
+        op: str,
+        algorithm: str,
+        quantize: Quantizer | None,
+        seed: int | None,
+        *,
+        wants_seen: bool = False,
+    ) -> tuple[Stream, Call | None]:
+        """Return the result of an allreduce of a checked stream, and the call if lossy."""
+        selector, session = self._selector, self._session
+        algorithm, case = selector.select(algorithm, x, op, quantize)
+        lossy = None
+        start = self._transport.now()
+        result = session.allreduce(algorithm, op, x) if quantize is None else None
+        if result is None:
+            chosen = ALLREDUCES[algorithm]
+            with session.call(algorithm, op, x, quantize, seed) as call:
+                call.wants_seen = wants_seen
+                result = chosen.run(call, x)
+            lossy = call if quantize is not None or chosen.lossy else None
+        seconds = self._transport.now() - start
+        selector.record(algorithm, case, x, quantize, result, seconds)
+        return divide_if_mean(result, op, self.size) if op == MEAN else result, lossy
 
     def explain(
         self, x: Any, op: Any = "sum", quantize: Quantizer | None = None

@@ -7,8 +7,7 @@ from functools import lru_cache
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..collectives import ALLREDUCES, Shape
-from ..collectives.agree import agree
+from ..collectives import ALLREDUCES
 from ..costs.estimate import TimePredictor, estimate
 from ..costs.lower_bound import lower_bound_seconds
 from ..errors import MismatchError
@@ -201,7 +200,7 @@ class AlgorithmSelector:
             op: Operation, as the caller names it.
             quantize: Quantizer of the call.
         """
-        case = (algorithm, Shape.of(x), op, quantize)
+        case = (algorithm, x.size, x.block, x.raw_values.dtype, op, quantize)
         if algorithm != "auto":
             if ALLREDUCES[algorithm].is_native:
                 self._agree(x, op, quantize)  # engines do not detect a mismatch
@@ -241,11 +240,12 @@ class AlgorithmSelector:
         seconds: float,
     ) -> None:
         """Record the result of a call, with its measured and its predicted seconds."""
-        entry_bytes = (
-            x.entry_bytes if quantize is None else quantized_nbytes(x.block, quantize)
-        )
+        block, nbytes = x.block, x.block * x.raw_values.itemsize
         predicted = self._predictor.seconds(
-            ALLREDUCES[algorithm], x.blocks, entry_bytes, x.nnz
+            ALLREDUCES[algorithm],
+            x.size // block,
+            nbytes if quantize is None else quantized_nbytes(block, quantize),
+            x.nnz,
         )
         self._session.stats.count_allreduce(algorithm, predicted, seconds)
         self._cache.record(case, result.nnz)
@@ -256,8 +256,7 @@ class AlgorithmSelector:
         return explain(workload, self.network, supporting(op, quantize))
 
     def _agree(self, x: Stream, op: str, quantize: Quantizer | None) -> Workload:
-        with self._session.call("agree", op, x, quantize) as call:
-            workload = agree(call, x)
+        workload = self._session.agree(op, x, quantize)
         if isinstance(workload, MismatchError):
             raise workload  # on all ranks, and the communicator remains usable
         if quantize is None:

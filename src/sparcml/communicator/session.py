@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import buffer_pool
 from ..collectives import Call, Shape
+from ..collectives.agree import agree, quantizer_code, resolve
+from ..collectives.base import AGREEMENT
 from ..collectives.compiled import ALGORITHMS, CompiledCollectives, compile_collectives
-from ..errors import TransportError
+from ..costs.workload import Workload
+from ..errors import MismatchError, TransportError
 from ..transport import CountingTransport, Stats, Transport
 from ..validation import as_seconds
 
@@ -139,6 +142,10 @@ class Session:
             self._compiled = compile_collectives(self._link)
         return self._compiled
 
+    def use_python(self) -> None:
+        """Run all collectives in Python from now on, where each is defined."""
+        self._is_compiled, self._compiled = True, None
+
     def allreduce(self, algorithm: str, op: str, x: Stream) -> Stream | None:
         """Return the result of a compiled allreduce, or None if there is none of this name."""
         compiled = self.compiled
@@ -170,6 +177,35 @@ class Session:
             raise
         self._leave(span)
         return True
+
+    def agree(
+        self, op: str, x: Stream, quantizer: Quantizer | None
+    ) -> Workload | MismatchError:
+        """Return the workload of all ranks, or the mismatch between them."""
+        compiled = self.compiled
+        if compiled is None:
+            with self.call(AGREEMENT, op, x, quantizer) as call:
+                return agree(call, x)
+        span = self._enter(AGREEMENT)
+        try:
+            found = compiled.agree(op, self._sequence, x, quantizer_code(quantizer))
+            if isinstance(found, tuple):
+                nodes = self.transport.nodes
+                workload: Workload | MismatchError = Workload(
+                    x.blocks, x.entry_bytes, found, nodes
+                )
+            else:
+                call = Call(
+                    self._link, AGREEMENT, op, self._sequence, Shape.of(x), quantizer
+                )
+                workload = resolve(call, x, found)
+                call.finish()
+        except BaseException as error:
+            compiled.abandon()
+            self._fail(error, span)
+            raise
+        self._leave(span)
+        return workload
 
     def _enter(self, name: str, detail: str = "") -> Span | None:
         self.check_open(name)

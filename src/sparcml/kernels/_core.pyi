@@ -1,7 +1,7 @@
 """The compiled inner loops of sparcml."""
 
 from collections.abc import Sequence
-from typing import Annotated, overload
+from typing import Annotated, Any, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -378,6 +378,31 @@ def count_columns(bitmap: Annotated[NDArray[numpy.uint64], dict(shape=(None,), o
 def column_positions(columns: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], bitmap: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], before: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     Write the positions of columns among the active ones; 2^32 - 1 for others.
+    """
+
+class MessageLoop:
+    """Collectives whose rounds run without the GIL."""
+
+    def poll(self) -> bool:
+        """Make progress in the current wait; return whether over."""
+
+    def allreduce(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object) -> tuple[Any, ...]:
+        """Reduce a vector; return the result and the counters."""
+
+    def barrier(self, host: object, code: int, sequence: int, traced: bool, dtype: int) -> tuple[Any, ...]:
+        """Wait for all ranks; return the counters."""
+
+    def agree(self, host: object, code: int, sequence: int, traced: bool, round: int, dtype: int, blocks: int, block: int, nnz: int) -> tuple[Any, ...]:
+        """
+        Return the nnz of all ranks, or their headers if they differ, and the counters.
+        """
+
+def host_loop(rank: int, size: int) -> MessageLoop:
+    """Return a loop whose messages the host moves."""
+
+def mpi_loop(rank: int, size: int, handle_bytes: int, functions: Sequence[int], handles: Sequence[int], any_source: int, any_tag: int, tag_at: int, segment_bytes: int, spin: float, give_way: float) -> MessageLoop:
+    """
+    Return a loop over functions of an MPI library, given by their addresses.
     """
 
 def moments(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, float, float, int]:

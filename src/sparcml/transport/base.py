@@ -35,6 +35,17 @@ BACKGROUND = "sparcml progress"  # name of the threads that `start` creates
 _T = TypeVar("_T", bound="Transport")
 
 
+_forks = 0  # between this process and the one that imported this module
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
 class Condition(Protocol):
     """The part of `threading.Condition` that requests use."""
 
@@ -123,7 +134,7 @@ class Transport(ABC):
         self.processes = Processes([None] * size)
         self.channel_id = "0"
         self.child_count = 0
-        self._pid = os.getpid()
+        self._forks = _forks
 
     @abstractmethod
     def isend(self, peer: int, message: Message) -> Pending:
@@ -192,7 +203,7 @@ class Transport(ABC):
     @property
     def is_forked(self) -> bool:
         """Whether this process is a child that the rank has forked, and not the rank."""
-        return os.getpid() != self._pid
+        return _forks != self._forks
 
     def abort(self, error: BaseException) -> None:
         """Send an error to all peers, on every channel shared with them."""

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     Table = list[tuple[str, ...]]  # the first row is the head
 
-COMPILED_PHASES = ("encode", "send", "wait", "decode", "add")
 PHASES = ("select", "encode", "send", "wait", "decode", "add")
 
 
@@ -97,15 +96,18 @@ class Stats:
 
     def count_compiled(self, counts: tuple[Any, ...]) -> None:
         """Count the messages and phases of a compiled collective, see `MessageLoop`."""
-        _, messages, sent, received_messages, received, *seconds = counts[:10]
+        _, messages, sent, got_messages, got, encode, send, wait, decode, add, _ = counts
         with self._lock:
             self.messages += messages
             self.bytes += sent
-            self.received_messages += received_messages
-            self.received_bytes += received
-            phases = self.seconds
-            for name, elapsed in zip(COMPILED_PHASES, seconds, strict=True):
-                phases[name] += elapsed
+            self.received_messages += got_messages
+            self.received_bytes += got
+            seconds = self.seconds
+            seconds["encode"] += encode
+            seconds["send"] += send
+            seconds["wait"] += wait
+            seconds["decode"] += decode
+            seconds["add"] += add
 
     def count_native(self, nbytes: int) -> None:
         """Count the bytes of an allreduce of the engine."""
