@@ -8,6 +8,7 @@ to raise the errors of messages: by the checks of `Call`, on the same bytes.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -37,6 +38,7 @@ ALGORITHMS = {
 OP_NUMBERS = {op: number for number, op in enumerate(OPS)} | {MEAN: 0}
 PHASE_NAMES = ("encode", "send", "wait", "decode", "add")
 VECTOR, HEADER, BUNDLE = range(3)  # how the loop reads a message
+CLOCK_SECONDS = 1e-3  # by which two readings of one clock differ at most
 ENGINES = ("mpi", "threads")
 FLOAT32 = DTYPE_CODES[np.dtype(np.float32)]
 
@@ -134,10 +136,12 @@ class CompiledCollectives:
         if stats.sent is not None:
             stats.sent.extend(sent)
         if stats.trace is not None:
-            for phase, start, end, *fields in events:
-                names = ("round", "peer", "bytes", "nnz")
-                args = {n: v for n, v in zip(names, fields, strict=True) if v >= 0}
-                stats.trace.add(PHASE_NAMES[phase], start, end, args)
+            shift = self._transport.now() - time.perf_counter()  # of another clock
+            shift = shift if abs(shift) > CLOCK_SECONDS else 0.0
+            for phase, start, end, round, peer, nbytes, nnz in events:
+                fields = {"peer": peer, "bytes": nbytes, "round": round, "nnz": nnz}
+                args = {name: value for name, value in fields.items() if value >= 0}
+                stats.trace.add(PHASE_NAMES[phase], start + shift, end + shift, args)
 
     # What the loop asks for
 
@@ -176,7 +180,9 @@ class CompiledCollectives:
             call.verify(received, source)
         elif reading == BUNDLE:
             with call.decoding_from(source):
-                unbundle(call, received, source, blocks)
+                messages = unbundle(call, received, source, blocks)
+            for i, header in enumerate(messages):
+                call.verify(header, (source + i) % call.size)
         else:
             call.decode(received, source, round, blocks)
 
