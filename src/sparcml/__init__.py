@@ -5,7 +5,7 @@ of a job, whose collectives reduce streams, NumPy arrays and torch tensors. Aggr
 methods such as `Compressed` average gradients with error feedback.
 
 Further modules: `sparcml.torch` (PyTorch), `sparcml.linear` (linear models),
-`sparcml.decentralized` (topologies and gossip methods),
+`sparcml.decentralized` (topologies and gossip methods), `sparcml.local` (local training),
 `sparcml.network` (network models), `sparcml.costs` (declared costs) and `sparcml.wire`
 (messages). Names are imported on first use: importing this package
 loads none of its modules but the errors.
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .network.simulator import simulate as simulate
     from .quantize import NUQSGD as NUQSGD
     from .quantize import QSGD as QSGD
+    from .quantize import Codebook as Codebook
     from .quantize import Half as Half
     from .quantize import Integer as Integer
     from .quantize import Natural as Natural
@@ -62,6 +63,7 @@ __all__ = [
     "QSGD",
     "Adaptive",
     "BlockTopK",
+    "Codebook",
     "Communicator",
     "Compressed",
     "Dense",
@@ -109,9 +111,10 @@ __getattr__, __dir__ = lazy_names(
         ".decentralized": "",
         ".kernels": "",
         ".linear": "",
+        ".local": "",
         ".network": "",
         ".network.simulator": "Simulation simulate",
-        ".quantize": "NUQSGD QSGD Half Integer Natural OneBit Quantizer Sign TernGrad",
+        ".quantize": "NUQSGD QSGD Codebook Half Integer Natural OneBit Quantizer Sign TernGrad",
         ".sparsify": "BlockTopK RandomK Selection Sparsifier Threshold TopK",
         ".startup": "from_group from_mpi launch world",
         ".stream": "Stream",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, SparcmlError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -44,6 +45,19 @@ def run_collectively(comm: Communicator | None, work: Callable[[], T]) -> T:
         failure.add_note(f"on rank {comm.rank} of {comm.size}")
         raise failure
     raise DataError(f"rank {rank}: {messages[rank]}") from failure
+
+
+@contextmanager
+def aborting(comm: Communicator) -> Iterator[None]:
+    """Report an error in the block to all ranks, which would wait for this one."""
+    try:
+        yield
+    except SparcmlError:
+        raise  # all ranks know
+    except Exception as error:
+        if comm.size > 1:
+            comm.abort(error)
+        raise
 
 
 def allgather_numbers(comm: Communicator | None, *numbers: float) -> NDArray[np.float64]:

@@ -220,6 +220,16 @@ class NonBlocking(Endpoint, ABC):
         root = check_root("ibroadcast", root, self.size)
         return self._submit("ibroadcast", x, lambda c: c.broadcast(x, root, out=out))
 
+    def start(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
+        """Start a function of several collectives; `wait` returns its result. Collective.
+
+        Args:
+            name: Name of the operation, for error messages.
+            x: Vectors that the function sends, which must not change meanwhile.
+            work: The function, given a duplicate of this communicator.
+        """
+        return self._submit(name, x, work)
+
     def _submit(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
         for vector in _vectors(x):
             vector_type(vector, name)  # raises here if it is not a vector, not in `wait`

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ..aggregate.flat_model import check_finite, flatten, flatten_gradient, mean_model
+from ..communicator.collective_errors import aborting
 from ..registry import Registry
 from .checks import (
-    aborting,
     check_call,
     check_rate,
     check_size,
@@ -21,16 +22,15 @@ from .checks import (
 from .requirements import require_doubly_stochastic, require_topology
 from .state import SIZE, STEP, initial_state, keep_entries, mean_state
 from .step import Begun, Step
-from .vectors import check_finite, flatten, flatten_gradient, mean_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..aggregate.flat_model import Model
     from ..communicator.communicator import Communicator
     from ..stream.arrays import Values
     from .state import State
     from .topologies import Topology
-    from .vectors import Model
 
 METHODS: Registry[type[Method]] = Registry("decentralized method")
 

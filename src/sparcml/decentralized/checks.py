@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,29 +11,16 @@ import numpy as np
 
 from ..communicator.collective_errors import find_difference
 from ..communicator.communicator import Communicator
-from ..errors import MismatchError, SparcmlError
+from ..errors import MismatchError
 from .state import SIZE, STEP, entry_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable
 
+    from ..aggregate.flat_model import Layout, Model
     from .base import Method
     from .state import State
     from .topologies import Topology
-    from .vectors import Layout, Model
-
-
-@contextmanager
-def aborting(comm: Communicator) -> Iterator[None]:
-    """Report an error in the block to all ranks, which would wait for this one."""
-    try:
-        yield
-    except SparcmlError:
-        raise  # all ranks know
-    except Exception as error:
-        if comm.size > 1:
-            comm.abort(error)
-        raise
 
 
 def check_call(function: str, comm: Any, topology: Topology) -> None:

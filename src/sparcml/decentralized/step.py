@@ -16,11 +16,11 @@ from ..stream.weighted import CHUNK, weighted_sum
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..aggregate.flat_model import Layout
     from ..communicator.communicator import Communicator
     from ..communicator.requests import Request
     from ..stream.arrays import Values
     from .topologies import Topology
-    from .vectors import Layout
 
 
 @dataclass(frozen=True)

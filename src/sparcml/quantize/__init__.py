@@ -5,6 +5,7 @@ from .base import Quantizer as Quantizer
 from .base import ScaleRule as ScaleRule
 from .base import from_wire as from_wire
 from .code import Code as Code
+from .codebook import Codebook as Codebook
 from .distortion import Distortion as Distortion
 from .distortion import distortion as distortion
 from .half import Half as Half

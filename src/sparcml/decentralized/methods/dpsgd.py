@@ -11,10 +11,10 @@ from ...validation import check_real
 from ..base import Method
 
 if TYPE_CHECKING:
+    from ...aggregate.flat_model import Model
     from ...stream.arrays import Values
     from ..state import State
     from ..step import Begun, Step
-    from ..vectors import Model
 
 MOMENTUM = "momentum"
 

@@ -10,10 +10,10 @@ import numpy as np
 from ..base import Method
 
 if TYPE_CHECKING:
+    from ...aggregate.flat_model import Model
     from ...stream.arrays import Values
     from ..state import State
     from ..step import Begun, Step
-    from ..vectors import Model
 
 TRACKER, GRADIENT = "tracker", "gradient"
 

@@ -1,7 +1,7 @@
 """Models and gradients as one flat vector, and back to the caller's types.
 
-All parameters of a model are sent in one message per neighbour, so they are joined in the order
-of their names.
+Decentralized and local training send all parameters of a model in one message, so they are joined
+in the order of their names.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ class Layout:
     def size(self) -> int:
         """Number of values."""
         return self.offsets[-1]
+
+    def __str__(self) -> str:
+        return f"{len(self.names)} parameters with {self.size} values of {self.dtype}"
 
 
 @dataclass(frozen=True)

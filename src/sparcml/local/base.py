@@ -1,0 +1,161 @@
+"""Base class of local training methods: frozen settings, explicit state, one call per step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..aggregate.flat_model import flatten
+from ..communicator.collective_errors import aborting
+from ..registry import Registry, short_repr
+from .checks import check_call, check_model, compare_ranks
+from .state import SHARED, STEP, initial_state
+
+if TYPE_CHECKING:
+    from ..aggregate.flat_model import Layout, Model
+    from ..communicator.communicator import Communicator
+    from ..stream.arrays import Values
+    from .state import State
+
+METHODS: Registry[type[Method]] = Registry("local method")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One step on one rank.
+
+    Attributes:
+        comm: The communicator.
+        layout: Parameters of the model.
+        number: Number of completed inner steps, including this one.
+        outer_lr: Outer learning rate of this step; None is that of the method.
+    """
+
+    comm: Communicator
+    layout: Layout
+    number: int
+    outer_lr: float | None = None
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """Trains on each rank separately, and exchanges the models or their change now and then.
+
+        state = method.init(x)
+        x = x - lr * gradient(x)                      # any optimizer
+        x, state = method.step(comm, x, state)        # after each step of it
+
+    The model x is an array, or a mapping from names to arrays, of float32 or float64; all ranks
+    start from the same. A state is a dictionary of arrays that `np.savez(file, **state)` writes;
+    with the model it is a checkpoint of the rank, from which a run resumes bit for bit at any
+    step. `consolidate` gives one checkpoint for any world size.
+
+    Subclasses are frozen dataclasses. One with `name` in its body is registered in `METHODS`.
+
+    Attributes:
+        name: Name on the command line and in tables.
+        number: Position in `METHODS`.
+    """
+
+    name: ClassVar[str]
+    number: ClassVar[int]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" in cls.__dict__:
+            METHODS.register(cls.name, cls.number, cls)
+
+    def __str__(self) -> str:
+        return short_repr(self)
+
+    def init(self, x: Any, state: State | None = None) -> State:
+        """Return the state before the first step.
+
+        Args:
+            x: The model, the same on all ranks.
+            state: State of another method to continue from. Its step count is kept.
+        """
+        model = flatten("init", x)
+        return {**initial_state(model.layout.size, state), **self._begin(model)}
+
+    def step(
+        self, comm: Communicator, x: Any, state: State, *, outer_lr: float | None = None
+    ) -> tuple[Any, State]:
+        """Complete an inner step, and exchange if it is the last of a round. Collective.
+
+        Nothing that is passed is modified.
+
+        Args:
+            comm: The communicator.
+            x: The model of this rank after the step of its optimizer.
+            state: State from `init` or from the last step.
+            outer_lr: Outer learning rate of this round, for a schedule. Default: that of the
+                method.
+
+        Returns:
+            The new model, in the form of x, and the new state.
+        """
+        check_call("step", comm, state)
+        number = int(state[STEP]) + 1
+        if not self.exchanges(number):
+            return x, {**state, STEP: state[STEP] + 1}
+        with aborting(comm):
+            model = flatten("step", x)
+            check_model("step", comm.rank, model, state)
+            values, new = self._step(
+                Call(comm, model.layout, number, outer_lr), model.values, state
+            )
+        return model.back(values), {**new, STEP: state[STEP] + 1}
+
+    def shared(self, x: Any, state: State) -> Any:
+        """Return the model at the start of the round, the same bits on all ranks.
+
+        Evaluate this one: a rank's own model has drifted from the others.
+
+        Args:
+            x: The model of this rank, for its form.
+            state: The state.
+        """
+        if SHARED not in state:
+            raise ValueError(
+                f"shared: {type(self).__name__} has no shared model; use averaged(comm, x)"
+            )
+        return flatten("shared", x).back(state[SHARED].copy())
+
+    def averaged(self, comm: Communicator, x: Any) -> Any:
+        """Return the mean of the models of all ranks. Collective."""
+        model = flatten("averaged", x)
+        return model.back(np.array(comm.allreduce(model.values, op="mean")))
+
+    def consolidate(self, comm: Communicator, x: Any, state: State) -> tuple[Any, State]:
+        """Return one model and state for any world size. Collective.
+
+        All ranks get the same. Save it on one rank, and start any number of ranks from it. The
+        steps since the last exchange are kept: the model is the mean over ranks, so that the
+        mean change of the round is the same as without the interruption. Residuals and the
+        change in flight are averaged too.
+        """
+        check_call("consolidate", comm, state)
+        model = flatten("consolidate", x)
+        compare_ranks(comm, self, model.layout, int(state[STEP]), state.get(SHARED))
+        return self.averaged(comm, x), self._consolidate(comm, state)
+
+    @abstractmethod
+    def exchanges(self, number: int) -> bool:
+        """Return whether anything is sent or received in this step; the first is step 1."""
+
+    @abstractmethod
+    def _begin(self, model: Model) -> State:
+        """Return the first entries of the state."""
+
+    @abstractmethod
+    def _step(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
+        """Return the new model and the new state, whose step count is ignored."""
+
+    def _consolidate(self, comm: Communicator, state: State) -> State:
+        """Return one state for any world size. Collective."""
+        del comm
+        return dict(state)

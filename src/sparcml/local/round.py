@@ -1,0 +1,269 @@
+"""The round as one engine: H silent steps, an exchange of the change, an outer step."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import aggregate
+from ..aggregate.state import consolidate
+from ..validation import check_integer
+from .base import Method
+from .checks import check_fraction, compare_ranks
+from .state import MOMENTUM, PENDING, SHARED, aggregate_state, with_aggregate_state
+from .streaming import merged_at, sent_at, split_model
+
+if TYPE_CHECKING:
+    from ..aggregate.flat_model import Model
+    from ..communicator.communicator import Communicator
+    from ..communicator.requests import Request
+    from ..stream.arrays import Values
+    from .base import Call
+    from .outer import Outer
+    from .state import State
+    from .streaming import Fragment, Names
+
+
+@dataclass
+class InFlight:
+    """The exchange in flight of a communicator.
+
+    Attributes:
+        request: Its request, or None.
+        pending: The change that is sent: `pending` of the state that it belongs to.
+    """
+
+    request: Request | None = None
+    pending: Values | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Round(Method):
+    """Rounds of inner steps, each of which ends with an exchange of the model's change.
+
+        D_m = shared - x_m                     on rank m, after `sync_every` inner steps
+        D = mean of D_m                        by any aggregation method
+        shared <- Outer(shared, D)             the outer optimizer; the same bits on all ranks
+        x_m <- shared
+
+    D is start minus end, so it acts as a gradient. It is applied to the shared model, never to
+    the model of a rank. Optimizer states of the inner steps stay local.
+
+    With several fragments the model is exchanged part by part, each once per round. With a
+    delay a part is sent that many steps before it is merged, and computation continues:
+
+        x_m <- mix x_m + (1 - mix) shared
+
+    State: `shared`, `momentum`, `pending`, and that of the aggregation method by fragment.
+
+    Args:
+        sync_every: Inner steps per round, H.
+        fragments: Number of fragments, which must divide H, or their parameters by name.
+        delay: Steps between sending and merging a fragment, below H / fragments.
+        mix: Weight of the rank's own model in a merge. 0 replaces it.
+    """
+
+    sync_every: int = 30
+    fragments: int | Names = field(default=1, kw_only=True)
+    delay: int = field(default=0, kw_only=True)
+    mix: float = field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        check_integer(self, "sync_every", minimum=1)
+        if not isinstance(self.fragments, (list, tuple)):
+            check_integer(self, "fragments", minimum=1)
+        else:
+            groups = tuple(tuple(group) for group in self.fragments)
+            object.__setattr__(self, "fragments", groups)
+        check_integer(self, "delay", minimum=0)
+        check_fraction(self, "mix", below_one=False)
+        if not self.parts or self.sync_every % self.parts:
+            raise ValueError(
+                f"{name}: fragments must divide sync_every, {self.sync_every}, got {self.parts}"
+            )
+        if self.delay >= self.sync_every // self.parts:
+            raise ValueError(
+                f"{name}: delay must be below sync_every / fragments, "
+                f"{self.sync_every // self.parts}, got {self.delay}; only one fragment may be in "
+                f"flight"
+            )
+
+    @property
+    def parts(self) -> int:
+        """Number of fragments."""
+        return self.fragments if isinstance(self.fragments, int) else len(self.fragments)
+
+    @property
+    @abstractmethod
+    def outer(self) -> Outer:
+        """The outer optimizer."""
+
+    def exchanges(self, number: int) -> bool:
+        """Return whether a fragment is sent or merged after this step."""
+        return self._sent(number) is not None or self._merged(number) is not None
+
+    def _sent(self, number: int) -> int | None:
+        return sent_at(number, self.sync_every, self.parts, self.delay)
+
+    def _merged(self, number: int) -> int | None:
+        return merged_at(number, self.sync_every, self.parts)
+
+    def _outer_of(self, call: Call) -> Outer:
+        outer = self.outer
+        return outer if call.outer_lr is None else replace(outer, lr=call.outer_lr)
+
+    def _begin(self, model: Model) -> State:
+        split_model(model.layout, self.fragments)  # raises here if it is impossible
+        return {SHARED: np.array(model.values)}
+
+    def _step(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
+        fragments = split_model(call.layout, self.fragments)
+        new = dict(state)
+        sent, merged = self._sent(call.number), self._merged(call.number)
+        if sent is not None:
+            part = fragments[sent]
+            new[PENDING] = part.read(state[SHARED]) - part.read(x)
+            if self.delay:
+                self._start(call, part, sent, new)
+        if merged is not None and PENDING in new:
+            x, new = self._merge(call, x, fragments[merged], merged, new)
+        return x, new
+
+    def _start(self, call: Call, part: Fragment, index: int, state: State) -> None:
+        """Start the exchange of the pending change in the background."""
+        flight = call.comm.cache.get(InFlight)
+        self._drain(flight)
+        flight.pending = state[PENDING]
+        work = partial(self._exchange, call, part, index, state)
+        flight.request = call.comm.start("local exchange", state[PENDING], work)
+
+    def _merge(
+        self, call: Call, x: Values, part: Fragment, index: int, state: State
+    ) -> tuple[Values, State]:
+        """Apply the mean change to the shared model and to x. Collective."""
+        flight = call.comm.cache.get(InFlight)
+        if flight.request is not None and flight.pending is state[PENDING]:
+            request, flight.request, flight.pending = flight.request, None, None
+            change, entries = request.wait()
+        else:  # there is no delay, or the state was loaded
+            self._drain(flight)
+            change, entries = self._exchange(call, part, index, state, call.comm)
+        shared, momentum = state[SHARED].copy(), state.get(MOMENTUM)
+        old = None if momentum is None else part.read(momentum)
+        own = part.read(x)
+        values, buffer = self._apply(call, part.read(shared), old, change)
+        if call.comm.size == 1 and not self.delay and self._is_average(call):
+            values = own  # exactly, although start - (start - end) is rounded
+        part.write(shared, values)
+        x = x.copy()
+        part.write(x, _mixed(self.mix, own, values))
+        new = with_aggregate_state(state, index, entries)
+        del new[PENDING]
+        new[SHARED] = shared
+        if buffer is not None:
+            momentum = np.zeros_like(shared) if momentum is None else momentum.copy()
+            part.write(momentum, buffer)
+            new[MOMENTUM] = momentum
+        return x, new
+
+    def _apply(
+        self, call: Call, shared: Values, momentum: Values | None, change: Values
+    ) -> tuple[Values, Values | None]:
+        """Return the new values of a fragment of the shared model, and its momentum."""
+        return self._outer_of(call).step(shared, momentum, change)
+
+    def _is_average(self, call: Call) -> bool:
+        """Return whether a round of a single rank changes nothing."""
+        del call
+        return False
+
+    def _exchange(
+        self, call: Call, part: Fragment, index: int, state: State, comm: Communicator
+    ) -> tuple[Values, State]:
+        """Return the mean change and the new state of its aggregation. Collective."""
+        compare_ranks(comm, self, call.layout, call.number, state[SHARED])
+        return self._aggregate(comm, part, state[PENDING], aggregate_state(state, index))
+
+    @abstractmethod
+    def _aggregate(
+        self, comm: Communicator, part: Fragment, change: Values, state: State
+    ) -> tuple[Values, State]:
+        """Return the mean of the changes of all ranks, and the new state. Collective."""
+
+    def _drain(self, flight: InFlight) -> None:
+        """Complete an exchange whose state was replaced by a loaded one."""
+        request, flight.request, flight.pending = flight.request, None, None
+        if request is not None:
+            request.wait()
+
+    def _consolidate(self, comm: Communicator, state: State) -> State:
+        new = dict(state)
+        if PENDING in state:
+            new[PENDING] = np.array(comm.allreduce(state[PENDING], op="mean"))
+        for index in range(self.parts):
+            entries = aggregate_state(state, index)
+            if entries:
+                new = with_aggregate_state(new, index, self._mean_state(comm, entries))
+        return new
+
+    def _mean_state(self, comm: Communicator, entries: State) -> State:
+        return consolidate(comm, entries)
+
+
+@dataclass(frozen=True)
+class AggregatedRound(Round):
+    """Rounds whose changes are averaged by a method of `sparcml.aggregate`.
+
+    Args:
+        method: Aggregation method of the changes. Default: `sparcml.Dense()`.
+    """
+
+    method: aggregate.Method | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method is not None and not isinstance(self.method, aggregate.Method):
+            raise TypeError(
+                f"{type(self).__name__}: method must be an aggregation method such as "
+                f"sparcml.Dense(), or None, got {self.method!r}"
+            )
+        if self.method is not None and not self.method.returns_mean:
+            raise ValueError(
+                f"{type(self).__name__}: method must return a mean, which {self.method} does not; "
+                f"use sparcml.Compressed(...)"
+            )
+
+    @property
+    def aggregation(self) -> aggregate.Method:
+        """The aggregation method."""
+        return aggregate.Dense() if self.method is None else self.method
+
+    def _is_average(self, call: Call) -> bool:
+        return self.aggregation.is_exact and self._outer_of(call).is_average
+
+    def _aggregate(
+        self, comm: Communicator, part: Fragment, change: Values, state: State
+    ) -> tuple[Values, State]:
+        gradient = part.split(change)
+        state = state or self.aggregation.init(_shapes(gradient))
+        mean, state = self.aggregation.aggregate(comm, gradient, state)
+        return part.join(mean), state
+
+
+def _shapes(gradient: Any) -> Any:
+    if isinstance(gradient, dict):
+        return {name: values.shape for name, values in gradient.items()}
+    return gradient.shape
+
+
+def _mixed(mix: float, own: Values, shared: Values) -> Values:
+    if mix == 0:
+        return shared
+    weight = own.dtype.type(mix)
+    mixed: Values = own * weight + shared * (1 - weight)
+    return mixed

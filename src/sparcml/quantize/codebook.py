@@ -1,0 +1,138 @@
+"""Codebook: a sign and one of two magnitudes per value, two bits per value.
+
+The two magnitudes are the centroids of the magnitudes in a bucket, found by Lloyd's algorithm. On
+the largest entries of normally distributed values the error is 0.4 % of their energy; one
+magnitude alone has 1.2 %.
+
+References: Lloyd: Least Squares Quantization in PCM, 1982; Sarfi et al.: Communication Efficient
+LLM Pre-training with SparseLoCo, 2025 (two bits per value; its four bins of equal width over both
+signs leave two of them empty on the largest entries, and so have the error of one magnitude).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ..validation import check_bucket
+from . import bitplane
+from .base import Quantizer
+from .code import bucket_size
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROUNDS = 4  # of Lloyd's algorithm
+
+
+@dataclass(frozen=True)
+class Codebook(Quantizer):
+    """Send the sign of each value, and which of two magnitudes per bucket is nearest.
+
+        low, high = centroids of |v_i| over the bucket
+        Q(v)_i = sign(v_i) (high if |v_i| > (low + high) / 2, else low)
+
+    The code holds the two magnitudes of each bucket as float32, then one bit per value for the
+    signs and one for the magnitudes. NaN and infinities make the magnitudes of their bucket NaN or
+    infinite. It is meant for the entries that a sparsifier selects.
+
+    Args:
+        bucket: Number of consecutive values that share two magnitudes; None for all.
+    """
+
+    bucket: int | None = 1024
+
+    name = "codebook"
+    wire_formats = (11,)
+    settings_size = bitplane.SETTINGS.size
+    preserves_zero = False
+    has_scales = True
+    biased: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_bucket(self)
+
+    @classmethod
+    def examples(cls) -> tuple[Quantizer, ...]:
+        """Return instances that the test rosters run."""
+        return (cls(), cls(bucket=100), cls(bucket=None))
+
+    def nbytes(self, count: int) -> int:
+        """Return two bits per value and eight bytes per bucket."""
+        return 8 * -(-count // bucket_size(self.bucket, count)) + 2 * -(-count // 8)
+
+    def _write(
+        self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
+    ) -> None:
+        del seed
+        size = bucket_size(self.bucket, values.size)
+        magnitudes, signs, high = self._sections(out, values.size)
+        with np.errstate(invalid="ignore", over="ignore"):
+            centroids, is_high = two_centroids(np.abs(values), size)
+        magnitudes[:] = centroids.ravel()
+        signs[:] = np.packbits(np.signbit(values), bitorder="little")
+        high[:] = np.packbits(is_high, bitorder="little")
+
+    def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
+        size = bucket_size(self.bucket, out.size)
+        magnitudes, *planes = self._sections(data, out.size)
+        if out.size % 8 and any(plane[-1] >> out.size % 8 for plane in planes):
+            raise ValueError(f"bits beyond the last of {out.size} values must be 0")
+        if (magnitudes < 0).any():
+            raise ValueError("magnitudes of a codebook must not be negative")
+        signs, high = (
+            np.unpackbits(plane, bitorder="little")[: out.size] for plane in planes
+        )
+        bucket = np.arange(out.size) // size
+        levels = np.stack((magnitudes, -magnitudes), axis=1).ravel()
+        np.take(levels, 4 * bucket + 2 * high + signs, out=out)
+
+    def _sections(
+        self, data: NDArray[np.uint8], count: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint8], NDArray[np.uint8]]:
+        plane = -(-count // 8)
+        start = data.size - 2 * plane
+        return (
+            data[:start].view(np.float32),
+            data[start : start + plane],
+            data[start + plane :],
+        )
+
+    @property
+    def settings(self) -> bytes:
+        """Bucket as u64; the magnitudes are part of the code."""
+        return bitplane.pack_settings(self.bucket)
+
+    @classmethod
+    def from_wire(cls, wire_format: int, settings: bytes) -> Codebook:
+        """Return the quantizer of these settings."""
+        del wire_format
+        return cls(bitplane.unpack_settings(settings))
+
+
+def two_centroids(
+    magnitudes: NDArray[np.float32], size: int
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the low and high centroid of each bucket, and which values are high.
+
+    Args:
+        magnitudes: Magnitudes of the values.
+        size: Values per bucket; the last one may have fewer.
+    """
+    count = magnitudes.size
+    starts = np.arange(0, count, size)
+    if not count:
+        return np.empty((0, 2), np.float32), np.empty(0, np.bool_)
+    lengths = np.diff(np.append(starts, count))
+    totals = np.add.reduceat(magnitudes, starts, dtype=np.float64)
+    threshold = totals / lengths
+    for _ in range(ROUNDS):
+        is_high = magnitudes > np.repeat(threshold.astype(np.float32), lengths)
+        upper = np.add.reduceat(np.where(is_high, magnitudes, 0), starts, dtype=np.float64)
+        n = np.add.reduceat(is_high, starts, dtype=np.int64)
+        high = np.where(n > 0, upper / np.maximum(n, 1), totals / lengths)
+        low = np.where(n < lengths, (totals - upper) / np.maximum(lengths - n, 1), high)
+        threshold = (low + high) / 2
+    return np.stack((low, high), axis=1).astype(np.float32), is_high
