@@ -1,5 +1,7 @@
 """One clear line for each wrong setting or argument."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,8 @@ from sparcml import local
 from sparcml.errors import MismatchError
 
 from .training import model, simulate, train
+
+ANY: Any = {"30": "30", "dense": "dense", "2": 2, "3": 3}  # of wrong types
 
 SETTINGS = [
     (lambda: local.DiLoCo(30, fragments=4), "fragments must divide sync_every, 30, got 4"),
@@ -52,9 +56,15 @@ def test_settings(build, message):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: local.DiLoCo("30"), "sync_every must be an integer, got '30'"),
-        (lambda: local.DiLoCo(2, method="dense"), "method must be an aggregation method"),
-        (lambda: local.SparseLoCo(2, quantize=2), "quantize must be a quantizer such as"),
+        (lambda: local.DiLoCo(ANY["30"]), "sync_every must be an integer, got '30'"),
+        (
+            lambda: local.DiLoCo(2, method=ANY["dense"]),
+            "method must be an aggregation method",
+        ),
+        (
+            lambda: local.SparseLoCo(2, quantize=ANY["2"]),
+            "quantize must be a quantizer such as",
+        ),
     ],
 )
 def test_types_of_settings(build, message):
@@ -77,7 +87,7 @@ def test_arguments_of_a_step():
 
     def body(comm):
         with pytest.raises(TypeError, match="comm must be a Communicator, got 3"):
-            m.step(3, x, m.init(x))
+            m.step(ANY["3"], x, m.init(x))
         with pytest.raises(TypeError, match="state must be a result of init"):
             m.step(comm, x, {"momentum": x})
         with pytest.raises(ValueError, match=r"as many values as the state \(4\), got 5"):

@@ -130,6 +130,19 @@ class Method(ABC):
         model = flatten("averaged", x)
         return model.back(np.array(comm.allreduce(model.values, op="mean")))
 
+    def finish(self, comm: Communicator, x: Any, state: State) -> tuple[Any, State]:
+        """Complete the round early, so that all ranks have the same model. Collective.
+
+        Call it at the end of training. It does nothing if the last step has ended a round.
+        """
+        check_call("finish", comm, state)
+        with aborting(comm):
+            model = flatten("finish", x)
+            check_model("finish", comm.rank, model, state)
+            call = Call(comm, model.layout, int(state[STEP]))
+            values, new = self._finish(call, model.values, state)
+        return model.back(values), {**new, STEP: state[STEP]}
+
     def consolidate(self, comm: Communicator, x: Any, state: State) -> tuple[Any, State]:
         """Return one model and state for any world size. Collective.
 
@@ -147,6 +160,14 @@ class Method(ABC):
     def exchanges(self, number: int) -> bool:
         """Return whether anything is sent or received in this step; the first is step 1."""
 
+    def merges(self, number: int) -> bool:
+        """Return whether this step changes the model."""
+        return self.exchanges(number)
+
+    def ends_round(self, number: int) -> bool:
+        """Return whether this step is the last of a round."""
+        return self.exchanges(number)
+
     @abstractmethod
     def _begin(self, model: Model) -> State:
         """Return the first entries of the state."""
@@ -154,6 +175,10 @@ class Method(ABC):
     @abstractmethod
     def _step(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
         """Return the new model and the new state, whose step count is ignored."""
+
+    @abstractmethod
+    def _finish(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
+        """Return the model that all ranks share, and the new state. Collective."""
 
     def _consolidate(self, comm: Communicator, state: State) -> State:
         """Return one state for any world size. Collective."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -107,6 +108,14 @@ class Round(Method):
         """Return whether a fragment is sent or merged after this step."""
         return self._sent(number) is not None or self._merged(number) is not None
 
+    def merges(self, number: int) -> bool:
+        """Return whether a fragment is merged after this step."""
+        return self._merged(number) is not None
+
+    def ends_round(self, number: int) -> bool:
+        """Return whether the last fragment is merged after this step."""
+        return self._merged(number) == self.parts - 1
+
     def _sent(self, number: int) -> int | None:
         return sent_at(number, self.sync_every, self.parts, self.delay)
 
@@ -133,6 +142,21 @@ class Round(Method):
         if merged is not None and PENDING in new:
             x, new = self._merge(call, x, fragments[merged], merged, new)
         return x, new
+
+    def _finish(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
+        fragments = split_model(call.layout, self.fragments)
+        new = dict(state)
+        if PENDING in state:
+            flying = next(n for n in itertools.count(call.number + 1) if self.merges(n))
+            index = self._merged(flying)
+            assert index is not None, "an exchange in flight that is never merged"
+            x, new = self._merge(call, x, fragments[index], index, new)
+        if self.parts == 1 and (not call.number or self.merges(call.number)):
+            return new[SHARED].copy(), new
+        for index, part in enumerate(fragments):
+            new[PENDING] = part.read(new[SHARED]) - part.read(x)
+            x, new = self._merge(call, x, part, index, new)
+        return new[SHARED].copy(), new
 
     def _start(self, call: Call, part: Fragment, index: int, state: State) -> None:
         """Start the exchange of the pending change in the background."""

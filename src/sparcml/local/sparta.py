@@ -67,6 +67,9 @@ class SPARTA(Method):
         del model
         return {}
 
+    def _finish(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
+        return np.array(call.comm.allreduce(x, op="mean")), state
+
     def _step(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
         compared = call.comm.cache.get(Compared)
         if compared.next.get(self) != call.number:

@@ -11,5 +11,11 @@ from .ddp import compress as compress
 from .decentralized import Decentralized as Decentralized
 from .handle import Handle as Handle
 from .handle import Stateful as Stateful
+from .local import BMUF as BMUF
+from .local import SPARTA as SPARTA
+from .local import DeMo as DeMo
+from .local import DiLoCo as DiLoCo
+from .local import LocalSGD as LocalSGD
+from .local import SparseLoCo as SparseLoCo
 from .optimizer import wrap as wrap
 from .recommended import recommended as recommended

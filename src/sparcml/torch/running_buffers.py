@@ -71,6 +71,11 @@ class RunningBuffers:
                 buffer = getattr(owner, name)
                 buffer.copy_(to_tensor(np.array(part), like=buffer))
 
+    def average(self, comm: Communicator) -> None:
+        """Replace the values by their mean over all ranks. Collective."""
+        if self.size:
+            self.write(np.array(comm.allreduce(self.read(), op="mean")))
+
     def mix(self, comm: Communicator, topology: Topology, step: int) -> None:
         """Replace the values by their weighted mean over the neighbours. Collective."""
         if not self.size:

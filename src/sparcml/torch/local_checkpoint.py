@@ -1,0 +1,88 @@
+"""Saved states of local training: tensors, numbers and strings, for `torch.save`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..local.state import SIZE, STEP
+from ..stream.tensors import on_host, to_tensor
+
+if TYPE_CHECKING:
+    from ..communicator.communicator import Communicator
+    from ..local import Method
+    from ..local.state import State
+
+VERSION = 1
+FIELDS = frozenset(("version", "rank", "ranks", "method", "state"))
+EVERY_RANK = -1  # rank of a consolidated state
+
+
+def saved_state(rank: int, ranks: int, method: Method, state: State) -> dict[str, Any]:
+    """Return a state; the caller may keep it."""
+    return {
+        "version": VERSION,
+        "rank": rank,
+        "ranks": ranks,
+        "method": str(method),
+        "state": {key: torch.from_numpy(np.array(v)) for key, v in state.items()},
+    }
+
+
+def restored_state(
+    function: str, saved: Any, comm: Communicator, method: Method, size: int
+) -> State:
+    """Return the state for a method, after checking that it fits rank and model."""
+    if not isinstance(saved, Mapping) or not saved.keys() >= FIELDS:
+        raise ValueError(
+            f"load_state_dict: state must be a result of {function}.state_dict()"
+        )
+    if saved["version"] != VERSION:
+        raise ValueError(
+            f"load_state_dict: version of the state must be {VERSION}, got {saved['version']}; "
+            f"load it with the version of sparcml that saved it"
+        )
+    if saved["method"] != str(method):
+        raise ValueError(
+            f"load_state_dict: state must be of {method}, got {saved['method']}; construct "
+            f"{function} with its settings"
+        )
+    if saved["rank"] != EVERY_RANK and saved["ranks"] != comm.size:
+        raise ValueError(
+            f"load_state_dict: world size of the state must be {comm.size}, got "
+            f"{saved['ranks']}; to change it, save state_dict(consolidate=True)"
+        )
+    if saved["rank"] not in (EVERY_RANK, comm.rank):
+        raise ValueError(
+            f"load_state_dict: state of rank {comm.rank} expected, got that of rank "
+            f"{saved['rank']}; save one file per rank"
+        )
+    state: State = {key: on_host(value).copy() for key, value in saved["state"].items()}
+    if STEP not in state or int(state.get(SIZE, -1)) != size:
+        raise ValueError(
+            f"load_state_dict: state must be of a model with {size} values, got "
+            f"{state.get(SIZE)}"
+        )
+    return state
+
+
+def mean_optimizer_state(
+    comm: Communicator, optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """Return the optimizer's state_dict with the means of its float tensors. Collective.
+
+    Moments of Adam and momentum buffers are averaged; counts of steps are those of this rank.
+    """
+    state: dict[str, Any] = copy.deepcopy(optimizer.state_dict())
+    for entries in state["state"].values():
+        for key in sorted(entries):
+            value = entries[key]
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.ndim:
+                flat = np.array(on_host(value.detach().float()).reshape(-1))
+                mean = np.array(comm.allreduce(flat, op="mean"))
+                entries[key] = to_tensor(mean.reshape(tuple(value.shape)), like=value)
+    return state
