@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from .network.simulator import simulate as simulate
     from .quantize import NUQSGD as NUQSGD
     from .quantize import QSGD as QSGD
-    from .quantize import Codebook as Codebook
     from .quantize import Half as Half
     from .quantize import Integer as Integer
     from .quantize import Natural as Natural
@@ -63,7 +62,6 @@ __all__ = [
     "QSGD",
     "Adaptive",
     "BlockTopK",
-    "Codebook",
     "Communicator",
     "Compressed",
     "Dense",
@@ -114,7 +112,7 @@ __getattr__, __dir__ = lazy_names(
         ".local": "",
         ".network": "",
         ".network.simulator": "Simulation simulate",
-        ".quantize": "NUQSGD QSGD Codebook Half Integer Natural OneBit Quantizer Sign TernGrad",
+        ".quantize": "NUQSGD QSGD Half Integer Natural OneBit Quantizer Sign TernGrad",
         ".sparsify": "BlockTopK RandomK Selection Sparsifier Threshold TopK",
         ".startup": "from_group from_mpi launch world",
         ".stream": "Stream",

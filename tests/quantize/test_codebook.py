@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sparcml import Codebook, Sign, TopK
+from sparcml import Sign, TopK
+from sparcml.quantize import Codebook
 from sparcml.quantize.codebook import two_centroids
 
 

@@ -76,8 +76,8 @@ class SparseLoCo(Round):
         check_integer(self, "chunk", minimum=1)
         if self.quantize is not None and not isinstance(self.quantize, Quantizer):
             raise TypeError(
-                f"SparseLoCo: quantize must be a quantizer such as sparcml.Codebook(), or None, "
-                f"got {self.quantize!r}"
+                f"SparseLoCo: quantize must be a quantizer such as sparcml.quantize.Codebook(), "
+                f"or None, got {self.quantize!r}"
             )
         check_fraction(self, "decay", below_one=False)
         if self.mean not in MEANS:

@@ -79,9 +79,9 @@ class Codebook(Quantizer):
         size = bucket_size(self.bucket, out.size)
         magnitudes, *planes = self._sections(data, out.size)
         if out.size % 8 and any(plane[-1] >> out.size % 8 for plane in planes):
-            raise ValueError(f"bits beyond the last of {out.size} values must be 0")
+            raise ValueError(f"decode: bits beyond the last of {out.size} values must be 0")
         if (magnitudes < 0).any():
-            raise ValueError("magnitudes of a codebook must not be negative")
+            raise ValueError("decode: magnitudes of a codebook must not be negative")
         signs, high = (
             np.unpackbits(plane, bitorder="little")[: out.size] for plane in planes
         )

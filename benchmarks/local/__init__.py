@@ -1,0 +1,1 @@
+"""Local training compared with synchronous training at equal tokens."""

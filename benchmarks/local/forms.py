@@ -1,0 +1,79 @@
+"""Forms of local training that the benchmark compares, and its jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import sparcml
+from sparcml import local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SEEDS = (0, 1, 2)
+
+# By name, as a function of the number of inner steps.
+FORMS: dict[str, Callable[[int], local.Method]] = {
+    "local SGD": local.LocalSGD,
+    "BMUF": local.BMUF,
+    "DiLoCo": local.DiLoCo,
+    "DiLoCo, 8 bit": lambda h: local.DiLoCo(
+        h, sparcml.Compressed(quantize=sparcml.QSGD(bits=8))
+    ),
+    "Streaming DiLoCo": lambda h: local.DiLoCo(
+        h, fragments=3, delay=3, mix=0.5, outer_lr=0.4
+    ),
+    "SparseLoCo": local.SparseLoCo,
+    "SparseLoCo, mean of all": lambda h: local.SparseLoCo(h, mean="all", outer_lr=1.0),
+    "DeMo": lambda h: local.DeMo(h, outer_lr=1e-3),
+    "SPARTA": lambda h: local.SPARTA(h, ratio=0.005),
+}
+
+
+class Job(NamedTuple):
+    """One training run.
+
+    Attributes:
+        network: Name of a workload of the accuracy benchmark.
+        form: Name in `FORMS`.
+        every: Inner steps per round.
+        workers: Number of workers.
+        seed: Seed of weights and batches.
+    """
+
+    network: str
+    form: str
+    every: int
+    workers: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.network} {self.form} H={self.every} {self.workers} workers seed {self.seed}"
+
+
+# The most important first: network, form, steps per round, workers.
+CASES = (
+    ("gpt", "DiLoCo", 30, 4),
+    ("gpt", "SparseLoCo", 30, 4),
+    ("moby-dick", "BMUF", 30, 4),
+    ("gpt", "Streaming DiLoCo", 30, 4),
+    ("gpt", "local SGD", 30, 4),
+    ("moby-dick", "BMUF", 10, 4),
+    ("moby-dick", "DiLoCo", 30, 4),
+    ("fashion-mnist", "DiLoCo", 30, 4),
+    ("fashion-mnist", "local SGD", 30, 4),
+    ("gpt", "DiLoCo", 10, 4),
+    ("gpt", "DiLoCo", 100, 4),
+    ("gpt", "DiLoCo", 30, 8),
+    ("gpt", "SparseLoCo", 30, 8),
+    ("gpt", "SPARTA", 1, 4),
+    ("moby-dick", "SparseLoCo", 30, 4),
+    ("fashion-mnist", "SparseLoCo", 30, 4),
+)
+
+
+def jobs() -> Iterator[Job]:
+    """Yield all jobs: the first seed of every case, then the other seeds."""
+    for case in CASES:
+        for seed in SEEDS:
+            yield Job(*case, seed)
