@@ -14,7 +14,6 @@ import datetime as dt
 import json
 import os
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -110,4 +109,4 @@ def _save(path: Path, row: Row) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
