@@ -99,6 +99,25 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
     return _open(open_transport(process_group, timeout))
 
 
+def from_store(
+    store: Any, rank: int, size: int, *, timeout: float | None = None
+) -> Communicator:
+    """Return a communicator of processes that meet in a store. Collective.
+
+    They need no process group: several communicators with different members may follow each other,
+    each with a store of its own, such as a PrefixStore.
+
+    Args:
+        store: A torch.distributed store, the same on all of them.
+        rank: Rank of this process among them.
+        size: Number of processes.
+        timeout: Seconds that a rank waits for another, busy or not. Default: as in `from_group`.
+    """
+    from .transport.gloo.transport import TorchTransport
+
+    return _open(TorchTransport(store, rank, size, resolve_timeouts(timeout)))
+
+
 def _open(transport: Transport) -> Communicator:
     """Return a communicator with the network model that rank 0 has looked up."""
     transport.nodes = find_nodes(transport, this_machine().encode())

@@ -8,10 +8,12 @@ import typer
 
 from sparcml.aggregate.planning import planned_methods
 from sparcml.cli.console import make_table
+from sparcml.cli.plan_local import describe_local, show_local
 from sparcml.cli.plan_page import page
 from sparcml.cli.plan_topology import describe, show_neighbors
 from sparcml.decentralized.named import by_name
 from sparcml.decentralized.planning import plan_neighbors
+from sparcml.local.planning import LocalRow, plan_local
 from sparcml.network.models import Model, model, of_size
 from sparcml.network.plan import Plan, dense_wins_from, scaling
 from sparcml.network.plan import plan as make_plan
@@ -52,6 +54,16 @@ def plan(
             "see `sparcml topology`."
         ),
     ] = None,
+    local_steps: Annotated[
+        int | None,
+        typer.Option(help="Steps per round of local training to compare, such as 30."),
+    ] = None,
+    sites: Annotated[
+        int, typer.Option(help="Number of sites, for local training between them.")
+    ] = 1,
+    wan: Annotated[
+        str | None, typer.Option(help="Bandwidth between the sites, such as 500mbit.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Output of all numbers as JSON.")
     ] = False,
@@ -69,6 +81,7 @@ def plan(
         )
         graph = None if topology is None else by_name(topology, ranks)
         neighbors = () if graph is None else plan_neighbors(result, graph)
+        rounds = _rounds(result, local_steps, sites, wan)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if html is not None:
@@ -77,13 +90,27 @@ def plan(
         numbers = result.as_dict()
         if graph is not None:
             numbers["decentralized"] = describe(result, graph, neighbors)
+        if rounds:
+            numbers["local"] = describe_local(rounds)
         typer.echo(json.dumps(numbers, indent=2))
     else:
         show(result, assumption=chosen.step_source if step_time is None else "")
         if graph is not None:
             show_neighbors(result, graph, neighbors)
+        if rounds:
+            show_local(rounds, f", {sites} sites on {wan}" if wan else "")
         if html is not None:
             typer.echo(f"\nInteractive page: {html}")
+
+
+def _rounds(
+    result: Plan, local_steps: int | None, sites: int, wan: str | None
+) -> tuple[LocalRow, ...]:
+    if local_steps is not None:
+        return plan_local(result, local_steps, sites, wan)
+    if sites != 1 or wan is not None:
+        raise ValueError("--sites and --wan need --local-steps, such as 30")
+    return ()
 
 
 def _write(path: Path, text: str) -> None:
