@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .. import kernels
+from .. import buffer_pool, kernels
 from ..quantize import Quantizer
 from ..quantize.code import mix_seed
 from ..sparsify import Sparsifier
@@ -87,10 +87,11 @@ def _without_blocks(stream: Stream) -> Stream:
 
 def add_to(x: Values, stream: Stream) -> Values:
     """Return x plus a stream, as a new vector; all ranks compute the same bits."""
-    result = x.copy()
+    result: Values = buffer_pool.empty(x.size, x.dtype)
     if stream.raw_indices is None:
-        result += stream.raw_values
+        kernels.combine_dense("sum", x, stream.raw_values, result)
     else:
+        result[:] = x
         kernels.scatter("sum", result, stream.raw_indices, stream.raw_values, stream.block)
     return result
 

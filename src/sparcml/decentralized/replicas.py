@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from .compression import add_to
 from .state import key
-from .step import as_stream
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -49,11 +48,6 @@ def update_replicas(
     updated = {rank: add_to(replicas[rank], received[rank]) for rank in replicas}
     save_replicas(updated, new)
     return updated
-
-
-def as_streams(replicas: dict[int, Values]) -> dict[int, Stream]:
-    """Return the copies as dense streams."""
-    return {rank: as_stream(values) for rank, values in replicas.items()}
 
 
 def save_replicas(replicas: dict[int, Values], new: State) -> None:

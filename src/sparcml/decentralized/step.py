@@ -11,7 +11,6 @@ import numpy as np
 from .. import kernels
 from ..communicator.collective_errors import find_difference
 from ..stream import Stream
-from ..stream.weighted import CHUNK, weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +80,10 @@ class Step:
         scaled: Values = g * g.dtype.type(self.lr)
         return scaled
 
+    def descend(self, x: Values, g: Values, base: Values | None = None) -> Values:
+        """Return x - lr g, minus `base` if there is one."""
+        return kernels.weighted_sum([1.0], [x], rate=self.lr, g=g, base=base)
+
     def mix(self, x: Values) -> Values:
         """Return the weighted mean of x over this rank and its neighbours. Collective."""
         if self.begun is not None:
@@ -107,36 +110,49 @@ class Step:
         mixed: Values = self.begun.request.wait()
         return mixed
 
-    def weighted_sum(self, own: Values, others: Mapping[int, Stream]) -> Values:
+    def weighted_sum(
+        self,
+        own: Values,
+        others: Mapping[int, Values],
+        g: Values | None = None,
+        base: Values | None = None,
+    ) -> Values:
         """Return the sum of vectors of this rank and its neighbours by their weights.
 
-        It has the bits of `mix`, if that received these vectors.
+        It has the bits of `mix`, if that received these vectors. lr g and `base` are subtracted
+        if they are given.
         """
         own_weight, weights = self.weights
-        terms = {self.rank: (own_weight, as_stream(own))}
+        terms = {self.rank: (own_weight, own)}
         terms.update((rank, (weights[rank], others[rank])) for rank in weights)
-        ordered = [terms[rank] for rank in sorted(terms)]
-        total = weighted_sum([w for w, _ in ordered], [stream for _, stream in ordered])
-        return total.raw_values  # dense, since the rank's own is
+        ordered = [terms[rank] for rank in sorted(terms) if terms[rank][0] != 0]
+        used, vectors = zip(*ordered, strict=True)
+        return kernels.weighted_sum(used, vectors, rate=self.lr, g=g, base=base)
 
     def add_differences(
-        self, x: Values, own: Values, others: Mapping[int, Values], gamma: float = 1.0
+        self,
+        x: Values,
+        own: Values,
+        others: Mapping[int, Values],
+        gamma: float = 1.0,
+        g: Values | None = None,
     ) -> Values:
-        """Return x + gamma times the sum over neighbours j of W_ij (others_j - own).
+        """Return x - lr g + gamma times the sum over neighbours j of W_ij (others_j - own).
 
         It is formed in float64 and rounded once. Both ends of an edge compute the same difference
-        with opposite signs, so the mean over all ranks is that of x up to rounding.
+        with opposite signs, so the mean over all ranks is that of x - lr g up to rounding.
         """
         _, weights = self.weights
-        result = np.empty_like(x)
-        for start in range(0, x.size, CHUNK):
-            part = slice(start, start + CHUNK)
-            total = np.zeros(own[part].size)
-            for rank in sorted(weights):
-                difference = np.subtract(others[rank][part], own[part], dtype=np.float64)
-                total += weights[rank] * difference
-            result[part] = x[part] + gamma * total
-        return result
+        ranks = sorted(weights)
+        return kernels.add_differences(
+            x,
+            own,
+            [weights[rank] for rank in ranks],
+            [others[rank] for rank in ranks],
+            gamma=gamma,
+            rate=self.lr,
+            g=g,
+        )
 
     def exchange(self, x: Any, **options: Any) -> Any:
         """Send x to the receivers, and return what the neighbours sent. Collective."""

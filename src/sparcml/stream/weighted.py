@@ -38,6 +38,10 @@ def weighted_sum(weights: Sequence[float], streams: Sequence[Stream]) -> Stream:
     """
     terms = [(w, s) for w, s in zip(weights, streams, strict=True) if w != 0]
     with np.errstate(over="ignore", invalid="ignore"):
+        if all(s.is_dense for _, s in terms):
+            first = terms[0][1]
+            vectors = [s.raw_values for _, s in terms]
+            return first.like(None, kernels.weighted_sum([w for w, _ in terms], vectors))
         if any(s.is_dense for _, s in terms):
             return _dense_sum(terms)
         return densify_if_smaller(_sparse_sum(terms))

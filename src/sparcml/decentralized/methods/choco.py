@@ -114,8 +114,7 @@ class Choco(Method):
             compress = compress.for_error_feedback()
         replicas = load_replicas(call, x, state)
         estimate = state.get(ESTIMATE, x)
-        h = x - call.update(g)
-        difference = h - estimate
+        difference = call.descend(x, g, estimate)
         if isinstance(compress, Quantizer) and not compress.biased:
             difference = _contracted(compress, difference)
         sent, received = exchange_compressed(
@@ -123,7 +122,7 @@ class Choco(Method):
         )
         new[ESTIMATE] = estimate = add_to(estimate, sent)
         replicas = update_replicas(replicas, received, new)
-        return call.add_differences(h, estimate, replicas, self.consensus_rate), new
+        return call.add_differences(x, estimate, replicas, self.consensus_rate, g), new
 
 
 def default_gamma(compress: Compressor) -> float:

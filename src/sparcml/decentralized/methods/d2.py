@@ -73,7 +73,7 @@ class D2(Method):
             )
 
     def _step(self, call: Step, x: Values, g: Values, state: State) -> tuple[Values, State]:
-        h = x - call.update(g)
+        h = call.descend(x, g)
         if CORRECTION in state:
             h += state[CORRECTION]
         mixed = call.mix(h)

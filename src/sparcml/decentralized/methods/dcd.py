@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ..base import Method
 from ..compression import Compressor, add_to, exchange_compressed
-from ..replicas import as_streams, load_replicas, update_replicas
+from ..replicas import load_replicas, update_replicas
 from ..requirements import (
     require_compressor,
     require_doubly_stochastic,
@@ -70,7 +70,7 @@ class DCD(Method):
     def _step(self, call: Step, x: Values, g: Values, state: State) -> tuple[Values, State]:
         new = dict(state)
         replicas = load_replicas(call, x, state)
-        z = call.weighted_sum(x, as_streams(replicas)) - call.update(g) - x
+        z = call.weighted_sum(x, replicas, g, base=x)
         sent, received = exchange_compressed(call, self.compress, z, self.seed, state, new)
         update_replicas(replicas, received, new)
         return add_to(x, sent), new

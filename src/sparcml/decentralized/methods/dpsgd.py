@@ -71,7 +71,6 @@ class DPSGD(Method):
         if self.momentum:
             old = state.get(MOMENTUM, np.zeros_like(g))
             new[MOMENTUM] = g = g + old * g.dtype.type(self.momentum)
-        update = call.update(g)
         if self.adapt_then_combine:
-            return call.mix(x - update), new
-        return call.finish_mix(x) - update, new
+            return call.mix(call.descend(x, g)), new
+        return call.descend(call.finish_mix(x), g), new

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import Method
 from ..compression import Compressor, dense, exchange_compressed
-from ..replicas import as_streams, load_replicas, save_replicas
+from ..replicas import load_replicas, save_replicas
 from ..requirements import (
     require_compressor,
     require_doubly_stochastic,
@@ -76,7 +76,7 @@ class ECD(Method):
         replicas = load_replicas(call, x, state)
         estimate = state.get(ESTIMATE, x)
         t = 1 + int(state.get(AGE, 0))
-        moved = call.weighted_sum(estimate, as_streams(replicas)) - call.update(g)
+        moved = call.weighted_sum(estimate, replicas, g)
         z = (x + (t / 2) * (moved - x).astype(np.float64)).astype(x.dtype)
         sent, received = exchange_compressed(call, self.compress, z, self.seed, state, new)
         new[ESTIMATE] = _estimate(estimate, sent, t)

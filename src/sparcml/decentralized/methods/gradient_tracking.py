@@ -64,11 +64,11 @@ class GradientTracking(Method):
                 if TRACKER in state
                 else g.copy()
             )
-            return call.mix(x - call.update(y)), {**state, TRACKER: y, GRADIENT: g.copy()}
+            return call.mix(call.descend(x, y)), {**state, TRACKER: y, GRADIENT: g.copy()}
         mixed = call.finish_mix(_joined(x, state))
         y = _tracked(mixed[x.size :], g, state) if TRACKER in state else g.copy()
         new = {**state, TRACKER: y, GRADIENT: g.copy()}
-        return mixed[: x.size] - call.update(y), new
+        return call.descend(mixed[: x.size], y), new
 
 
 def _joined(x: Values, state: State) -> Values:

@@ -99,7 +99,8 @@ class Moniqua(Method):
                     f"rank {rank} in step {call.number}; increase theta or lower lr"
                 )
             others[rank] = self.modulus * (digits + turns)
-        return call.add_differences(x - call.update(g), own, others), dict(state)
+        h = call.descend(x, g).astype(np.float64)
+        return call.add_differences(h, own, others).astype(x.dtype), dict(state)
 
     def _decode(self, codes: NDArray[np.uint8]) -> NDArray[np.float64]:
         digits: NDArray[np.float64] = (codes + 0.5) / 2**self.bits - 0.5

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..base import Method
-from ..compression import Compressor, exchange_compressed
+from ..compression import Compressor, dense, exchange_compressed
 from ..requirements import require_compressor
 
 if TYPE_CHECKING:
@@ -47,4 +47,5 @@ class NaiveQuantized(Method):
     def _step(self, call: Step, x: Values, g: Values, state: State) -> tuple[Values, State]:
         new = dict(state)
         _, received = exchange_compressed(call, self.compress, x, self.seed, state, new)
-        return call.weighted_sum(x, received) - call.update(g), new
+        others = {rank: dense(stream) for rank, stream in received.items()}
+        return call.weighted_sum(x, others, g), new

@@ -67,7 +67,7 @@ class RelaySum(Method):
         }
         if not received and self.average_start and not call.is_equal_everywhere(x):
             x = np.array(call.comm.allreduce(x, op="mean"))
-        h = x - call.update(g)
+        h = call.descend(x, g)
         received = relay(call.comm, call.neighbors, h, received)
         n = call.comm.size
         total = sum((m.astype(np.float64) for m in received.values()), np.zeros(x.size + 1))

@@ -1,0 +1,44 @@
+// Steps of decentralized methods over dense vectors, each in one pass. Weighted sums are formed
+// in double precision in the given order and rounded once; a sum that is NaN is the canonical
+// one.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/isa.h"
+
+namespace sparcml {
+
+// Writes out[i] = sum_k weights[k] vectors[k][i], rounded, then - rate g[i], then - base[i].
+// `g` and `base` may be null. `out` may be one of the arrays.
+template <class T>
+void weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+                  const T* g, const T* base, T* out, std::size_t n);
+
+// Writes out[i] = h + gamma sum_k weights[k] (vectors[k][i] - own[i]), rounded once, where
+// h = x[i] - rate g[i] is rounded, too. `g` may be null. `out` may be one of the arrays.
+template <class T>
+void add_differences(const double* weights, const T* const* vectors, std::size_t count,
+                     double gamma, const T* own, const T* x, T rate, const T* g, T* out,
+                     std::size_t n);
+
+namespace scalar {
+template <class T>
+void weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+                  const T* g, const T* base, T* out, std::size_t n);
+template <class T>
+void add_differences(const double* weights, const T* const* vectors, std::size_t count,
+                     double gamma, const T* own, const T* x, T rate, const T* g, T* out,
+                     std::size_t n);
+}  // namespace scalar
+namespace avx2 {
+template <class T>
+void weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+                  const T* g, const T* base, T* out, std::size_t n);
+template <class T>
+void add_differences(const double* weights, const T* const* vectors, std::size_t count,
+                     double gamma, const T* own, const T* x, T rate, const T* g, T* out,
+                     std::size_t n);
+}  // namespace avx2
+
+}  // namespace sparcml

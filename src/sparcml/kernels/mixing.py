@@ -1,0 +1,53 @@
+"""Steps of decentralized methods over dense vectors, each in one pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from .. import buffer_pool
+from . import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+Float = TypeVar("Float", np.float32, np.float64)
+
+
+def weighted_sum(
+    weights: Sequence[float],
+    vectors: Sequence[NDArray[Float]],
+    *,
+    rate: float = 0.0,
+    g: NDArray[Float] | None = None,
+    base: NDArray[Float] | None = None,
+) -> NDArray[Float]:
+    """Return the sum of weights[k] vectors[k], minus rate * g, minus base.
+
+    The sum is formed in float64 in the given order and rounded once; a NaN is the canonical one.
+    """
+    out = buffer_pool.empty(vectors[0].size, vectors[0].dtype)
+    _core.weighted_sum(list(weights), list(vectors), rate, g, base, out)
+    return out
+
+
+def add_differences(
+    x: NDArray[Float],
+    own: NDArray[Float],
+    weights: Sequence[float],
+    vectors: Sequence[NDArray[Float]],
+    *,
+    gamma: float = 1.0,
+    rate: float = 0.0,
+    g: NDArray[Float] | None = None,
+) -> NDArray[Float]:
+    """Return x - rate * g, plus gamma times the sum of weights[k] (vectors[k] - own).
+
+    The first difference is rounded; the sum is formed in float64 and rounded once.
+    """
+    out = buffer_pool.empty(x.size, x.dtype)
+    _core.add_differences(list(weights), list(vectors), gamma, own, x, rate, g, out)
+    return out
