@@ -26,25 +26,72 @@ void sum_block(const double* weights, const T* const* vectors, std::size_t count
   }
 }
 
+// With the number of vectors known, the sums stay in registers.
+template <class T, std::size_t kCount, bool kStep, bool kBase>
+void weighted_sum_of(const double* weights, const T* const* vectors, T rate, const T* g,
+                     const T* base, T* out, std::size_t n) {
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const T* v[kCount];
+  double w[kCount];
+  for (std::size_t k = 0; k < kCount; ++k) v[k] = vectors[k], w[k] = weights[k];
+  SPARCML_IVDEP
+  for (std::size_t i = 0; i < n; ++i) {
+    double total = w[0] * static_cast<double>(v[0][i]);
+    for (std::size_t k = 1; k < kCount; ++k) total += w[k] * static_cast<double>(v[k][i]);
+    T rounded = total == total ? static_cast<T>(total) : nan;
+    if (kStep) rounded -= rate * g[i];
+    if (kBase) rounded -= base[i];
+    out[i] = rounded;
+  }
+}
+
+template <class T, std::size_t kCount>
+void weighted_sum_few(const double* weights, const T* const* vectors, T rate, const T* g,
+                      const T* base, T* out, std::size_t n) {
+  if (g != nullptr && base != nullptr) {
+    weighted_sum_of<T, kCount, true, true>(weights, vectors, rate, g, base, out, n);
+  } else if (g != nullptr) {
+    weighted_sum_of<T, kCount, true, false>(weights, vectors, rate, g, base, out, n);
+  } else if (base != nullptr) {
+    weighted_sum_of<T, kCount, false, true>(weights, vectors, rate, g, base, out, n);
+  } else {
+    weighted_sum_of<T, kCount, false, false>(weights, vectors, rate, g, base, out, n);
+  }
+}
+
 template <class T>
 void weighted_sum_all(const double* weights, const T* const* vectors, std::size_t count, T rate,
                       const T* g, const T* base, T* out, std::size_t n) {
-  const T nan = std::numeric_limits<T>::quiet_NaN();
+  if (count == 1) return weighted_sum_few<T, 1>(weights, vectors, rate, g, base, out, n);
+  if (count == 2) return weighted_sum_few<T, 2>(weights, vectors, rate, g, base, out, n);
+  if (count == 3) return weighted_sum_few<T, 3>(weights, vectors, rate, g, base, out, n);
+  const double one = 1;
   double total[kBlock];
-  T rounded[kBlock];
   for (std::size_t start = 0; start < n; start += kBlock) {
     const std::size_t size = n - start < kBlock ? n - start : kBlock;
     sum_block(weights, vectors, count, start, size, total);
-    for (std::size_t i = 0; i < size; ++i) {
-      rounded[i] = total[i] == total[i] ? static_cast<T>(total[i]) : nan;
-    }
-    if (g != nullptr) {
-      for (std::size_t i = 0; i < size; ++i) rounded[i] -= rate * g[start + i];
-    }
-    if (base != nullptr) {
-      for (std::size_t i = 0; i < size; ++i) rounded[i] -= base[start + i];
-    }
-    for (std::size_t i = 0; i < size; ++i) out[start + i] = rounded[i];
+    T rounded[kBlock];
+    for (std::size_t i = 0; i < size; ++i) rounded[i] = static_cast<T>(total[i]);
+    const T* sums[] = {rounded};
+    weighted_sum_few<T, 1>(&one, sums, rate, g ? g + start : g, base ? base + start : base,
+                           out + start, size);
+  }
+}
+
+template <class T, std::size_t kCount>
+void add_differences_of(const double* weights, const T* const* vectors, double gamma,
+                        const T* own, const T* x, T rate, const T* g, T* out, std::size_t n) {
+  const T* v[kCount];
+  double w[kCount];
+  for (std::size_t k = 0; k < kCount; ++k) v[k] = vectors[k], w[k] = weights[k];
+  SPARCML_IVDEP
+  for (std::size_t i = 0; i < n; ++i) {
+    const double mine = own[i];
+    double total = 0;
+    for (std::size_t k = 0; k < kCount; ++k)
+      total += w[k] * (static_cast<double>(v[k][i]) - mine);
+    const T h = x[i] - rate * g[i];
+    out[i] = static_cast<T>(static_cast<double>(h) + gamma * total);
   }
 }
 
@@ -52,6 +99,12 @@ template <class T>
 void add_differences_all(const double* weights, const T* const* vectors, std::size_t count,
                          double gamma, const T* own, const T* x, T rate, const T* g, T* out,
                          std::size_t n) {
+  if (g != nullptr && count == 1) {
+    return add_differences_of<T, 1>(weights, vectors, gamma, own, x, rate, g, out, n);
+  }
+  if (g != nullptr && count == 2) {
+    return add_differences_of<T, 2>(weights, vectors, gamma, own, x, rate, g, out, n);
+  }
   double total[kBlock];
   T h[kBlock];
   for (std::size_t start = 0; start < n; start += kBlock) {
