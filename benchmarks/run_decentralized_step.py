@@ -75,7 +75,9 @@ def measure(
 def main() -> None:
     """Measure, print and save."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--network", default="100mbit", help="bandwidth of the emulated link")
+    parser.add_argument(
+        "--network", default="100mbit", help="bandwidth of the emulated link"
+    )
     parser.add_argument("--parameters", type=int, default=PARAMETERS)
     parser.add_argument("--only", choices=list(STEPS))
     parser.add_argument("--json", type=Path)

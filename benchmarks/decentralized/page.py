@@ -27,6 +27,7 @@ from .rows import (
     steps_to,
     trained,
 )
+from .step_table import steps
 from .times import RANKS, SIZES, SLOW_NETWORK
 
 NETWORKS = {"100 Mbit/s, 5 ms": (5e-3, 1e8), "1 Gbit/s, 50 us": (50e-6, 1e9)}
@@ -225,4 +226,5 @@ TABLES = {
     "decentralized-data": different_data,
     "decentralized-slow": slow_node,
     "decentralized-product": product,
+    "decentralized-steps": steps,
 }

@@ -81,11 +81,11 @@ def test_wrong_sizes_are_refused():
             ValueError, match="weighted_sum: there must be one weight per vector"
         ):
             _core.weighted_sum(*arguments)
-    for arguments in (
+    for others in (
         ([1.0], [y], 1.0, x, x, 0.0, None, x),
         ([1.0], [x], 1.0, y, x, 0.0, None, x),
         ([1.0], [x], 1.0, x, y, 0.0, None, x),
         ([1.0], [x], 1.0, x, x, 0.0, y, x),
     ):
         with pytest.raises(ValueError, match="add_differences: there must be one weight"):
-            _core.add_differences(*arguments)
+            _core.add_differences(*others)
