@@ -403,6 +403,8 @@ def host_loop(rank: int, size: int) -> MessageLoop:
 def mpi_loop(rank: int, size: int, handle_bytes: int, functions: Sequence[int], handles: Sequence[int], any_source: int, any_tag: int, tag_at: int, segment_bytes: int, spin: float, give_way: float) -> MessageLoop:
     """
     Return a loop over functions of an MPI library, given by their addresses.
+    """
+
 @overload
 def weighted_sum(weights: Sequence[float], vectors: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]], rate: float, g: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, base: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
