@@ -9,6 +9,30 @@ from tables import markdown, shown
 Row = dict[str, Any]
 
 
+def large_tensor(rows: list[Row]) -> str:
+    """Return one row per method: time and peak memory of a step, and ratios to plain DDP."""
+    head = [
+        "method",
+        "step (s)",
+        "of plain DDP",
+        "processor (s)",
+        "peak (GB)",
+        "of plain DDP",
+    ]
+    lines = [
+        [
+            f"`{row['settings']}`" if row["settings"] != "None" else row["method"],
+            shown(row["seconds"], ".2f"),
+            shown(row["time_ratio"], ".2f"),
+            shown(row["processor"], ".2f"),
+            shown(row["peak"] / 1e9, ".2f"),
+            shown(row["peak_ratio"], ".2f"),
+        ]
+        for row in rows
+    ]
+    return markdown(head, lines)
+
+
 def startup(rows: list[Row]) -> str:
     """Return one row per program that was started."""
     head = ["program", "wall (ms)", "processor (ms)", "more than `import numpy` (ms)"]

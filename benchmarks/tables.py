@@ -59,7 +59,7 @@ def measured(name: str) -> Any:
             target = "bench-linear"
         elif name == "linear-peers":
             target = "bench-peers"
-        elif name.startswith(("auto", "embedding")):
+        elif name.startswith(("auto", "embedding", "large-tensor")):
             target = "bench-torch"
         raise SystemExit(f"tables: no file named DATE-{name}.json; run: make {target}")
     return found
@@ -105,6 +105,7 @@ COMMANDS = {
     "linear-peers": "python benchmarks/run_linear_peers.py",
     "simulate": "python benchmarks/run_simulate.py",
     "startup": "python benchmarks/run_startup.py",
+    "large-tensor": "python benchmarks/run_large_tensor.py",
     "predict-1gbit": "sparcml run -n 8 --network 1gbit benchmarks/run_predict.py",
     "predict-100mbit": "sparcml run -n 8 --network 100mbit benchmarks/run_predict.py",
     "table2": "sparcml run -n 8 --network 1gbit benchmarks/run_table2.py",
@@ -140,6 +141,7 @@ def section(name: str) -> str:
         "linear-peers": linear_peers,
         "simulate": simulate,
         "startup": process_tables.startup,
+        "large-tensor": process_tables.large_tensor,
         "predict-1gbit": predict,
         "predict-100mbit": predict,
         "table2": linear.run,

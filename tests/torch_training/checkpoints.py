@@ -40,8 +40,10 @@ def resume_bit_for_bit():
         for method in RESUMED:
             model, handle = compressed(method)
             train(model, rank, range(3), lr=0.01)
-            kept = through_a_file([model.state_dict(), handle.state_dict()])
+            shared = handle.state_dict()
+            kept = through_a_file([model.state_dict(), shared])
             whole = train(model, rank, range(3, 6), lr=0.01)
+            same(shared["state"], kept[1]["state"])  # later steps have not changed it
             model, handle = compressed(method)
             model.load_state_dict(kept[0])
             handle.load_state_dict(kept[1])

@@ -6,7 +6,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -164,10 +164,12 @@ class Method(ABC):
         *,
         lr: float | Mapping[str, float] | None = None,
         overwrite: bool = False,
+        overwrite_state: bool = False,
     ) -> tuple[Any, State]:
         """Average the corrected gradients of all ranks. Collective.
 
-        The given state is not modified and stays valid if the step fails.
+        The given state is not modified and stays valid if the step fails, unless
+        `overwrite_state` is set.
 
         Args:
             comm: The communicator.
@@ -179,6 +181,9 @@ class Method(ABC):
                 what is pending moves the weights as it would have done in its own step.
             overwrite: Whether dense gradients in a mapping may be overwritten by their means,
                 which saves memory.
+            overwrite_state: Whether the new state may be written to the arrays of the given
+                one, which saves as much memory as they have. After an error the given state
+                is then that of no step.
 
         Returns:
             The mean, of the same type and dtype as the gradient, and the new state. Entries
@@ -189,6 +194,8 @@ class Method(ABC):
         try:
             _check_state(state)
             parameters, back = opened(gradient, overwrite=overwrite, lr=lr)
+            if overwrite_state:
+                parameters = [replace(p, reuses_state=True) for p in parameters]
             self.check_residual(state)
             _check_equal(comm, self, parameters, state)
             means, new = self._step(comm, parameters, state)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..collectives import ALLREDUCES
 from ..communicator.arguments import check_reduction
 from ..quantize.base import QUANTIZERS, Quantizer
 from ..quantize.code import mix_seed
 from ..sparsify import TopK
 from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
+from . import pieces
 from .base import Method
 from .compressed_settings import check_part, compressed_planning
 from .error_feedback import (
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from ..kernels import Velocity
     from ..network.candidates import Planning
     from ..stream import Stream
+    from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .reduce import Pair
     from .state import State
@@ -225,14 +228,51 @@ class Compressed(Method):
                 velocity = self._velocity(state, new, p)
                 means[p.name] = velocity.advance(means[p.name]).copy()  # not the state's
         selections = [self._select(comm, i, p, state, new) for i, p in enumerate(large)]
-        pairs = self._allreduce(comm, [s.sent for s in selections], int(state[STEP]))
-        for p, selection, (total, seen) in zip(large, selections, pairs, strict=True):
+        selected = list(zip(large, selections, strict=True))
+        long = [pair for pair in selected if self._is_long(pair[0])]
+        fused = [pair for pair in selected if not self._is_long(pair[0])]
+        for i, (p, selection) in enumerate(long):
+            seed = mix_seed(self.seed, int(state[STEP]), i)
+            means[p.name] = self._mean_in_pieces(comm, p, selection, seed)
+            if self.error_feedback:
+                new[key(RESIDUAL, p.name)] = selection.residual
+        pairs = self._allreduce(comm, [s.sent for _, s in fused], int(state[STEP]))
+        for (p, selection), (total, seen) in zip(fused, pairs, strict=True):
             means[p.name] = mean_dense(total, comm.size, p.out)
             if self.error_feedback:
                 new[key(RESIDUAL, p.name)] = update_residual(selection, seen)
-            if self.momentum and self.masking:
+        if self.momentum and self.masking:
+            for p, selection in selected:
                 clear(new[key(MOMENTUM, p.name)], selection.sent)
         return means, new
+
+    def _is_long(self, p: Parameter) -> bool:
+        """Return whether a parameter is sent in pieces: only if each can be reduced alone."""
+        return (
+            p.size > pieces.PIECE
+            and self.sparsify is None
+            and self.quantize is not None
+            and self.quantize.scale_rule is None
+            and self.global_topk is None
+            and (self.algorithm == "auto" or not ALLREDUCES[self.algorithm].lossy)
+        )
+
+    def _mean_in_pieces(
+        self, comm: Communicator, p: Parameter, selection: Selection, seed: int
+    ) -> Values:
+        assert self.quantize is not None
+        corrected = selection.sent.raw_values
+        out = np.empty_like(corrected) if p.out is None else p.out
+        pieces.mean_in_pieces(
+            comm,
+            corrected,
+            out,
+            quantize=self.quantize,
+            algorithm=self.algorithm,
+            feedback=self.error_feedback,
+            seed=seed,
+        )
+        return out
 
     def _velocity(self, state: State, new: State, p: Parameter) -> Velocity:
         """Return the momentum of a parameter; the new one goes to the new state."""
@@ -271,6 +311,7 @@ class Compressed(Method):
                 seed=seed,
                 carried=carried,
                 velocity=velocity,
+                out=residual if p.reuses_state else None,
             )
         term = p.values
         if velocity is not None and not math.isfinite(selection.squared_norm):

@@ -65,6 +65,7 @@ def select(
     seed: int = 0,
     carried: NDArray[np.float64] | None = None,
     velocity: kernels.Velocity | None = None,
+    out: Values | None = None,
 ) -> Selection:
     """Select what to send from the corrected gradient.
 
@@ -76,6 +77,7 @@ def select(
         seed: Random seed.
         carried: State of the sparsifier, updated in place.
         velocity: Momentum whose term replaces the gradient; its `out` is written.
+        out: Array of the new residual, which may be `residual`; a new one by default.
 
     Returns:
         The selection. If all entries are selected, its residual is the array of the values
@@ -92,9 +94,15 @@ def select(
         )
     if sparsifier is not None:
         return sparsifier.select_with_residual(
-            residual, gradient, seed=seed, state=carried, scale=scale, velocity=velocity
+            residual,
+            gradient,
+            seed=seed,
+            state=carried,
+            out=out,
+            scale=scale,
+            velocity=velocity,
         )
-    corrected = buffer_pool.empty(gradient.size, gradient.dtype)
+    corrected = buffer_pool.empty(gradient.size, gradient.dtype) if out is None else out
     norm = kernels.add_residual(residual, gradient, corrected, scale, velocity)
     return select_all(corrected, norm)
 

@@ -36,6 +36,7 @@ class Parameter:
         back: Converts a flat array to the caller's type.
         out: Array for the mean; None allocates a new one.
         lr: Learning rate that the mean will be multiplied by; None if unknown.
+        reuses_state: Whether the new state may be written to the arrays of the old one.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Parameter:
     back: Callable[[Any], Any]
     out: Values | None = None
     lr: float | None = None
+    reuses_state: bool = False
 
     @property
     def size(self) -> int:

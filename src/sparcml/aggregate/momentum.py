@@ -39,10 +39,11 @@ MOMENTUM = "momentum"
 def load_velocity(
     state: State, p: Parameter, momentum: float, *, nesterov: bool
 ) -> kernels.Velocity:
-    """Return the momentum of a parameter, with a new array for the momentum after the step."""
+    """Return the momentum of a parameter, with an array for the momentum after the step."""
     u = load(state, MOMENTUM, p)
     u = np.zeros_like(p.values) if u is None else u
-    return kernels.Velocity(u, buffer_pool.empty(u.size, u.dtype), momentum, nesterov)
+    out = u if p.reuses_state else buffer_pool.empty(u.size, u.dtype)
+    return kernels.Velocity(u, out, momentum, nesterov)
 
 
 def clear(u: Values, sent: Stream) -> None:

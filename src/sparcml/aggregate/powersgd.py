@@ -171,8 +171,11 @@ class PowerSGD(Method):
     def _corrected(self, comm: Communicator, p: Parameter, state: State) -> Selection:
         """Return residual + gradient, all of it selected."""
         residual, scale = load_residual(state, p)
+        if residual is None and self.error_feedback:  # the gradient's own array is not ours
+            residual = np.zeros_like(p.values)
         self.check_finite(comm, p.name, p.values)
-        return select(None, residual, p.values, scale=scale)
+        out = residual if p.reuses_state else None
+        return select(None, residual, p.values, scale=scale, out=out)
 
     def _first_factor(self, index: int, p: Parameter, state: State) -> Values:
         """Return the factor Q that the step begins with, transposed."""

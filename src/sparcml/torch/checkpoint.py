@@ -58,7 +58,7 @@ def saved_state(reducer: GradientReducer, layout: Any, shapes: Shapes) -> dict[s
         "norm": reducer.norm,
         "shapes": {name: list(shape) for name, shape in shapes.items()},
         "layout": [list(names) for names in layout],
-        "state": _tensors(reducer.state),
+        "state": _tensors(reducer.share_state()),
     }
 
 

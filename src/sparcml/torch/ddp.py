@@ -114,6 +114,7 @@ def compress(
     agree_on_arguments("compress", ddp.process_group, arguments, timeout)
     comm = from_group(ddp.process_group, timeout=timeout)
     reducer = GradientReducer(comm, first, excluded, limits)
+    reducer.reuses_state = True  # DDP cannot continue after an error
     _compressed.add(ddp)
     dense = DenseReducer(comm, ddp.process_group)
     hook = Hook(names, reducer, dense, scaler, find_unused=ddp.find_unused_parameters)

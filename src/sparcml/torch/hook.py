@@ -220,7 +220,9 @@ class Hook:
         self.exposed += time.perf_counter() - start
         if self._error is not None:
             raise self._error
-        if self._find_unused and self._applied and not self._is_dense:
+        if not (self._find_unused and self._applied and not self._is_dense):
+            self._buckets = []  # DDP may replace their memory before the next step
+        else:
             # This callback runs after DDP has written the gradients.
             torch.autograd.Variable._execution_engine.queue_callback(self._restore_unused)
 
@@ -231,6 +233,7 @@ class Hook:
                 grad = parameters[name].grad
                 if not is_sparse(mean) and (grad is None or not torch.equal(grad, mean)):
                     self._reducer.restore_residual(name, mean)
+        self._buckets = []
 
 
 def _nbytes(buffer: Tensor) -> int:

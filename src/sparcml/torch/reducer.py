@@ -48,6 +48,8 @@ class GradientReducer:
         clip: Limits to the norms of gradients.
 
     Attributes:
+        reuses_state: Whether a step may write to the arrays of the state, so that there is
+            none to go back to after an error.
         rates: Returns the learning rates by name; None if they are unknown.
         local: Names of gradients that stay those of this rank.
         state: State of the method, by name.
@@ -73,6 +75,8 @@ class GradientReducer:
         self._scale: float | None = None
         self._finite = True
         self._changes: dict[str, NDArray[Any] | None] = {}  # None removes an entry
+        self._own: State = {}  # arrays of earlier steps that nobody else has
+        self.reuses_state = False
         self.rates: Callable[[], Mapping[str, float]] | None = None
         self.local: Callable[[], Collection[str]] = tuple
         # The connections and threads of a model end with it, also without `close`.
@@ -179,6 +183,11 @@ class GradientReducer:
         unscaled = scaled(mean.detach(), 1.0 / (self._scale or 1.0))
         return_to_residual(self.state, name, on_host(unscaled).reshape(-1))
 
+    def share_state(self) -> State:
+        """Return the state for others, whose arrays later steps do not change."""
+        self._own = {}
+        return self.state
+
     def change(self, method: Method, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Use another method, which takes over the residual."""
         names = {n for k in self.state if (n := name_of(k)) is not None}
@@ -204,12 +213,14 @@ class GradientReducer:
         # Methods do not compress vectors.
         flat = {n: g.reshape(-1) if n in self.excluded else g for n, g in given.items()}
         before = {k: v for k, v in self.state.items() if name_of(k) in given}
+        own = all(self._own.get(k) is v for k, v in before.items())
         means, after = method.aggregate(
             self.comm,
             flat,
             {**before, STEP: self.state[STEP]},
             lr=None if self.rates is None else self.rates(),
             overwrite=True,
+            overwrite_state=self.reuses_state and self._scale is None and own,
         )
         self._changes |= dict.fromkeys(before.keys() - after.keys())
         self._changes |= {k: v for k, v in after.items() if k != STEP}
@@ -225,8 +236,9 @@ class GradientReducer:
         for k, value in self._changes.items():
             if value is None:
                 self.state.pop(k, None)
+                self._own.pop(k, None)
             else:
-                self.state[k] = value
+                self.state[k] = self._own[k] = value
         self._changes = {}
 
     def _rescale(self, mean: Tensor, gradient: Tensor) -> Tensor:
