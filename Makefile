@@ -10,7 +10,7 @@ NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 # compiles torch again, for some 3 seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-accuracy bench-torch bench-decentralized claims docs clean
+.PHONY: demo quick test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-accuracy bench-torch bench-decentralized bench-local claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
@@ -129,6 +129,13 @@ bench-decentralized: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_decentralized.py
 	$(BIN)/python benchmarks/run_claims.py 30 31
 
+# Loss of local training at equal tokens, its messages, and its speed on slow links, for docs/local.md.
+# More than an hour; the first part resumes after an interruption.
+bench-local: $(VENV)/.dev
+	$(BIN)/python benchmarks/run_local.py
+	$(BIN)/python benchmarks/run_local_encode.py --json $(RESULTS)-local-encode.json
+	$(TORCH) -n 4 --network 100mbit benchmarks/run_local_speed.py --network 100mbit --json $(RESULTS)-local-speed.json
+
 # Generated pages: algorithms from docstrings, figures from traces, tables and claims from the
 # newest results.
 docs: $(VENV)/.dev
@@ -139,6 +146,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/methods_page.py
 	$(BIN)/python benchmarks/training_page.py
 	$(BIN)/python benchmarks/decentralized_page.py
+	$(BIN)/python benchmarks/local_page.py
 
 clean:
 	rm -rf $(VENV) build

@@ -16,17 +16,30 @@ namespace {
 
 constexpr std::size_t kBisect = 1 << 13;  // values that stay in the L1 cache
 
-// Returns a bound with exactly k keys above it; with ties, the k-th largest key minus one.
 template <class T>
-Key<T> bisected_bound(const Key<T>* keys, std::size_t size, std::size_t k) {
-  Key<T> low = -1, high = 0;
+constexpr Key<T> kFirstStep = Key<T>{1} << (sizeof(T) == 4 ? 19 : 48);
+template <class T>
+constexpr Key<T> kLastStep = Key<T>{1} << (8 * sizeof(T) - 4);
+
+// Returns a bound with at least k keys above it, and few more unless keys are equal.
+//
+// Successive buckets often have similar values, so the search begins at the bound of the last
+// one and widens by steps of about 6 % of the magnitude before it bisects.
+template <class T>
+Key<T> bisected_bound(const Key<T>* keys, std::size_t size, std::size_t k, Key<T> guess) {
+  const Key<T> fewest = static_cast<Key<T>>(k), most = fewest + fewest / 8;
+  Key<T> low = -1, high = 0, step = kFirstStep<T>;
   for (std::size_t i = 0; i < size; ++i) high = std::max(high, keys[i]);
+  Key<T> middle = guess > low && guess < high ? guess : low + (high - low) / 2;
   while (high - low > 1) {
-    const Key<T> middle = low + (high - low) / 2;
     Key<T> above = 0;
     for (std::size_t i = 0; i < size; ++i) above += keys[i] > middle;
-    if (above == static_cast<Key<T>>(k)) return middle;
-    (above > static_cast<Key<T>>(k) ? low : high) = middle;
+    if (above >= fewest && above <= most) return middle;
+    (above > most ? low : high) = middle;
+    middle = low + (high - low) / 2;
+    if (above > most && high - low > 2 * step) middle = low + step;
+    if (above < fewest && high - low > 2 * step) middle = high - step;
+    step = std::min(2 * step, kLastStep<T>);
   }
   return low;
 }
@@ -59,7 +72,8 @@ class Buckets {
     if (size % kWord == 0 && 4 * k <= kGroups<T>) return group_bound(values, size, k);
     if (size > kBisect) return kAll<T>;
     for (std::size_t i = 0; i < size; ++i) keys_[i] = key(values[i]);
-    return bisected_bound<T>(keys_.data(), size, k);
+    guess_ = bisected_bound<T>(keys_.data(), size, k, guess_);
+    return guess_;
   }
 
   std::size_t collect(const T* values, std::size_t start, std::size_t size, Key<T> bound) {
@@ -89,6 +103,7 @@ class Buckets {
   }
 
   std::size_t k_;
+  Key<T> guess_ = -1;
   EntryBuffer<T> out_;
   std::vector<std::uint32_t> indices_;
   std::vector<T> values_;

@@ -121,18 +121,27 @@ def two_centroids(
         magnitudes: Magnitudes of the values.
         size: Values per bucket; the last one may have fewer.
     """
-    count = magnitudes.size
-    starts = np.arange(0, count, size)
-    if not count:
-        return np.empty((0, 2), np.float32), np.empty(0, np.bool_)
-    lengths = np.diff(np.append(starts, count))
-    totals = np.add.reduceat(magnitudes, starts, dtype=np.float64)
-    threshold = totals / lengths
+    full = magnitudes.size // size
+    rows = magnitudes[: full * size].reshape(full, size)
+    centroids, is_high = _centroids(rows)
+    if magnitudes.size == rows.size:
+        return centroids, is_high.reshape(-1)
+    rest = _centroids(magnitudes[rows.size :].reshape(1, -1))
+    return np.concatenate((centroids, rest[0])), np.append(is_high, rest[1])
+
+
+def _centroids(
+    rows: NDArray[np.float32],
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the centroids of each row, and which of its values are high."""
+    length = rows.shape[1]
+    totals = rows.sum(axis=1, dtype=np.float64)
+    threshold = totals / length
     for _ in range(ROUNDS):
-        is_high = magnitudes > np.repeat(threshold.astype(np.float32), lengths)
-        upper = np.add.reduceat(np.where(is_high, magnitudes, 0), starts, dtype=np.float64)
-        n = np.add.reduceat(is_high, starts, dtype=np.int64)
-        high = np.where(n > 0, upper / np.maximum(n, 1), totals / lengths)
-        low = np.where(n < lengths, (totals - upper) / np.maximum(lengths - n, 1), high)
+        is_high = rows > threshold.astype(np.float32)[:, None]
+        upper = np.multiply(rows, is_high).sum(axis=1, dtype=np.float64)
+        n = np.count_nonzero(is_high, axis=1)
+        high = np.where(n > 0, upper / np.maximum(n, 1), threshold)
+        low = np.where(n < length, (totals - upper) / np.maximum(length - n, 1), high)
         threshold = (low + high) / 2
     return np.stack((low, high), axis=1).astype(np.float32), is_high

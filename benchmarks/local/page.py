@@ -1,0 +1,100 @@
+"""Tables of docs/local.md."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import mean
+from typing import Any
+
+from accuracy.saved import load
+from accuracy.workloads import WORKLOADS
+
+Row = dict[str, Any]
+
+
+def encode_table(rows: list[Row]) -> str:
+    """Return the time and the bytes of a SparseLoCo message."""
+    first = rows[0]
+    lines = ["| work | ms | copies of the vector |", "| --- | --- | --- |"]
+    lines += [
+        f"| {r['work']} | {1e3 * r['seconds']:.1f} | {r['copies']:.2f} |" for r in rows
+    ]
+    text = (
+        f"{first['values']:,} values, 64 of 4096, are a message of {first['bytes']:,} bytes: "
+        f"{first['ratio']:.1f} times fewer than float32, indices included. On one core, measured:"
+    )
+    return "\n".join([text, "", *lines, ""])
+
+
+def speed_table(rows: list[Row]) -> str:
+    """Return the speed relative to computation alone."""
+    first = rows[0]
+    text = (
+        f"{first['ranks']} ranks on emulated links of {first['link']}, "
+        f"{first['parameters'] / 1e6:.1f} M parameters, 30 steps per round:"
+    )
+    lines = [
+        "| form | s per step | computing alone (s) | speed kept | exposed (s) |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {r['form']} | {r['seconds'] / r['steps']:.2f} | {r['compute']:.2f} | "
+        f"{r['speed']:.1%} | {r['exposed']:.1f} |"
+        for r in rows
+    ]
+    return "\n".join([text, "", *lines, ""])
+
+
+def loss_table(rows: list[Row]) -> str:
+    """Return the mean score of each case beside that of the synchronous run."""
+    groups: dict[tuple[str, str, int, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["network"], row["form"], row["every"], row["workers"]].append(row)
+    lines = [
+        "| network | form | H | workers | seeds | score | vs synchronous | MB sent per rank |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for network in dict.fromkeys(row["network"] for row in rows):
+        dense = synchronous(network)
+        metric = next(row["metric"] for row in rows if row["network"] == network)
+        lines.append(
+            f"| {WORKLOADS[network].title} ({metric}) | synchronous | 1 | any | "
+            f"{len(dense)} | {mean(dense):.3f} | | |"
+        )
+        for (name, form, every, workers), found in groups.items():
+            if name != network:
+                continue
+            scores = [row["score"] for row in found if row["score"] is not None]
+            score = f"{mean(scores):.3f}" if scores else "diverged"
+            change = f"{mean(scores) / mean(dense) - 1:+.1%}" if scores else ""
+            sent = mean(row["sent"] for row in found) / 1e6
+            lines.append(
+                f"| | {form} | {every} | {workers} | {len(found)} | {score} | {change} | "
+                f"{sent:.2f} |"
+            )
+    return "\n".join([*lines, ""])
+
+
+def synchronous(network: str) -> list[float]:
+    """Return the scores of the dense runs at the chosen learning rate."""
+    work = WORKLOADS[network]
+    return [
+        row["score"]
+        for row in load()
+        if row["network"] == network
+        and row["method"] == "dense"
+        and row["learning_rate"] == work.learning_rate
+        and row["settings"] == work.settings
+    ]
+
+
+TABLES = {
+    "local-encode": encode_table,
+    "local-speed": speed_table,
+    "local-loss": loss_table,
+}
+FILES = {
+    "local-encode": "local-encode",
+    "local-speed": "local-speed",
+    "local-loss": "local",
+}
