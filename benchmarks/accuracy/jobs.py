@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .roster import DENSE, ROSTER, Setting, build, label
+from .roster import DENSE, MANY, ROSTER, Setting, build, label
 from .workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -106,8 +106,9 @@ def _at_own_rates() -> Iterator[Job]:
     """Yield the jobs at the dense learning rate and at the method's own."""
     for name, spec in ROSTER.items():
         for network in _networks(name):
-            rate = WORKLOADS[network].learning_rate
-            for ranks in spec.ranks:
+            work = WORKLOADS[network]
+            rate, adaptive = work.learning_rate, work.optimizer == "adamw"
+            for ranks in (r for r in spec.ranks if r < MANY or not adaptive):
                 for multiple in dict.fromkeys((1.0, spec.multiple)):
                     yield Job(network, name, ranks, rounded(multiple * rate), SEEDS[0])
 

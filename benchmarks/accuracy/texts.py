@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tables import markdown
 
-from sparcml import Compressed, Schedule
+from sparcml import Adaptive, Compressed, Schedule
 
 from .roster import DENSE, ROSTER
 from .workloads import WORKLOADS
@@ -94,5 +94,7 @@ def described(method: Method) -> str:
         parts.append(f"`{method.sparsify}`")
     if method.quantize is not None:
         parts.append(f"`{method.quantize}`")
+    if isinstance(method, Adaptive):
+        parts.append("a ratio per layer")
     parts.append("error feedback" if method.error_feedback else "no error feedback")
     return ", ".join(parts)

@@ -14,7 +14,7 @@ WARM_UP = 50  # steps
 IMAGES = 96_000  # limit of a run, but at least LIMIT steps
 LIMIT = 300
 TRIED = (1 / 2, 1.0, 2.0)  # multiples of the chosen rate, at the middle batch size
-LOWER = (1 / 2, 1 / 4)  # multiples of the rule's rate, for batches from LARGE on
+LOWER = (1 / 2, 1 / 4, 1 / 8)  # multiples of the rule's rate, for batches from LARGE on
 LARGE = 2048
 
 # Sharpness: networks that fit a smaller set of images equally well.
@@ -55,13 +55,18 @@ def cases() -> list[Case]:
     ]
     found += [Case("steps", "sgd", b, warm_up=0) for b in BATCHES if b >= MIDDLE]
     large = [batch for batch in BATCHES if batch >= LARGE]
-    found += [Case("steps", n, b, m) for n in RECIPES for b in large for m in LOWER]
+    found += [Case("steps", n, b, m) for n in RECIPES for b in large for m in lower(n)]
     found += [Case("sharpness", name, SMALL_BATCH) for name in RECIPES]
     # At most the rule's rate at LAST_RATE: with that at 4096, SGD diverges.
     shares = {name: rate_ratio(name, LAST_RATE, FULL_BATCH) for name in RECIPES}
     found += [Case("sharpness", name, FULL_BATCH, m) for name, m in shares.items()]
     found.append(Case("sharpness", "sgd", FULL_BATCH, shares["sgd"] / 4))
     return list(dict.fromkeys(found))
+
+
+def lower(recipe: str) -> tuple[float, ...]:
+    """Return the lower multiples of the rule's rate that are tried with large batches."""
+    return LOWER if recipe == "sgd" else LOWER[:1]
 
 
 def rate_ratio(recipe: str, batch: int, other: int) -> float:

@@ -253,7 +253,7 @@ def test_a_sparse_tensor_stays_one():
 def test_the_owner_keeps_what_its_coding_changed():
     # 1BitSGD's second residual: the sum of a range is coded again by its owner.
     def work(comm):
-        method = Compressed(quantize=OneBit())
+        method = Compressed(quantize=OneBit(bucket=SIZE))
         g = noise(comm.rank)
         mean, state = method.aggregate(comm, g, method.init(SIZE))
         applied = g - state["residual"]

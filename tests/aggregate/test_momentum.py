@@ -116,7 +116,7 @@ def test_a_number_of_steps_is_the_same_as_a_fraction():
     for method in (Compressed(TopK(0.01), warm_up=20), DGC(0.01, warm_up=0.2, steps=100)):
         inner = method if isinstance(method, Compressed) else method._inner()
         expected = Schedule.warm_up(0.01, 20)
-        assert [inner._sparsifier(s) for s in range(30)] == [
+        assert [inner.sparsifier_at(s) for s in range(30)] == [
             expected.at(s) for s in range(30)
         ]
 

@@ -18,6 +18,7 @@ from sparcml import (
     OneBit,
     OneBitAdam,
     PowerSGD,
+    TernGrad,
     TopK,
     TopKAdam,
 )
@@ -259,6 +260,11 @@ def warned(rank):
         model = ddp()
         with pytest.warns(UserWarning, match=words):
             compress(model, method, optimizer=optimizer_of(model))
+    for quantize in (OneBit(), TernGrad()):
+        layers = torch.nn.Sequential(torch.nn.Embedding(30, 8), torch.nn.Linear(8, 2))
+        model = torch.nn.parallel.DistributedDataParallel(layers)
+        with pytest.warns(UserWarning, match="accuracy on embeddings and .* such as '0'"):
+            compress(model, Compressed(quantize=quantize, dense_below=10))
     quiet: tuple[tuple[Any, Any], ...] = (
         (QSGD(4), adamw),
         (

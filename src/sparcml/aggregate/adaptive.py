@@ -11,7 +11,7 @@ Reference: Alimohammadi, Markov, Frantar, Alistarh: L-GreCo, MLSys 2023.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -35,7 +35,7 @@ from .adaptive_options import (
 from .compressed import Compressed
 from .error_feedback import scaled_residual, squared_norm
 from .knapsack import choose_options, total_of
-from .momentum import clip_factor, load_velocity
+from .momentum import clipped, load_velocity
 from .schedule import Schedule, at, warm_up_steps
 from .state import STEP, key, keys_of, name_of
 
@@ -161,13 +161,9 @@ class Adaptive(Compressed):
     def _step(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
-        factor, clipped = clip_factor(parameters, self.clip, comm.size), parameters
-        if factor != 1:  # over all parameters, before they are measured and grouped
-            clipped = [
-                replace(p, values=p.values * p.values.dtype.type(factor))
-                for p in parameters
-            ]
-        large = [p for p in clipped if self.compresses(p)]
+        # Over all parameters, before they are measured and grouped.
+        limited = clipped(parameters, self.clip, comm.size)
+        large = [p for p in limited if self.compresses(p)]
         if large and self._decides(state, large):
             chosen = self._choose(comm, large, state)
             state = state | {
@@ -180,10 +176,10 @@ class Adaptive(Compressed):
             return means, new | choices
         means, new = {}, choices
         for bits in sorted({float(c) for c in choices.values()}):  # one allreduce each
-            group = [p for p in clipped if choices.get(key(self._entry, p.name)) == bits]
+            group = [p for p in limited if choices.get(key(self._entry, p.name)) == bits]
             some, after = self.with_option(bits)._step(comm, group, state)
             means, new = means | some, new | after
-        small = [p for p in clipped if p.name not in means]
+        small = [p for p in limited if p.name not in means]
         some, after = self.with_option(self.uniform)._step(comm, small, state)
         return means | some, new | after
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..communicator.collective_errors import find_difference
+from ..communicator.collective_errors import aborting
 from ..communicator.communicator import Communicator
-from ..errors import MismatchError, SparcmlError
 from ..network.candidates import Planning, Reduction, planned_algorithms
 from ..registry import Registry, short_repr
+from .checks import check_state, compare_ranks, refuse_nonfinite
 from .gradients import describe, opened, shapes_of
 from .state import RESIDUAL, STEP, initial_state, keys_of, name_of, residual_rates
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..stream.arrays import Values
     from .gradients import Parameter, Shape
@@ -191,20 +189,14 @@ class Method(ABC):
         """
         if not isinstance(comm, Communicator):
             raise TypeError(f"aggregate: comm must be a Communicator, got {comm!r}")
-        try:
-            _check_state(state)
+        with aborting(comm):
+            check_state(state)
             parameters, back = opened(gradient, overwrite=overwrite, lr=lr)
             if overwrite_state:
                 parameters = [replace(p, reuses_state=True) for p in parameters]
             self.check_residual(state)
-            _check_equal(comm, self, parameters, state)
+            compare_ranks(comm, self, parameters, state)
             means, new = self._step(comm, parameters, state)
-        except SparcmlError:
-            raise  # all ranks know
-        except Exception as error:
-            if comm.size > 1:
-                comm.abort(error)  # the other ranks would wait for this one
-            raise
         given = {p.name for p in parameters}
         unchanged = {k: v for k, v in state.items() if name_of(k) not in given}
         rates = residual_rates(parameters, state, new)
@@ -248,60 +240,6 @@ class Method(ABC):
             np.vdot(gradient, gradient) if squared_norm is None else squared_norm
         ):
             return
-        _refuse_nonfinite(comm.rank, describe(name), gradient)
+        refuse_nonfinite(comm.rank, describe(name), gradient)
         if residual is not None:
-            _refuse_nonfinite(comm.rank, describe(name, "residual"), residual)
-
-
-def _refuse_nonfinite(rank: int, what: str, values: Values) -> None:
-    bad = np.flatnonzero(~np.isfinite(values))
-    scaler = ", pass scaler= if a GradScaler is in use" if "torch" in sys.modules else ""
-    if len(bad):
-        raise ValueError(
-            f"rank {rank}: {what} has {len(bad)} values that are NaN or infinite, the first "
-            f"at index {bad[0]}; check the loss and learning rate{scaler}, or set "
-            f'nonfinite="propagate"'
-        )
-
-
-def _check_state(state: Any) -> None:
-    if not isinstance(state, Mapping) or STEP not in state:
-        keys = f"keys {sorted(state)}" if isinstance(state, Mapping) else repr(state)
-        raise TypeError(
-            f"aggregate: state must be a result of init() or of the previous aggregate(), got "
-            f"{keys}"
-        )
-
-
-@dataclass
-class CheckedSteps:
-    """The next step that needs no comparison between ranks, by method and layout."""
-
-    next: dict[Hashable, int] = field(default_factory=dict)
-
-
-def _check_equal(
-    comm: Communicator, method: Method, parameters: Sequence[Parameter], state: State
-) -> None:
-    """Raise unless all ranks have the same method, parameters and step.
-
-    Ranks compare them once per communicator, and again whenever a state is not that of the
-    next step.
-    """
-    layout = tuple((p.name, p.shape, str(p.values.dtype)) for p in parameters)
-    case, step = ("layout", method, layout), int(state[STEP])
-    checked = comm.cache.get(CheckedSteps)
-    if comm.size > 1 and checked.next.get(case) != step:
-        _compare(comm, {"parameters": layout, "method": method, "step": step})
-    checked.next[case] = step + 1
-
-
-def _compare(comm: Communicator, facts: Mapping[str, object]) -> None:
-    difference = find_difference(comm, facts)
-    if difference is not None:
-        fact, rank = difference
-        raise MismatchError(
-            f"aggregate: rank {comm.rank} and rank {rank} differ in {fact}; all ranks must "
-            f"pass the same names, shapes and dtypes with the same method, and states of the "
-            f"same step; here it is {facts[fact]}"
-        )
+            refuse_nonfinite(comm.rank, describe(name, "residual"), residual)

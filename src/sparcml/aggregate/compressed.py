@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..collectives import ALLREDUCES
-from ..communicator.arguments import check_reduction
 from ..quantize.base import QUANTIZERS, Quantizer
 from ..quantize.code import mix_seed
-from ..sparsify import TopK
 from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
 from . import pieces
 from .base import Method
-from .compressed_settings import check_part, compressed_planning
+from .compressed_settings import check_settings, compressed_planning
 from .error_feedback import (
     load_residual,
     select,
@@ -26,17 +22,10 @@ from .error_feedback import (
     squared_norm,
     update_residual,
 )
-from .momentum import (
-    MOMENTUM,
-    check_dense,
-    check_momentum,
-    clear,
-    clip_factor,
-    load_velocity,
-)
-from .reduce import allreduce_values, keep_largest, mean_dense
-from .scaling import allreduce_scaled
-from .schedule import Schedule, at, check_warm_up, warmed_up
+from .momentum import MOMENTUM, check_dense, clear, clipped, load_velocity
+from .reduce import mean_dense
+from .scaling import allreduce_selected, has_shared_indices
+from .schedule import Schedule, at, warmed_up
 from .state import RESIDUAL, STEP, key, zeros
 from .stats import SelectionStats
 from .uncompressed import mean_uncompressed
@@ -47,10 +36,9 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from ..kernels import Velocity
     from ..network.candidates import Planning
-    from ..stream import Stream
+    from ..sparsify import TopK
     from ..stream.arrays import Values
     from .gradients import Parameter, Shape
-    from .reduce import Pair
     from .state import State
 
 DENSE_BELOW = 10_000  # values
@@ -85,8 +73,8 @@ class Compressed(Method):
         sparsify: Selects the entries to send, of each parameter separately; a `Schedule`
             changes the sparsifier with the step. None sends all entries. `RandomK` is never
             scaled if there is error feedback.
-        quantize: Quantizer of the values in flight; None sends them as they are. Quantizers
-            with one bucket per vector (`bucket=None`) get buckets of 1024 values.
+        quantize: Quantizer of the values in flight; None sends them as they are. Without a
+            `bucket`, `Sign` gets one of 1024 values here, and `OneBit` of 128.
         error_feedback: Whether to add what was not seen to the next gradient. Without it that
             part is lost, and biased methods may not converge.
         global_topk: Keep only the largest entries of the sum; the others return to the
@@ -130,34 +118,7 @@ class Compressed(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_part("sparsify", self.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
-        check_part("quantize", self.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
-        check_part("global_topk", self.global_topk, (TopK,), "sparcml.TopK(0.01)")
-        if self.global_topk is not None and self.global_topk.bucket is not None:
-            raise ValueError(
-                f"Compressed: global_topk must not have buckets, got {self.global_topk}"
-            )
-        check_reduction("Compressed", "sum", self.algorithm, self.quantize)
-        check_momentum("Compressed", self.momentum, self.clip)
-        check_warm_up("Compressed", self.warm_up, self.steps)
-        if self.warm_up and not isinstance(self.sparsify, Sparsifier):
-            raise ValueError(
-                f"Compressed: sparsify must be a sparsifier if there is a warm_up, got "
-                f"{self.sparsify}; a Schedule has its own"
-            )
-        self._sparsifier(0)
-        parts = (at(self.sparsify, 0), self.quantize, self.global_topk)
-        biased = [
-            m
-            for m in parts
-            if m is not None and m.biased and not m.published_without_feedback
-        ]
-        if biased and not self.error_feedback:
-            warnings.warn(
-                f"Compressed: {', '.join(map(str, biased))} without error feedback may not "
-                f"converge, since its errors are never corrected",
-                stacklevel=3,
-            )
+        check_settings(self)
 
     @classmethod
     def examples(cls) -> tuple[Method, ...]:
@@ -214,11 +175,7 @@ class Compressed(Method):
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
         new = {STEP: state[STEP]}
-        if (factor := clip_factor(parameters, self.clip, comm.size)) != 1:
-            parameters = [
-                replace(p, values=p.values * p.values.dtype.type(factor))
-                for p in parameters
-            ]
+        parameters = clipped(parameters, self.clip, comm.size)
         large = [p for p in parameters if self.compresses(p)]
         small = [p for p in parameters if not self.compresses(p)]
         means = mean_uncompressed(self, comm, small, state)
@@ -236,7 +193,16 @@ class Compressed(Method):
             means[p.name] = self._mean_in_pieces(comm, p, selection, seed)
             if self.error_feedback:
                 new[key(RESIDUAL, p.name)] = selection.residual
-        pairs = self._allreduce(comm, [s.sent for _, s in fused], int(state[STEP]))
+        pairs = allreduce_selected(
+            comm,
+            [s.sent for _, s in fused],
+            self.sparsifier_at(int(state[STEP])),
+            global_topk=self.global_topk,
+            quantize=self.quantize,
+            algorithm=self.algorithm,
+            feedback=self.error_feedback,
+            seed=mix_seed(self.seed, int(state[STEP])),
+        )
         for (p, selection), (total, seen) in zip(fused, pairs, strict=True):
             means[p.name] = mean_dense(total, comm.size, p.out)
             if self.error_feedback:
@@ -280,7 +246,8 @@ class Compressed(Method):
         new[key(MOMENTUM, p.name)] = velocity.out
         return velocity
 
-    def _sparsifier(self, step: int) -> Sparsifier | None:
+    def sparsifier_at(self, step: int) -> Sparsifier | None:
+        """Return the sparsifier of a step."""
         sparsify = self.sparsify
         if self.warm_up and isinstance(sparsify, Sparsifier):
             sparsify = warmed_up(sparsify, self.warm_up, self.steps)
@@ -294,12 +261,12 @@ class Compressed(Method):
     ) -> Selection:
         """Select what to send of one parameter."""
         step = int(state[STEP])
-        sparsifier = self._sparsifier(step)
+        sparsifier = self.sparsifier_at(step)
         residual, scale = load_residual(state, p)
         if residual is None and self.error_feedback:
             residual = np.zeros_like(p.values)
         carried = sparsifier_state(sparsifier, p.name, state, new)
-        rank = -1 if _has_shared_indices(sparsifier) else comm.rank
+        rank = -1 if has_shared_indices(sparsifier) else comm.rank
         seed = mix_seed(self.seed, step, index, rank)
         velocity = self._velocity(state, new, p) if self.momentum else None
         with comm.stats.phase("select", nnz=p.size):
@@ -322,32 +289,3 @@ class Compressed(Method):
             stats = comm.cache.get(SelectionStats)
             stats.count(selection.sent.nnz, sent, selection.squared_norm)
         return selection
-
-    def _allreduce(
-        self, comm: Communicator, streams: Sequence[Stream], step: int
-    ) -> list[Pair]:
-        """Return the sums of the selections, and `seen` of each."""
-        if not streams:
-            return []
-        sparsifier = self._sparsifier(step)
-        allreduce = partial(
-            allreduce_scaled,
-            comm,
-            quantize=self.quantize,
-            algorithm=self.algorithm,
-            feedback=self.error_feedback,
-            seed=mix_seed(self.seed, step),
-        )
-        if _has_shared_indices(sparsifier):
-            pairs = allreduce_values(streams, partial(allreduce, fixed_nnz=True))
-        else:
-            counts = [sparsifier and sparsifier.count(s.size) for s in streams]
-            fixed = sparsifier is None or None not in counts
-            pairs = allreduce(streams, fixed_nnz=fixed)
-        if self.global_topk is None:
-            return pairs
-        return [keep_largest(self.global_topk, *pair) for pair in pairs]
-
-
-def _has_shared_indices(sparsifier: Sparsifier | None) -> bool:
-    return sparsifier is not None and sparsifier.shared_indices

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING
 
+from ..communicator.arguments import check_reduction
 from ..network.candidates import Planning, Reduction, planned_algorithms
 from ..quantize.base import Quantizer
+from ..sparsify import TopK
 from ..sparsify.base import Sparsifier
 from .base import NANO
-from .schedule import at
+from .momentum import check_momentum
+from .schedule import Schedule, at, check_warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from .gradients import Shape
 
 AUTO = "auto"
+STACKLEVEL = 4  # of the caller of Compressed(...), for warnings
 # Nanoseconds per value on one core (AMD EPYC, AVX2) without the allreduce: a step of
 # `aggregate` on one rank, 4 M float32 values, medians of 9 runs.
 FULL_COST = 1.15  # without a sparsifier
@@ -25,7 +30,37 @@ SELECTED_COST = 9.0  # per selected value
 SAMPLE = 1 << 20  # values for the bytes per value of a quantizer
 
 
-def check_part(
+def check_settings(method: Compressed) -> None:
+    """Raise for settings that make no sense, and warn of those that may not converge."""
+    _check_part("sparsify", method.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
+    _check_part("quantize", method.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
+    _check_part("global_topk", method.global_topk, (TopK,), "sparcml.TopK(0.01)")
+    if method.global_topk is not None and method.global_topk.bucket is not None:
+        raise ValueError(
+            f"Compressed: global_topk must not have buckets, got {method.global_topk}"
+        )
+    check_reduction("Compressed", "sum", method.algorithm, method.quantize)
+    check_momentum("Compressed", method.momentum, method.clip)
+    check_warm_up("Compressed", method.warm_up, method.steps)
+    if method.warm_up and not isinstance(method.sparsify, Sparsifier):
+        raise ValueError(
+            f"Compressed: sparsify must be a sparsifier if there is a warm_up, got "
+            f"{method.sparsify}; a Schedule has its own"
+        )
+    method.sparsifier_at(0)  # raises if a warm-up cannot change its ratio
+    parts = (at(method.sparsify, 0), method.quantize, method.global_topk)
+    biased = [
+        m for m in parts if m is not None and m.biased and not m.published_without_feedback
+    ]
+    if biased and not method.error_feedback:
+        warnings.warn(
+            f"Compressed: {', '.join(map(str, biased))} without error feedback may not "
+            f"converge, since its errors are never corrected",
+            stacklevel=STACKLEVEL,
+        )
+
+
+def _check_part(
     parameter: str, value: object, types: tuple[type, ...], example: str
 ) -> None:
     """Raise a TypeError unless a setting is None or has one of the types."""

@@ -16,6 +16,7 @@ Reference: Lin, Han, Mao, Wang, Dally: Deep Gradient Compression, ICLR 2018.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,14 +67,18 @@ def kept_share(momentum: float, steps: int) -> float:
     return 1 - m * (1 - m**n) / (n * (1 - m))
 
 
-def clip_factor(parameters: Sequence[Parameter], clip: float | None, ranks: int) -> float:
-    """Return the factor that limits the norm of this rank's gradient to clip / sqrt(ranks)."""
+def clipped(
+    parameters: Sequence[Parameter], clip: float | None, ranks: int
+) -> Sequence[Parameter]:
+    """Return this rank's gradients with a norm of at most clip / sqrt(ranks) over all."""
     if clip is None:
-        return 1.0
+        return parameters
     total = math.fsum(squared_norm(p.values) for p in parameters)
-    if not 0 < total < math.inf:  # NaN and infinity are checked later, or propagated
-        return 1.0
-    return min(1.0, clip / math.sqrt(ranks) / math.sqrt(total))
+    limit = clip / math.sqrt(ranks)
+    # NaN and infinity are checked later, or propagated.
+    if not 0 < total < math.inf or (factor := limit / math.sqrt(total)) >= 1:
+        return parameters
+    return [replace(p, values=p.values * p.values.dtype.type(factor)) for p in parameters]
 
 
 def check_momentum(function: str, momentum: float, clip: float | None) -> None:

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..stream import Stream
 from .error_feedback import squared_norm
-from .reduce import allreduce_streams
+from .reduce import allreduce_streams, allreduce_values, keep_largest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from ..quantize import Quantizer
     from ..quantize.base import ScaleRule
+    from ..sparsify import Sparsifier, TopK
     from ..stream.arrays import Values
     from .reduce import Pair
 
@@ -152,3 +154,55 @@ def allreduce_scaled(
         seed=seed,
     )
     return scale.multiply(pairs)
+
+
+def allreduce_selected(
+    comm: Communicator,
+    streams: Sequence[Stream],
+    sparsifier: Sparsifier | None,
+    *,
+    global_topk: TopK | None,
+    quantize: Quantizer | None,
+    algorithm: str,
+    feedback: bool,
+    seed: int,
+) -> list[Pair]:
+    """Sum the selections of a sparsifier over all ranks. Collective.
+
+    Args:
+        comm: The communicator.
+        streams: The selections of this rank, one per parameter.
+        sparsifier: Selected them; None if all entries are sent.
+        global_topk: Keeps the largest entries of each sum; None keeps all.
+        quantize: Quantizer of the values in flight.
+        algorithm: Allreduce algorithm, as for `comm.allreduce`.
+        feedback: Whether `seen` is needed.
+        seed: Random seed of the quantizer.
+
+    Returns:
+        The sums, and `seen` of each.
+    """
+    if not streams:
+        return []
+    allreduce = partial(
+        allreduce_scaled,
+        comm,
+        quantize=quantize,
+        algorithm=algorithm,
+        feedback=feedback,
+        seed=seed,
+    )
+    if has_shared_indices(sparsifier):
+        pairs = allreduce_values(streams, partial(allreduce, fixed_nnz=True))
+    else:
+        counts = [sparsifier and sparsifier.count(s.size) for s in streams]
+        fixed = sparsifier is None or None not in counts
+        pairs = allreduce(streams, fixed_nnz=fixed)
+    if global_topk is None:
+        return pairs
+    return [keep_largest(global_topk, *pair) for pair in pairs]
+
+
+def has_shared_indices(sparsifier: Sparsifier | None) -> bool:
+    """Return whether all ranks select the same indices."""
+    return sparsifier is not None and sparsifier.shared_indices

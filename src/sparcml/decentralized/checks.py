@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..aggregate.checks import CheckedSteps
 from ..communicator.collective_errors import find_difference
 from ..communicator.communicator import Communicator
 from ..errors import MismatchError
 from .state import SIZE, STEP, entry_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from ..aggregate.flat_model import Layout, Model
     from .base import Method
     from .state import State
@@ -58,13 +56,6 @@ def check_rate(lr: Any) -> float:
     if not is_real or not 0 <= lr < math.inf:
         raise ValueError(f"step: lr must be a finite number >= 0, got {lr!r}")
     return float(lr)
-
-
-@dataclass
-class CheckedSteps:
-    """The next step that needs no comparison between ranks, by method and layout."""
-
-    next: dict[Hashable, int] = field(default_factory=dict)
 
 
 def compare_ranks(

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SETTINGS = struct.Struct("<Q")  # bucket; 0 is the full vector
-FUSED_BUCKET = 1024  # bucket in messages of several parameters, which are no full vector
 
 
 def sections(

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 THRESHOLDS = ("zero", "mean")
+# Bucket in messages of several parameters. Rows of embeddings and of output layers differ in size,
+# and zeros count as non-negative: two levels for many rows lose the small ones.
+FUSED_BUCKET = 128
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class OneBit(Quantizer):
 
     def for_fused(self) -> OneBit:
         """Return the quantizer with buckets."""
-        return self if self.bucket else replace(self, bucket=bitplane.FUSED_BUCKET)
+        return self if self.bucket else replace(self, bucket=FUSED_BUCKET)
 
     def encode(
         self, values: Any, seed: int = 0, out: NDArray[np.uint8] | None = None

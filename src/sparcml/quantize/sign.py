@@ -21,6 +21,8 @@ from .code import bucket_size
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FUSED_BUCKET = 1024  # bucket in messages of several parameters, which are no full vector
+
 
 @dataclass(frozen=True)
 class Sign(Quantizer):
@@ -62,7 +64,7 @@ class Sign(Quantizer):
 
     def for_fused(self) -> Sign:
         """Return the quantizer with buckets."""
-        return self if self.bucket else replace(self, bucket=bitplane.FUSED_BUCKET)
+        return self if self.bucket else replace(self, bucket=FUSED_BUCKET)
 
     def nbytes(self, count: int) -> int:
         """Return one bit per value and four bytes per bucket."""

@@ -18,7 +18,7 @@ from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
 from .dense_reducer import DenseReducer
 from .hook import Hook
-from .recommended import RECOMMENDED, check_optimizer, recommended_for
+from .recommended import RECOMMENDED, check_layers, check_optimizer, recommended_for
 from .reducer import GradientReducer
 from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
@@ -88,6 +88,7 @@ def compress(
         first = Dense() if method == AUTO else as_method("compress", method)
         if optimizer is not None:
             check_optimizer("compress", first, optimizer, stacklevel=3)
+        check_layers("compress", first, ddp.module, stacklevel=3)
         if isinstance(first, FrozenAdam):
             first = with_settings("compress", first, optimizer, scaler, clip or clip_each)
         parameters = ddp.module.named_parameters()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..aggregate import Compressed, Dense, Schedule
-from ..quantize import QSGD
+from ..quantize import QSGD, OneBit, TernGrad
 
 if TYPE_CHECKING:
     from ..aggregate import Method
@@ -86,6 +86,27 @@ def check_optimizer(
         )
     if message is not None:
         warnings.warn(f"{function}: {message}", stacklevel=stacklevel)
+
+
+def check_layers(
+    function: str, method: Method, model: torch.nn.Module, stacklevel: int
+) -> None:
+    """Warn if a method is known to lose accuracy on layers of a model.
+
+    Rows of embeddings and gates of recurrent layers have gradients of very different size: one
+    scale for many of them is too coarse (docs/training.md, word LSTM).
+    """
+    quantize = getattr(method, "quantize", None)
+    if not isinstance(quantize, TernGrad | OneBit):
+        return
+    kinds = (torch.nn.Embedding, torch.nn.RNNBase)
+    name = next((n for n, m in model.named_modules() if isinstance(m, kinds)), None)
+    if name is not None:
+        warnings.warn(
+            f"{function}: {quantize} loses accuracy on embeddings and recurrent layers such as "
+            f"{name!r} (docs/training.md); use method='recommended'",
+            stacklevel=stacklevel,
+        )
 
 
 def keeps_accuracy(method: Method, optimizer: torch.optim.Optimizer) -> bool:
