@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import compressed, convergence, different_data, rate, slow_node, times
+from . import (
+    compressed,
+    constants,
+    convergence,
+    different_data,
+    rate,
+    resnet,
+    slow_node,
+    times,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +26,9 @@ MEASURES: dict[str, Callable[..., list[Row]]] = {
     "rate": rate.measure,
     "convergence": convergence.measure,
     "compressed": compressed.measure,
+    "few images": compressed.measure,
+    "constants": constants.measure,
+    "resnet": resnet.measure,
     "check": compressed.check,
     "bytes": compressed.count,
     "different data": different_data.measure,
@@ -37,9 +49,15 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
         if method != convergence.METHODS[-1]
     ),
     *(("compressed", each) for each in [("centralized", 0), ("D-PSGD", 0), *_COMPRESSED]),
+    *(
+        ("few images", (*each, compressed.FEW))
+        for each in [("D-PSGD", 0), ("naive", 4), ("DCD", 4)]
+    ),
+    *(("constants", (steps,)) for steps in constants.AFTER),
     *(("check", each) for each in _COUNTED),
     *(("bytes", (*each, nodes)) for each in _COUNTED for nodes in compressed.COUNTED),
     *(("different data", (method,)) for method in different_data.METHODS),
     *(("times", point) for point in times.POINTS),
     ("convergence", (convergence.METHODS[-1], *convergence.LONG)),
+    *(("resnet", (method,)) for method in resnet.METHODS),
 ]

@@ -25,6 +25,7 @@ Row = dict[str, Any]
 
 NODES, STEPS, BATCH, RATE, SEED = 112, 700, 32, 1.0, 1
 DECAY, PER_NODE, LOCAL, BUCKET = 0.01, 500, 4, 64
+FEW = 128  # images per node of a second run, in which nodes have less similar data
 METHODS = ("naive", "DCD", "ECD", "Choco")
 BITS = (4, 8)
 MARKS = sorted({round(t) for t in np.linspace(20, STEPS, 18)})
@@ -33,8 +34,8 @@ COUNTED = (8, 16, 112)
 
 
 @cache
-def _problem(nodes: int = NODES) -> tuple[Network, Shards, float]:
-    network, parts = Network(decay=DECAY), shards(nodes, PER_NODE)
+def _problem(per_node: int) -> tuple[Network, Shards, float]:
+    network, parts = Network(decay=DECAY), shards(NODES, per_node)
     _, least = optimum(network, parts.rows.reshape(-1, PIXELS), parts.labels.reshape(-1))
     return network, parts, least
 
@@ -72,9 +73,9 @@ def rate(step: int) -> float:
     return RATE * (1 - step / STEPS) ** 2
 
 
-def measure(method: str, bits: int) -> list[Row]:
+def measure(method: str, bits: int, per_node: int = PER_NODE) -> list[Row]:
     """Return one run: the loss above the minimum of the mean model, and of single nodes'."""
-    network, parts, least = _problem()
+    network, parts, least = _problem(per_node)
     rows, labels = parts.rows.reshape(-1, PIXELS), parts.labels.reshape(-1)
     run = build(method, bits, NODES)
     X = np.tile(network.start(0), (NODES, 1))
@@ -87,8 +88,9 @@ def measure(method: str, bits: int) -> list[Row]:
             mean.append(network.loss(X.mean(0), rows, labels) - least)
             losses = [network.loss(x, rows, labels) for x in some]
             local.append(float(np.mean(losses)) - least)
-    row = {"part": "compressed", "method": method, "bits": bits, "nodes": NODES}
-    row |= {"steps": STEPS, "parameters": network.size, "least": least, "marks": MARKS}
+    part = "compressed" if per_node == PER_NODE else "few images"
+    row = {"part": part, "method": method, "bits": bits, "nodes": NODES}
+    row |= {"steps": STEPS, "per_node": per_node, "parameters": network.size, "least": least, "marks": MARKS}
     return [row | {"mean": mean, "local": local}]
 
 

@@ -18,8 +18,8 @@ NODES, BATCH, SEED = 112, 32, 1
 HIDDEN, PER_NODE, LOCAL = 32, 500, 8
 QUANTIZER = QSGD(bits=4, bucket=64)
 METHODS = ("centralized", "D-PSGD", "DCD, 4 bits")
-# Learning rate and steps. The theorem has the rate 1 / (2 L + sigma sqrt(K / n)), which is 0.10 to
-# 0.14 for K = 1500: L is 2.0 and sigma 1.8 at the start, 1.7 and 1.0 after 150 steps.
+# Learning rate and steps. The theorem has the rate 1 / (2 L + sigma sqrt(K / n)); `constants` has
+# its value.
 SETTINGS = ((0.1, 1500), (0.3, 1500), (0.3, 4000))
 SMALL, LONG = SETTINGS[0], SETTINGS[-1]
 

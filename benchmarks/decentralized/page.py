@@ -8,7 +8,7 @@ from tables import markdown
 
 from sparcml import decentralized as dec
 
-from .convergence import LONG, SETTINGS
+from .convergence import LONG, SETTINGS, SMALL
 from .rows import (
     CENTRAL,
     PEER,
@@ -68,6 +68,10 @@ def convergence(rows: list[Row]) -> str:
     """Return the loss after the last step by setting, and the excess over centralized SGD."""
     head = ["learning rate", "steps", "method", "mean model", "vs centralized"]
     head += ["largest, second half", "single nodes", "distance between models"]
+    constants = "; ".join(
+        f"{r['rate']:.2f} after {r['after']} steps (L = {r['L']:.1f}, sigma = {r['sigma']:.1f})"
+        for r in of(rows, "constants")
+    )
     lines = []
     for setting in SETTINGS:
         for row in of(rows, "convergence", lr=setting[0], steps=setting[1]):
@@ -82,7 +86,8 @@ def convergence(rows: list[Row]) -> str:
     note = (
         f"{row['nodes']} nodes, {row['parameters']:,} parameters, batches of {row['batch']} per "
         f"node; the learning rate falls linearly to 0. *Distance* is the root mean square of "
-        f"||x - mean of x||."
+        f"||x - mean of x||. The theorem's learning rate for {SMALL[1]:,} steps is "
+        f"1/(2 L + sigma sqrt(K/n)): {constants}."
     )
     return f"{markdown(head, lines)}\n{note}\n"
 
@@ -115,7 +120,38 @@ def compressed(rows: list[Row]) -> str:
     note = (
         f"{count} nodes, {row['steps']} steps; the minimum is {least:.4f}. Largest difference "
         f"between a value of this computation and of the library's method after "
-        f"{of(rows, 'check')[0]['steps']} steps on {of(rows, 'check')[0]['nodes']} nodes: {apart}."
+        f"{of(rows, 'check')[0]['steps']} steps on {of(rows, 'check')[0]['nodes']} nodes: {apart}. "
+        f"{_few_images(rows)}"
+    )
+    return f"{markdown(head, lines)}\n{note}\n"
+
+
+def _few_images(rows: list[Row]) -> str:
+    """Return the factors of nodes with fewer images, whose data are less similar."""
+    gaps = {row["method"]: row["mean"][-1] for row in of(rows, "few images")}
+    return (
+        f"With {of(rows, 'few images')[0]['per_node']} images per node, D-PSGD ends at "
+        f"{gaps[RING]:.1e}, naive {gaps['naive'] / gaps[RING]:.1f}x above it, DCD at "
+        f"{gaps['DCD'] / gaps[RING]:.2f}x."
+    )
+
+
+def resnet(rows: list[Row]) -> str:
+    """Return the loss of a network of ResNet20's size by step, and its excess."""
+    runs = {row["method"]: row for row in of(rows, "resnet")}
+    mine, base = runs[RING], runs[CENTRAL]
+    head = ["step", "centralized", "D-PSGD, mean model", "vs centralized", "single nodes"]
+    head += ["distance between models"]
+    lines = [
+        [str(step), f"{b:.3f}", f"{a:.3f}", f"{a / b - 1:+.1%}", f"{local:.3f}", f"{far:.2f}"]
+        for step, b, a, local, far in zip(
+            mine["marks"], base["mean"], mine["mean"], mine["local"], mine["distance"], strict=True
+        )
+    ]
+    note = (
+        f"{mine['nodes']} nodes, {mine['parameters']:,} parameters, batches of {mine['batch']} per "
+        f"node, {mine['steps']} steps; the learning rate falls linearly from {mine['lr']:g} to 0. "
+        f"{mine['minutes'] + base['minutes']:.0f} core-minutes."
     )
     return f"{markdown(head, lines)}\n{note}\n"
 
@@ -227,4 +263,5 @@ TABLES = {
     "decentralized-slow": slow_node,
     "decentralized-product": product,
     "decentralized-steps": steps,
+    "decentralized-resnet": resnet,
 }

@@ -15,6 +15,7 @@ from ..errors import SparcmlError
 from .agreement import open_communicator, reporting_errors
 from .decentralized_checkpoint import describe, restored_state, saved_state
 from .flat_parameters import parameters_of, trained_parameters
+from .grad_scaler import called_by_scaler
 from .model_mixer import ModelMixer
 from .optimizer_handle import OptimizerHandle
 from .running_buffers import RunningBuffers, broadcast_module
@@ -211,6 +212,11 @@ class Decentralized(torch.nn.Module):  # type: ignore[misc]
             self._mixer.fail(
                 "the optimizer has parameters that were added after the model was wrapped; "
                 "close it and wrap it again after add_param_group"
+            )
+        if self.method.is_synchronous and called_by_scaler():
+            self._mixer.fail(
+                "optimizer.step() must not be called by a GradScaler, which skips the steps of "
+                "single ranks; use torch.autocast with bfloat16, which needs no scaler"
             )
         self._mixer.before_update()
 
