@@ -10,7 +10,6 @@ from . import (
     convergence,
     different_data,
     rate,
-    resnet,
     slow_node,
     times,
 )
@@ -28,7 +27,6 @@ MEASURES: dict[str, Callable[..., list[Row]]] = {
     "compressed": compressed.measure,
     "few images": compressed.measure,
     "constants": constants.measure,
-    "resnet": resnet.measure,
     "check": compressed.check,
     "bytes": compressed.count,
     "different data": different_data.measure,
@@ -59,5 +57,4 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     *(("different data", (method,)) for method in different_data.METHODS),
     *(("times", point) for point in times.POINTS),
     ("convergence", (convergence.METHODS[-1], *convergence.LONG)),
-    *(("resnet", (method,)) for method in resnet.METHODS),
 ]

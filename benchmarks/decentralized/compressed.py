@@ -90,7 +90,13 @@ def measure(method: str, bits: int, per_node: int = PER_NODE) -> list[Row]:
             local.append(float(np.mean(losses)) - least)
     part = "compressed" if per_node == PER_NODE else "few images"
     row = {"part": part, "method": method, "bits": bits, "nodes": NODES}
-    row |= {"steps": STEPS, "per_node": per_node, "parameters": network.size, "least": least, "marks": MARKS}
+    row |= {
+        "steps": STEPS,
+        "per_node": per_node,
+        "parameters": network.size,
+        "least": least,
+        "marks": MARKS,
+    }
     return [row | {"mean": mean, "local": local}]
 
 

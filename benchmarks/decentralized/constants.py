@@ -33,7 +33,9 @@ def measure(steps: int) -> list[Row]:
     labels = parts.labels.reshape(1, -1)[:, ::STRIDE]
 
     def full(x: Any) -> Any:
-        return network.gradients(x[None].astype(np.float32), rows, labels)[0].astype(np.float64)
+        return network.gradients(x[None].astype(np.float32), rows, labels)[0].astype(
+            np.float64
+        )
 
     x = X[0].astype(np.float64)
     v = np.random.default_rng(SEED).standard_normal(x.size)
@@ -45,4 +47,6 @@ def measure(steps: int) -> list[Row]:
     own = network.gradients(X, *parts.batch(steps + 1, BATCH, SEED)).astype(np.float64)
     sigma = math.sqrt(np.square(own - full(x)).sum(1).mean())
     rate = 1 / (2 * largest + sigma * math.sqrt(total / NODES))
-    return [{"part": "constants", "after": steps, "L": largest, "sigma": sigma, "rate": rate}]
+    return [
+        {"part": "constants", "after": steps, "L": largest, "sigma": sigma, "rate": rate}
+    ]

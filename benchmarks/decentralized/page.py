@@ -136,26 +136,6 @@ def _few_images(rows: list[Row]) -> str:
     )
 
 
-def resnet(rows: list[Row]) -> str:
-    """Return the loss of a network of ResNet20's size by step, and its excess."""
-    runs = {row["method"]: row for row in of(rows, "resnet")}
-    mine, base = runs[RING], runs[CENTRAL]
-    head = ["step", "centralized", "D-PSGD, mean model", "vs centralized", "single nodes"]
-    head += ["distance between models"]
-    lines = [
-        [str(step), f"{b:.3f}", f"{a:.3f}", f"{a / b - 1:+.1%}", f"{local:.3f}", f"{far:.2f}"]
-        for step, b, a, local, far in zip(
-            mine["marks"], base["mean"], mine["mean"], mine["local"], mine["distance"], strict=True
-        )
-    ]
-    note = (
-        f"{mine['nodes']} nodes, {mine['parameters']:,} parameters, batches of {mine['batch']} per "
-        f"node, {mine['steps']} steps; the learning rate falls linearly from {mine['lr']:g} to 0. "
-        f"{mine['minutes'] + base['minutes']:.0f} core-minutes."
-    )
-    return f"{markdown(head, lines)}\n{note}\n"
-
-
 def counted(rows: list[Row]) -> str:
     """Return the bytes per node and step, by nodes."""
     nodes = sorted({row["nodes"] for row in of(rows, "bytes")})
@@ -263,5 +243,4 @@ TABLES = {
     "decentralized-slow": slow_node,
     "decentralized-product": product,
     "decentralized-steps": steps,
-    "decentralized-resnet": resnet,
 }

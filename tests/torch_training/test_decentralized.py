@@ -78,7 +78,9 @@ def test_one_rank_is_plain_training():
         model.optimizer.step()
 
 
-@pytest.mark.parametrize("method", [ALONE, dec.ADPSGD(dec.ring(1))], ids=["dpsgd", "adpsgd"])
+@pytest.mark.parametrize(
+    "method", [ALONE, dec.ADPSGD(dec.ring(1))], ids=["dpsgd", "adpsgd"]
+)
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_scaler_that_skips_steps_is_refused(method, enabled):
     """Unless it is disabled, or the ranks may make different numbers of steps."""
@@ -86,7 +88,9 @@ def test_a_scaler_that_skips_steps_is_refused(method, enabled):
     scaler = torch.amp.GradScaler("cpu", enabled=enabled)
     scaler.scale(model(torch.ones(3)).square().sum()).backward()
     if enabled and method.is_synchronous:
-        with pytest.raises(RuntimeError, match=r"must not be called by a GradScaler.*bfloat16"):
+        with pytest.raises(
+            RuntimeError, match=r"must not be called by a GradScaler.*bfloat16"
+        ):
             scaler.step(model.optimizer)
         return
     scaler.step(model.optimizer)

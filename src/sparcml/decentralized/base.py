@@ -12,13 +12,7 @@ import numpy as np
 from ..aggregate.flat_model import check_finite, flatten, flatten_gradient, mean_model
 from ..communicator.collective_errors import aborting
 from ..registry import Registry
-from .checks import (
-    check_call,
-    check_rate,
-    check_size,
-    check_state,
-    compare_ranks,
-)
+from .checks import check_call, check_rate, check_size, check_state, compare_ranks
 from .requirements import require_doubly_stochastic, require_topology
 from .state import SIZE, STEP, initial_state, keep_entries, mean_state
 from .step import Begun, Step

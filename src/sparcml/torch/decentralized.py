@@ -86,9 +86,8 @@ class Decentralized(torch.nn.Module):  # type: ignore[misc]
         timeout: float | None = None,
     ) -> None:
         super().__init__()
-        with (
-            contextlib.nullcontext() if comm is not None else reporting_errors(NAME, group)
-        ):
+        reporting = contextlib.nullcontext() if comm else reporting_errors(NAME, group)
+        with reporting:
             _check_arguments(model, optimizer, method, comm, group, buffers)
             parameters = trained_parameters(
                 NAME, model, optimizer, other="pass its module instead: model.module"
@@ -216,7 +215,7 @@ class Decentralized(torch.nn.Module):  # type: ignore[misc]
         if self.method.is_synchronous and called_by_scaler():
             self._mixer.fail(
                 "optimizer.step() must not be called by a GradScaler, which skips the steps of "
-                "single ranks; use torch.autocast with bfloat16, which needs no scaler"
+                "single ranks; use torch.autocast with bfloat16"
             )
         self._mixer.before_update()
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 MODULE, FUNCTION = "torch.amp.grad_scaler", "_maybe_opt_step"
-MAX_FRAMES = 16  # between a hook of the optimizer and the scaler, with wrappers of schedulers
+MAX_FRAMES = (
+    16  # between a hook of the optimizer and the scaler, with wrappers of schedulers
+)
 
 
 def called_by_scaler() -> bool:
