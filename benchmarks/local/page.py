@@ -61,6 +61,7 @@ def loss_table(rows: list[Row]) -> str:
             f"| {WORKLOADS[network].title} ({metric}) | synchronous | 1 | any | "
             f"{len(dense)} | {mean(dense):.3f} | | |"
         )
+        lines += _compressed_ddp(network, mean(dense))
         for (name, form, every, workers), found in groups.items():
             if name != network:
                 continue
@@ -73,6 +74,31 @@ def loss_table(rows: list[Row]) -> str:
                 f"{sent:.2f} |"
             )
     return "\n".join([*lines, ""])
+
+
+def _compressed_ddp(network: str, dense: float) -> list[str]:
+    """Return a row for the recommended method under DDP, on the most ranks that were run."""
+    rows = [
+        row
+        for row in load()
+        if row["network"] == network
+        and row["method"] == "recommended"
+        and row["settings"] == WORKLOADS[network].settings
+        and row["score"] is not None
+    ]
+    if not rows:
+        return []
+    ranks, built = max(row["ranks"] for row in rows), rows[-1]["built"]
+    chosen = [row for row in rows if (row["ranks"], row["built"]) == (ranks, built)]
+    if not chosen:
+        return []
+    score, sent = (mean(row[k] for row in chosen) for k in ("score", "sent"))
+    return [
+        (
+            f"| | compressed DDP, `recommended` | 1 | {ranks} | {len(chosen)} | {score:.3f} | "
+            f"{score / dense - 1:+.1%} | {sent / 1e6:.2f} |"
+        )
+    ]
 
 
 def synchronous(network: str) -> list[float]:

@@ -1,0 +1,36 @@
+"""Rounds that workers leave and join, on processes of which one is killed."""
+
+import pytest
+import torch.distributed as dist
+
+from sparcml import local
+from sparcml.errors import TransportError
+from sparcml.local.elastic import ElasticRounds
+from sparcml.local.quorum import Quorum
+from tests.torch_engine.jobs import outcomes
+
+from . import elastic_workers
+
+
+@pytest.mark.torch
+def test_a_worker_dies_another_is_late_and_one_joins():
+    said = outcomes(4, elastic_workers.rounds_with_a_death, bad=1)
+    assert said == ["finished", None, "finished", "finished"]
+
+
+def test_bad_settings():
+    store = dist.HashStore()
+    with pytest.raises(
+        ValueError, match="minimum must be at most the number of workers, 3, got 4"
+    ):
+        Quorum(store, 0, workers=3, minimum=4)
+    with pytest.raises(ValueError, match="one fragment without delay, got DiLoCo"):
+        ElasticRounds(local.DiLoCo(4, delay=1), Quorum(store, 0, 1))
+
+
+def test_a_quorum_that_is_never_reached():
+    quorum = Quorum(dist.HashStore(), 0, workers=3, minimum=2, grace=0.1, timeout=0.3)
+    with pytest.raises(
+        TransportError, match=r"worker 0 waited 0\.3 s for a round of at least 2 workers"
+    ):
+        quorum.meet(-1)
