@@ -89,6 +89,26 @@ def test_the_first_step_of_many_ranks_sends_few_messages():
     assert max(sparcml.simulate(body, ranks, "1gbit", trace=0).results) < ranks
 
 
+def test_a_slow_rank_slows_a_ring_hop_by_hop():
+    """At a distance of d, k steps take k + 4 max(0, k - d + 1) if one rank needs 5 for a step."""
+    steps = 6
+
+    def body(comm):
+        times = []
+        comm.neighbor_allreduce(np.zeros(2), dec.ring(8))  # all ranks compare the topology
+        for step in range(steps):
+            comm.advance(5.0 if comm.rank == 0 else 1.0)
+            comm.neighbor_allreduce(np.zeros(2), dec.ring(8), step)
+            times.append(comm.now())
+        return times
+
+    results = sparcml.simulate(body, 8, "1gbit", trace=0).results
+    for rank, times in enumerate(results[1:], start=1):
+        distance = min(rank, 8 - rank)
+        expected = [k + 4 * max(0, k - distance + 1) for k in range(1, steps + 1)]
+        assert times == pytest.approx(expected, abs=0.01)
+
+
 def test_one_of_many_ranks_differs():
     def body(comm):
         x = np.zeros(5)
