@@ -33,6 +33,21 @@ def large_tensor(rows: list[Row]) -> str:
     return markdown(head, lines)
 
 
+def threads(rows: list[Row]) -> str:
+    """Return one row per task: its time on one thread and on all."""
+    head = ["task", "1 thread (ms)", f"{rows[0]['threads']} threads (ms)", "speedup"]
+    lines = [
+        [
+            row["task"],
+            shown(row["one"] * 1e3, ".1f"),
+            shown(row["all"] * 1e3, ".1f"),
+            f"{row['speedup']:.2f}x",
+        ]
+        for row in rows
+    ]
+    return markdown(head, lines)
+
+
 def startup(rows: list[Row]) -> str:
     """Return one row per program that was started."""
     head = ["program", "wall (ms)", "processor (ms)", "more than `import numpy` (ms)"]

@@ -3,6 +3,7 @@
 namespace nb = nanobind;
 
 void register_isa(nb::module_& m);
+void register_threads(nb::module_& m);
 void register_bitmap(nb::module_& m);
 void register_coordinates(nb::module_& m);
 void register_crc(nb::module_& m);
@@ -33,6 +34,7 @@ void register_table(nb::module_& m);
 NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
   register_isa(m);
+  register_threads(m);
   register_bitmap(m);
   register_coordinates(m);
   register_crc(m);

@@ -9,12 +9,14 @@
 // op.h explains the anonymous namespace.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "kernels/norms.h"
 #include "kernels/packed.h"
 #include "kernels/random.h"
+#include "kernels/threads/pool.h"
 
 namespace sparcml {
 
@@ -56,18 +58,35 @@ inline float norm_of(const float* v, std::size_t n, const Buckets& format) {
   return format.scale;
 }
 
+constexpr std::size_t kWorth = 1 << 17;  // values for which further threads are woken
+
+// Calls work(first bucket, first value, number of values) for parts that begin at a byte of the
+// packed codes.
+template <class Format, class Work>
+void by_buckets(std::size_t n, const Format& format, Work work) {
+  const std::size_t buckets = buckets_of(n, format.bucket);
+  const bool divides = n >= kWorth && format.bucket % 8 == 0 && threads() > 1;
+  const std::size_t parts = divides ? std::min(buckets, 2 * threads()) : 1;
+  for_parts(parts, [&](std::size_t part) {
+    const std::size_t first = part_begin(buckets, parts, part) * format.bucket;
+    const std::size_t end =
+        part + 1 < parts ? part_begin(buckets, parts, part + 1) * format.bucket : n;
+    work(first / format.bucket, first, end - first);
+  });
+}
+
 // Loops::codes(v, n, Steps(norm, format), random, codes) encodes a segment of a bucket.
 template <class Loops, class Steps, class Format>
-void encode_buckets(const float* values, std::size_t n, const Format& format,
-                    std::uint64_t seed, std::uint8_t* code) {
-  Packer packer(format.bits, code + 4 * buckets_of(n, format.bucket));
+void encode_some(const float* values, std::size_t n, const Format& format, std::uint64_t seed,
+                 std::uint64_t first, std::uint8_t* norms, std::uint8_t* codes) {
+  Packer packer(format.bits, codes);
   const std::size_t words =
       (format.bucket + kLanes - 1) / kLanes * kLanes;  // random words per bucket
-  std::uint64_t first = 0;
-  for (std::size_t at = 0; at < n; at += format.bucket, code += 4, first += words) {
+  first *= words;
+  for (std::size_t at = 0; at < n; at += format.bucket, norms += 4, first += words) {
     const std::size_t size = n - at < format.bucket ? n - at : format.bucket;
     const float norm = norm_of(values + at, size, format);
-    std::memcpy(code, &norm, 4);
+    std::memcpy(norms, &norm, 4);
     const Steps steps(norm, format);
     for (std::size_t done = 0; done < size; done += Packer::kMaxSegment) {
       const std::size_t segment =
@@ -81,18 +100,27 @@ void encode_buckets(const float* values, std::size_t n, const Format& format,
   packer.finish();
 }
 
+template <class Loops, class Steps, class Format>
+void encode_buckets(const float* values, std::size_t n, const Format& format,
+                    std::uint64_t seed, std::uint8_t* code) {
+  std::uint8_t* const codes = code + 4 * buckets_of(n, format.bucket);
+  by_buckets(n, format, [&](std::size_t bucket, std::size_t at, std::size_t count) {
+    encode_some<Loops, Steps>(values + at, count, format, seed, bucket, code + 4 * bucket,
+                              codes + at / 8 * format.bits);
+  });
+}
+
 // Loops::values(codes, n, Values(norm, format), v) decodes a segment of a bucket. If a table of
 // all values fits in registers, Loops::direct decodes from the packed codes.
 template <class Loops, class Values, class Format>
-void decode_buckets(const std::uint8_t* code, std::size_t n, const Format& format,
-                    float* values) {
-  const std::uint8_t* codes = code + 4 * buckets_of(n, format.bucket);
+void decode_some(const std::uint8_t* norms, const std::uint8_t* codes, std::size_t n,
+                 const Format& format, float* values) {
   const bool direct = Loops::has_direct(format.bits) && format.bucket % 8 == 0;
   Unpacker unpacker(format.bits, codes, n);
-  for (std::size_t at = 0; at < n; at += format.bucket, code += 4) {
+  for (std::size_t at = 0; at < n; at += format.bucket, norms += 4) {
     const std::size_t size = n - at < format.bucket ? n - at : format.bucket;
     float norm;
-    std::memcpy(&norm, code, 4);
+    std::memcpy(&norm, norms, 4);
     const Values bucket(norm, format);
     if (direct) {
       Loops::direct(codes + at / 8 * format.bits, size, format.bits, bucket, values + at);
@@ -104,6 +132,16 @@ void decode_buckets(const std::uint8_t* code, std::size_t n, const Format& forma
     }
     if (size < format.bucket) break;
   }
+}
+
+template <class Loops, class Values, class Format>
+void decode_buckets(const std::uint8_t* code, std::size_t n, const Format& format,
+                    float* values) {
+  const std::uint8_t* const codes = code + 4 * buckets_of(n, format.bucket);
+  by_buckets(n, format, [&](std::size_t bucket, std::size_t at, std::size_t count) {
+    decode_some<Loops, Values>(code + 4 * bucket, codes + at / 8 * format.bits, count, format,
+                               values + at);
+  });
 }
 
 // Loops that handle one value at a time.

@@ -5,6 +5,7 @@
 // eight lanes, entry k in lane k mod 8, then the lanes four, two and one apart: the same bits
 // on every instruction set.
 #include "kernels/linear/gradient.h"
+#include "kernels/linear/parts.h"
 #include "kernels/linear/ranges.h"
 #include "kernels/linear/sums.h"
 
@@ -20,10 +21,17 @@ struct Scratch {
   std::vector<std::uint64_t> marks;
   std::vector<Cursor<T>> cursors;
   std::vector<double> slopes;  // of the rows; at first their margins
+  std::vector<Part<T>> parts;
 };
 
 template <class T>
 Scratch<T>& scratch() {
+  static thread_local Scratch<T> kept;
+  return kept;
+}
+
+template <class T>
+Scratch<T>& part_scratch() {
   static thread_local Scratch<T> kept;
   return kept;
 }
@@ -98,16 +106,24 @@ void products_by_row(const Rows<T>& rows, const std::int64_t* chosen, std::size_
 }
 
 // Adds w.x of the chosen rows to `out`, with pending updates of w applied, without its scale.
+// Ranges are those of all rows: they decide in which order the products of a row are added.
 template <class Isa, class T>
 void products(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count,
               const Model<T>& model, double* out) {
-  Scratch<T>& s = scratch<T>();
-  const Ranges ranges(model.features, count, entries(rows, chosen, count));
-  with_lazy(model, [&](auto lazy) {
-    if (ranges.visit < kShort && model.features <= INT32_MAX)  // see Isa::dot
-      return products_by_row<Isa, decltype(lazy)::value>(rows, chosen, count, model, out);
-    start(s.cursors, rows, chosen, count, [](std::size_t) { return true; });
-    products_by_range<Isa, decltype(lazy)::value>(s, ranges, model, out);
+  const std::size_t nnz = entries(rows, chosen, count);
+  const Ranges ranges(model.features, count, nnz);
+  const std::size_t parts = part_count(nnz);
+  for_parts(parts, [&](std::size_t part) {
+    const std::size_t from = part_begin(count, parts, part);
+    const std::size_t some = part_begin(count, parts, part + 1) - from;
+    with_lazy(model, [&](auto lazy) {
+      if (ranges.visit < kShort && model.features <= INT32_MAX)  // see Isa::dot
+        return products_by_row<Isa, decltype(lazy)::value>(rows, chosen + from, some, model,
+                                                           out + from);
+      Scratch<T>& s = scratch<T>();
+      start(s.cursors, rows, chosen + from, some, [](std::size_t) { return true; });
+      products_by_range<Isa, decltype(lazy)::value>(s, ranges, model, out + from);
+    });
   });
 }
 
@@ -128,6 +144,37 @@ std::size_t combine_ranges(Scratch<T>& s, const Ranges& ranges, const double* sl
 }
 
 template <class Isa, class T>
+std::size_t combine_cursors(Scratch<T>& s, const Ranges& ranges, const double* slopes,
+                            bool marking, std::size_t room, std::uint32_t* indices, T* values) {
+  return marking ? combine_ranges<Isa, true>(s, ranges, slopes, room, indices, values)
+                 : combine_ranges<Isa, false>(s, ranges, slopes, room, indices, values);
+}
+
+// The sum of a column adds the rows in their order, whatever the parts are.
+template <class Isa, class T>
+std::size_t combine_parts(Scratch<T>& s, const Ranges& ranges, const double* slopes,
+                          bool marking, std::size_t nnz, std::uint32_t* indices, T* values) {
+  const std::size_t count = part_count(nnz);
+  divide(s.parts, s.cursors, ranges, nnz, count);
+  for_parts(count, [&](std::size_t p) {
+    Part<T>& part = s.parts[p];
+    Scratch<T>& own = part_scratch<T>();  // parts read the cursors of the caller's
+    const std::size_t room = restrict_to(own.cursors, s.cursors, part);
+    if (part.indices.size() < room) part.indices.resize(room), part.values.resize(room);
+    part.nnz = combine_cursors<Isa>(own, ranges, slopes, marking, room, part.indices.data(),
+                                    part.values.data());
+  });
+  std::size_t n = 0;
+  for (Part<T>& part : s.parts) part.offset = n, n += part.nnz;
+  for_parts(count, [&](std::size_t p) {
+    const Part<T>& part = s.parts[p];
+    std::copy_n(part.indices.data(), part.nnz, indices + part.offset);
+    std::copy_n(part.values.data(), part.nnz, values + part.offset);
+  });
+  return n;
+}
+
+template <class Isa, class T>
 std::size_t combine_any(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
                         std::size_t count, std::size_t features, std::uint32_t* indices,
                         T* values) {
@@ -135,10 +182,11 @@ std::size_t combine_any(const Rows<T>& rows, const std::int64_t* chosen, const d
   start(s.cursors, rows, chosen, count, [&](std::size_t i) { return slopes[i] != 0.0; });
   const std::size_t nnz = entries(rows, chosen, count);
   const Ranges ranges(features, s.cursors.size(), nnz);
-  const std::size_t room = std::min(nnz, features);
-  return nnz < features / kDense
-             ? combine_ranges<Isa, true>(s, ranges, slopes, room, indices, values)
-             : combine_ranges<Isa, false>(s, ranges, slopes, room, indices, values);
+  const bool marking = nnz < features / kDense;
+  if (part_count(nnz) > 1)
+    return combine_parts<Isa>(s, ranges, slopes, marking, nnz, indices, values);
+  return combine_cursors<Isa>(s, ranges, slopes, marking, std::min(nnz, features), indices,
+                              values);
 }
 
 template <class Isa, class T>

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernels/linear/fetch.h"
+#include "kernels/threads/pool.h"
 
 namespace sparcml::linear {
 namespace {
@@ -60,6 +61,18 @@ double step_on(const Rows<T>& rows, std::int64_t row, double rate, Loss loss, do
   return weight * found.value;
 }
 
+// Moves weights, each by itself, so that any thread may do it.
+template <Lazy lazy, class T>
+void move_all(const Step<lazy, T>& step, std::size_t count, const std::uint32_t* indices,
+              const T* values) {
+  const std::size_t parts = count < (1 << 14) ? 1 : threads();
+  for_parts(parts, [&](std::size_t part) {
+    const std::size_t end = part_begin(count, parts, part + 1);
+    for (std::size_t k = part_begin(count, parts, part); k < end; ++k)
+      step.move(indices ? indices[k] : k, values[k]);
+  });
+}
+
 template <Lazy lazy, class T>
 double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
                const double* rates, std::size_t steps, Loss loss, double intercept,
@@ -81,7 +94,7 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
     const Total found = gradient(rows, order + from, count, loss, count ? 1.0 / count : 0.0,
                                  model, indices.data(), values.data());
     const Step<lazy, T> step(model, rates[i]);
-    for (std::size_t k = 0; k < found.nnz; ++k) step.move(indices[k], values[k]);
+    move_all(step, found.nnz, indices.data(), values.data());
     if (intercept != 0.0) step.move_intercept(found.slope, intercept);
     sum += found.loss;
   }
@@ -97,10 +110,7 @@ void apply_gradient(const Model<T>& model, double rate, double intercept,
     const Step<decltype(lazy)::value, T> step(model, rate);
     const bool last = count && (indices ? indices[count - 1] : count - 1) == model.features;
     const std::size_t n = count - last;
-    if (indices)
-      for (std::size_t k = 0; k < n; ++k) step.move(indices[k], values[k]);
-    else
-      for (std::size_t k = 0; k < n; ++k) step.move(k, values[k]);
+    move_all(step, n, indices, values);
     step.move_intercept(last ? static_cast<double>(values[n]) : 0.0, intercept);
   });
 }

@@ -24,6 +24,10 @@ SETTINGS = {
         "seconds to wait for a rank that computes",
     ),
     "SPARCML_START_TIMEOUT": ("300", "seconds to wait for all ranks at the start"),
+    "SPARCML_THREADS": (
+        "processors / local ranks",
+        "threads of a kernel in this process",
+    ),
     "SPARCML_DEBUG": ("", "1: check that the inputs of requests stay unchanged"),
     "SPARCML_NETWORK": (
         "measured",

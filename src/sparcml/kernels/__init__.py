@@ -56,5 +56,9 @@ from .svmlight import SvmlightParser as SvmlightParser
 from .svmlight import svmlight_format as svmlight_format
 from .svmlight import svmlight_parser as svmlight_parser
 from .svmlight import svmlight_row_bytes as svmlight_row_bytes
+from .threads import set_threads as set_threads
+from .threads import threads as threads
 
 isa, isas, use_isa = _core.isa, _core.isas, _core.use_isa
+
+set_threads()

@@ -16,6 +16,15 @@ def isas() -> list[str]:
 def use_isa(name: str) -> None:
     """Run the kernels on this instruction set"""
 
+def threads() -> int:
+    """Return the number of threads that a kernel may use."""
+
+def set_threads(count: int) -> None:
+    """Let kernels use this many threads; results do not depend on it."""
+
+def usable_processors() -> int:
+    """Return the number of processors that this process may use."""
+
 def bitmap_encode(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int, out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write one bit per block, set for those in indices."""
 

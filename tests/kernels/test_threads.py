@@ -1,0 +1,140 @@
+"""Kernels on several threads: the same bits for any number, also after a fork."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import sparcml
+from sparcml import kernels
+from sparcml.kernels import linear
+from sparcml.kernels.threads import default_threads, using_threads
+from sparcml.linear import SGD, Constant, Penalty
+from sparcml.linear.data import synthetic
+from sparcml.quantize import NUQSGD, QSGD, TernGrad
+
+THREADS = (1, 2, 3, 5)
+
+
+def on_all(work):
+    """Return the results with 1, 2, 3 and 5 threads."""
+    results = []
+    for count in THREADS:
+        with using_threads(count):
+            assert kernels.threads() == count
+            results.append(work())
+    return results
+
+
+@pytest.fixture(scope="module", params=["webspam_like", "url_like"])
+def rows(request):
+    return getattr(synthetic, request.param)(400 if "web" in request.param else 4000)
+
+
+def assert_equal(results):
+    for other in results[1:]:
+        for x, y in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"momentum": 0.9}, {"adaptive": 1.0}, {"penalty": Penalty(l1=1e-4, l2=1e-4)}],
+    ids=str,
+)
+def test_gradients_and_steps_have_the_same_bits(rows, settings):
+    solver = SGD(batch_size=200, epochs=1, learning_rate=Constant(0.1), **settings)
+
+    def work():
+        state = solver.run(sparcml.world(), rows)
+        return [np.array(array) for array in state.arrays().values()]
+
+    assert_equal(on_all(work))
+
+
+def test_margins_have_the_same_bits(rows):
+    weights = np.random.default_rng(0).standard_normal(rows.features).astype(np.float32)
+    csr = linear.Csr(rows.indptr, rows.indices, rows.values, rows.labels)
+    assert_equal(on_all(lambda: [linear.margins(csr, weights)]))
+
+
+@pytest.mark.parametrize(
+    "quantizer",
+    [QSGD(4), QSGD(8, bucket=100), QSGD(2, bucket=64, norm="l2"), NUQSGD(4), TernGrad()],
+    ids=str,
+)
+def test_quantizers_have_the_same_bits(quantizer):
+    values = np.random.default_rng(1).standard_normal((1 << 19) + 77).astype(np.float32)
+
+    def work():
+        code = quantizer.encode(values, seed=5)
+        return [code.data, quantizer.decode(code)]
+
+    assert_equal(on_all(work))
+
+
+def encoded(values):
+    return QSGD(4).encode(values, seed=1).data.tobytes()
+
+
+def test_callers_on_several_threads_and_after_a_fork():
+    values = np.random.default_rng(2).standard_normal(1 << 18).astype(np.float32)
+    wanted = encoded(values)
+    found: list[bytes] = []
+
+    def work():
+        found.extend(encoded(values) for _ in range(20))
+
+    with using_threads(3):
+        callers = [threading.Thread(target=work) for _ in range(3)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        assert len(found) == 60
+        assert set(found) == {wanted}
+        child = os.fork()
+        if child == 0:
+            same = encoded(values) == wanted
+            os._exit(0 if same else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_default_is_the_usable_processors_over_the_local_ranks(monkeypatch):
+    for name in ("SPARCML_THREADS", "LOCAL_WORLD_SIZE", "MPI_LOCALNRANKS"):
+        monkeypatch.delenv(name, raising=False)
+    usable = len(os.sched_getaffinity(0))
+    assert default_threads() == usable
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(usable))
+    assert default_threads() == 1
+    monkeypatch.setenv("SPARCML_THREADS", "7")
+    assert default_threads() == 7
+    monkeypatch.setenv("SPARCML_THREADS", "all")
+    with pytest.raises(ValueError, match="SPARCML_THREADS must be a positive integer"):
+        default_threads()
+    with pytest.raises(ValueError, match="at least 1"):
+        kernels.set_threads(0)
+
+
+def test_affinity_limits_the_default():
+    code = """
+import os
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+import sparcml
+from sparcml import kernels
+print(kernels.threads())
+"""
+    clean = {"SPARCML_THREADS": "", "LOCAL_WORLD_SIZE": "", "MPI_LOCALNRANKS": ""}
+    assert python(code, **clean).stdout == "1\n"
