@@ -41,6 +41,8 @@ DENSE, LATE, FP16 = "dense", "late", "fp16"
 WARM_UP = 5  # warm-ups take one fifth of the steps
 FROZEN = 0.15  # share of the steps of the first phase of TopKAdam and OneBitAdam
 DENSE_BELOW = 1000  # values; the networks are small
+# Multiples of the ratio that a layer may have; the default of Adaptive is 1/2 to 2.
+MULTIPLES = (0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0, 16.0)
 MANY = 16  # ranks, under SGD only: the sum of sparse vectors fills up with ranks
 
 
@@ -141,6 +143,17 @@ ROSTER: dict[str, Spec] = {
         "QSGD 2 bit, buckets of 128",
         _quantized(QSGD(2, bucket=128)),
         optimizers=ADAMW,
+        ranks=(2,),
+    ),
+    "falling-layers": Spec(
+        "TopK 1 % + 4 bit, falling, per layer",
+        lambda s: Adaptive(
+            Schedule.falling(0.01, s.work.steps),
+            QSGD(4),
+            dense_below=DENSE_BELOW,
+            options=MULTIPLES,
+        ),
+        networks=("fashion-mnist", "moby-dick"),
         ranks=(2,),
     ),
     "topk8of512": Spec(

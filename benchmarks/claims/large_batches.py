@@ -63,7 +63,7 @@ def answer(rows: list[Row]) -> Answer:
         f"SGD needs {_number(best.get(BATCHES[0]))} steps to {TARGET:g} % at batch {BATCHES[0]}"
         f", {_number(best.get(MIDDLE))} at {MIDDLE} and {_number(best.get(BATCHES[-1]))} at "
         f"{BATCHES[-1]:,}: perfect scaling up to {perfect}, and the last doubling saves "
-        f"{gain:.2f}x; linear scaling reaches the target up to batch {reach(rule):,} with "
+        f"{_gain(gain)}; linear scaling reaches the target up to batch {reach(rule):,} with "
         f"warm-up and {reach(cold):,} without; at {BATCHES[-1]:,}: "
         f"{', '.join(_at_largest(rows, name) for name in others)}; with compression "
         f"{', '.join(_compressed(rows, name) for name in RECIPES)} the steps"
@@ -73,7 +73,10 @@ def answer(rows: list[Row]) -> Answer:
         "averaging removes noise, and noise decides up to the critical batch; beyond it, steps "
         "are limited by curvature"
         if scales
-        else f"perfect scaling ends at {perfect}, or the last doubling still saves {gain:.2f}x",
+        else f"perfect scaling ends at {perfect}, or the last doubling still saves {_gain(gain)}"
+        if math.isfinite(gain)
+        else f"scaling is perfect up to {perfect}, then flattens, but no rate that was tried "
+        f"takes SGD to the target with all seeds at {BATCHES[-1]:,}",
         "the warm-up leaves the region of high curvature before the rate is high"
         if warms
         else "the warm-up does not extend linear scaling",
@@ -108,6 +111,10 @@ def fewer_bytes(rows: list[Row], recipe: str) -> float:
     return mean(dense) / mean(ours) if dense and ours else math.nan
 
 
+def _gain(factor: float) -> str:
+    return f"{factor:.2f}x" if math.isfinite(factor) else "an unknown factor"
+
+
 def _number(point: Mean | None) -> str:
     return "-" if point is None else f"{point.value:,.0f}"
 
@@ -127,7 +134,7 @@ def _compressed(rows: list[Row], recipe: str) -> str:
         return f"{title} no batch within the limit of"
     missed = [batch for batch, ratio in found.items() if math.isinf(ratio)]
     text = f"{title} {min(known):.2f}x to {max(known):.2f}x"
-    return text + (f", more than the limit from {min(missed)} on," if missed else "")
+    return text + (f" (more than the limit from batch {min(missed)} on)" if missed else "")
 
 
 def _details(rows: list[Row]) -> str:
@@ -144,8 +151,8 @@ def _details(rows: list[Row]) -> str:
         f"depend on the gradient's).\n\n{_rates(rows)}\n"
         f"A dash: not reached by all seeds within {limit(BATCHES[-1])} steps, or "
         f"{limit(BATCHES[0]) * BATCHES[0]:,} images if these are more. *Best*: the best of the "
-        f"rule's rate and {LOWER[0]:g} of it, for SGD also {LOWER[1]:g} and {LOWER[2]:g}, from "
-        f"batch {LARGE:,} on. "
+        f"rule's rate and {LOWER[0]:g} of it, for SGD also "
+        f"{' and '.join(f'{m:g}' for m in LOWER[1:])}, from batch {LARGE:,} on. "
         f"Perfect scaling uses at most {PERFECT:g} times the images of batch {BATCHES[0]}. "
         f"Compression is on 4 ranks: TopK 16 of 512 with error feedback, and for LAMB, which "
         f"bursts would harm, QSGD with 4 bits; they send {fewer_bytes(rows, 'sgd'):.0f} and "

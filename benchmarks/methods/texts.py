@@ -97,17 +97,20 @@ QUANTIZERS = (
         "unbiased but for the clipping; variance s |v|_1 - |v|^2",
         "integer sums, for hardware that adds integers; otherwise QSGD 2 bits, with one scale per "
         "bucket. For gradients that are mostly zero, `count_zeros=False`: zeros do not count in "
-        "the standard deviation, or clipping would remove nearly all",
+        "the standard deviation, or clipping would remove nearly all. Not for embeddings and "
+        "recurrent layers (compress warns)",
         "Wen et al. 2017",
     ),
     Text(
         "OneBit(bucket=None, threshold='zero' | 'mean')",
         "every negative value becomes the mean of the negative values, every other value the mean "
         "of the others",
-        "1 bit per value and two float32 per bucket",
+        "1 bit per value and two float32 per bucket; without a bucket, a column, or 128 values in "
+        "messages of Compressed",
         "the best two values for that partition; bucket sums are preserved. Biased: needs error "
         "feedback, and stalls without (claim 1)",
-        "fewest bits with which networks still train; the owner of a range has a residual too",
+        "fewest bits with which networks still train; not for embeddings and recurrent layers "
+        "(compress warns); the owner of a range has a residual too",
         "Seide, Fu, Droppo, Li, Yu 2014",
     ),
     Text(

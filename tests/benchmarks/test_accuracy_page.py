@@ -65,6 +65,14 @@ def test_a_delay_is_compared_with_dense():
     )
 
 
+def test_results_that_have_too_few_seeds_are_listed():
+    text = page.missing(DENSE + runs("qsgd4", 2.02) + runs("topk1", 2.3, seeds=2))
+    (line,) = [line for line in text.splitlines() if "GPT" in line]
+    assert "recommended, x2 (2 ranks)" in line
+    assert "; TopK 1 % (2 ranks)" in line
+    assert "; QSGD 4 bit (2 ranks)" not in line
+
+
 def test_methods_by_optimizer():
     assert by_optimizer([]) == ""
     text = by_optimizer(DENSE + runs("qsgd4", 2.02) + runs("topk1", 2.2))
