@@ -49,9 +49,9 @@ class PythonHost final : public ms::Host {
     nb::gil_scoped_acquire gil;
     return memory_of(host_.attr("allocate")(size));
   }
-  void waiting(int peer, bool sending, double seconds) override {
+  void waiting(int peer, ms::Action action, double seconds) override {
     nb::gil_scoped_acquire gil;
-    host_.attr("waiting")(peer, sending, seconds);
+    host_.attr("waiting")(peer, static_cast<int>(action), seconds);
   }
   void end_wait() override {
     nb::gil_scoped_acquire gil;
@@ -68,9 +68,9 @@ class PythonHost final : public ms::Host {
     host_.attr("reject")(static_cast<int>(reading), bytes, source, round, blocks);
     throw std::runtime_error("a message was rejected that its definition accepts");
   }
-  void lose(int code, int peer, bool sending) override {
+  void lose(int code, int peer, ms::Action action) override {
     nb::gil_scoped_acquire gil;
-    host_.attr("lose")(code, peer, sending);
+    host_.attr("lose")(code, peer, static_cast<int>(action));
     throw std::runtime_error("the host must raise the error of a lost rank");
   }
   void send(int peer, const ms::Message& message, int round) override {
@@ -275,13 +275,44 @@ Returned run_agree(MessageLoop& loop, nb::handle host, int code, std::uint32_t s
   });
 }
 
+template <class T>
+bool has_nan(const std::uint8_t* data, std::size_t count) {
+  const T* values = reinterpret_cast<const T*>(data);
+  bool found = false;
+  for (std::size_t i = 0; i < count; ++i) found |= values[i] != values[i];
+  return found;
+}
+
+// Returns whether the result has a NaN, and the counters.
+Returned run_native(MessageLoop& loop, nb::handle host, std::uint64_t type, std::uint64_t op,
+                    int dtype, nb::handle values, nb::handle out) {
+  const ms::Shared from = memory_of(values), to = memory_of(out);
+  require(from->size == to->size && to->writable,
+          "native: out must be writable and have the size of values");
+  const std::size_t item = with_type(dtype, [](auto zero) { return sizeof zero; });
+  const ms::NativeCall native{from->data, to->data, from->size / item, item, type, op};
+  bool found = false;
+  return loop.run(host, {0, 0, false}, dtype, 0, 1, 0, [&](ms::Call& call) {
+    {
+      ms::Timer timer(call, ms::wait_phase);
+      call.channel.native(call.host, native, [&](std::size_t start, std::size_t count) {
+        const std::uint8_t* part = native.out + start * item;
+        if (dtype == 1) found |= has_nan<float>(part, count);
+        if (dtype == 2) found |= has_nan<double>(part, count);
+      });
+    }
+    nb::gil_scoped_acquire gil;
+    return nb::object(nb::bool_(found));
+  });
+}
+
 template <class Handle>
 std::unique_ptr<MessageLoop> mpi_loop(int rank, int size, const std::vector<std::size_t>& at,
                                       const std::vector<std::size_t>& handles, int any_source,
                                       int any_tag, std::size_t tag_at,
                                       std::size_t segment_bytes, const ms::WaitPolicy& policy) {
   ms::MpiFunctions<Handle> mpi;
-  static_assert(sizeof mpi == 7 * sizeof(std::size_t));
+  static_assert(sizeof mpi == 8 * sizeof(std::size_t));
   std::memcpy(&mpi, at.data(), sizeof mpi);
   const auto handle = [&](std::size_t i) {
     Handle h;
@@ -297,8 +328,9 @@ std::unique_ptr<MessageLoop> mpi_loop(int rank, int size, const std::vector<std:
 }  // namespace
 
 void register_messages(nb::module_& m) {
-  nb::class_<MessageLoop>(m, "MessageLoop", "Collectives whose rounds run without the GIL.")
-      .def("poll", &MessageLoop::poll,
+  nb::class_<MessageLoop> loop(m, "MessageLoop",
+                               "Collectives whose rounds run without the GIL.");
+  loop.def("poll", &MessageLoop::poll,
            "Make progress in the current wait; return whether over.")
       .def("allreduce", run_allreduce, "host"_a, "code"_a, "sequence"_a, "traced"_a,
            "algorithm"_a, "op"_a, "dtype"_a, "blocks"_a, "block"_a, "indices"_a.none(),
@@ -308,6 +340,8 @@ void register_messages(nb::module_& m) {
       .def("agree", run_agree, "host"_a, "code"_a, "sequence"_a, "traced"_a, "round"_a,
            "dtype"_a, "blocks"_a, "block"_a, "nnz"_a,
            "Return the nnz of all ranks, or their headers if they differ, and the counters.");
+  loop.def("native", run_native, "host"_a, "type"_a, "op"_a, "dtype"_a, "values"_a, "out"_a,
+           "Run the engine's allreduce; return whether there is a NaN, and the counters.");
   m.def(
       "host_loop",
       [](int rank, int size) {
@@ -320,8 +354,8 @@ void register_messages(nb::module_& m) {
       [](int rank, int size, int handle_bytes, std::vector<std::size_t> functions,
          std::vector<std::size_t> handles, int any_source, int any_tag, std::size_t tag_at,
          std::size_t segment_bytes, double spin, double give_way) {
-        require(functions.size() == 7 && handles.size() == 3,
-                "mpi_loop: there must be 7 functions and 3 handles");
+        require(functions.size() == 8 && handles.size() == 3,
+                "mpi_loop: there must be 8 functions and 3 handles");
         require(handle_bytes == 4 || handle_bytes == 8,
                 "mpi_loop: handles must have 4 or 8 bytes");
         const ms::WaitPolicy policy{spin, give_way};

@@ -1,6 +1,7 @@
 // What moves the messages of a call, and what the loop asks of the program around it.
 #pragma once
 
+#include <functional>
 #include <stdexcept>
 
 #include "messages/memory.h"
@@ -10,6 +11,9 @@ namespace sparcml::messages {
 // How a received message is read; the program repeats the checks of one that is rejected.
 enum class Reading : int { vector, header, bundle };
 
+// What a rank waits for.
+enum class Action : int { receive, send, native };
+
 // The program around the loop. Its functions may throw, which ends the call.
 class Host {
  public:
@@ -18,7 +22,7 @@ class Host {
   virtual Shared allocate(std::size_t size) = 0;
 
   // Called at least every millisecond of a wait, and once after a wait that called it.
-  virtual void waiting(int peer, bool sending, double seconds) = 0;
+  virtual void waiting(int peer, Action action, double seconds) = 0;
   virtual void end_wait() = 0;
 
   // Called if control messages have arrived.
@@ -29,13 +33,21 @@ class Host {
                                    int round, std::size_t blocks) = 0;
 
   // Raises the error of a failed function of the engine.
-  [[noreturn]] virtual void lose(int code, int peer, bool sending) = 0;
+  [[noreturn]] virtual void lose(int code, int peer, Action action) = 0;
 
   // Moves messages for engines without functions of their own.
   virtual void send(int peer, const Message& message, int round) = 0;
   virtual void expect(int peer) = 0;
   virtual Message receive(int peer) = 0;
   virtual void finish() = 0;
+};
+
+// Arguments of an engine's own allreduce.
+struct NativeCall {
+  const std::uint8_t* in;
+  std::uint8_t* out;
+  std::size_t count, item_bytes;
+  std::uint64_t type, op;
 };
 
 // Ordered messages between this rank and its peers, without tags.
@@ -55,6 +67,13 @@ class Channel {
 
   // Waits until all messages have been sent.
   virtual void finish(Host& host) = 0;
+
+  // Calls the engine's own allreduce of a vector, in the order of its elements; `done` is
+  // called with each part that is complete. Types and operations are handles of the engine.
+  virtual void native(Host&, const NativeCall&,
+                      const std::function<void(std::size_t, std::size_t)>&) {
+    throw std::logic_error("this engine has no allreduce for the compiled loop");
+  }
 
   // Gives up all messages after an error; their memory is never freed.
   virtual void abandon() = 0;

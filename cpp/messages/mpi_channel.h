@@ -23,6 +23,7 @@ struct MpiFunctions {
   int (*iprobe)(int, int, Handle, int*, Status);
   int (*get_count)(const void*, Handle, int*);
   int (*test)(Handle*, int*, Status);
+  int (*iallreduce)(const void*, void*, int, Handle, Handle, Handle, Handle*);
 };
 
 // Constants of the library, and of the protocol.
@@ -33,6 +34,9 @@ struct MpiSettings {
   std::size_t tag_at;  // offset of the tag in a status
   std::size_t segment_bytes;
 };
+
+constexpr std::size_t native_bytes = 4 << 20;  // of a part of a native allreduce
+constexpr std::size_t native_parts = 2;        // in progress at a time
 
 enum MpiTag : int { whole_tag, length_tag, segment_tag };
 
@@ -46,13 +50,13 @@ class MpiChannel final : public Channel {
   void open(Host& host) override {
     int found = 0;
     check(host, mpi_.iprobe(set_.any_source, set_.any_tag, set_.control, &found, status_), 0,
-          false);
+          Action::receive);
     if (found) host.read_control();
   }
 
   void send(Host& host, int peer, const Message& message, int) override {
     while (!sending_.empty() && test_all(host, sending_.front())) sending_.pop_front();
-    sending_.push_back({peer, true, message, {}, 0});
+    sending_.push_back({peer, Action::send, message, {}, 0});
     Transfer& t = sending_.back();
     if (message.size <= set_.segment_bytes) {
       start_send(host, t, message.data(), message.size, whole_tag);
@@ -65,7 +69,9 @@ class MpiChannel final : public Channel {
                  segment_tag);
   }
 
-  void expect(Host&, int peer) override { expected_.push_back({peer, false, {}, {}, 0}); }
+  void expect(Host&, int peer) override {
+    expected_.push_back({peer, Action::receive, {}, {}, 0});
+  }
 
   Message receive(Host& host, int peer) override {
     auto awaited = expected_.begin();
@@ -89,6 +95,41 @@ class MpiChannel final : public Channel {
     }
   }
 
+  // Parts are complete one after the other, so that `done` reads them while they are cached.
+  void native(Host& host, const NativeCall& call,
+              const std::function<void(std::size_t, std::size_t)>& done) override {
+    const std::size_t step = native_bytes / call.item_bytes;
+    const auto handle = [](std::uint64_t value) {
+      Handle h;
+      std::memcpy(&h, &value, sizeof h);
+      return h;
+    };
+    std::size_t complete = 0;
+    for (std::size_t start = 0; start < call.count || complete < call.count;) {
+      if (start < call.count) {
+        const std::size_t at = start * call.item_bytes,
+                          part = std::min(step, call.count - start);
+        sending_.push_back({(rank + 1) % size, Action::native, {}, {}, 0});
+        Transfer& t = sending_.back();
+        Handle request;
+        check(host,
+              mpi_.iallreduce(call.in + at, call.out + at, static_cast<int>(part),
+                              handle(call.type), handle(call.op), set_.comm, &request),
+              t.peer, t.action);
+        t.requests.push_back(request);
+        t.length = static_cast<std::int64_t>(part);
+        start += part;
+        if (sending_.size() < native_parts && start < call.count) continue;
+      }
+      Transfer& first = sending_.front();
+      wait(host, first, [&] { return test_all(host, first); });
+      const auto part = static_cast<std::size_t>(first.length);
+      sending_.pop_front();
+      done(complete, part);
+      complete += part;
+    }
+  }
+
   void abandon() override {
     // MPI may still read and write these buffers.
     static auto* const kept = new std::deque<std::list<Transfer>>();
@@ -102,21 +143,21 @@ class MpiChannel final : public Channel {
  private:
   struct Transfer {
     int peer;
-    bool sending;
+    Action action;
     Message message;
     std::deque<Handle> requests;
     std::int64_t length;
   };
 
-  static void check(Host& host, int code, int peer, bool sending) {
-    if (code) host.lose(code, peer, sending);
+  static void check(Host& host, int code, int peer, Action action) {
+    if (code) host.lose(code, peer, action);
   }
 
   void start_send(Host& host, Transfer& t, const void* data, std::size_t size, int tag) {
     Handle request;
     check(host,
           mpi_.isend(data, static_cast<int>(size), set_.byte, t.peer, tag, set_.comm, &request),
-          t.peer, true);
+          t.peer, Action::send);
     t.requests.push_back(request);
   }
 
@@ -125,7 +166,7 @@ class MpiChannel final : public Channel {
     while (!t.requests.empty()) {
       int done = 0;
       for (int tries = 0; tries < 4 && !done; ++tries)
-        check(host, mpi_.test(&t.requests.front(), &done, status_), t.peer, t.sending);
+        check(host, mpi_.test(&t.requests.front(), &done, status_), t.peer, t.action);
       if (!done) return false;
       t.requests.pop_front();
     }
@@ -138,20 +179,21 @@ class MpiChannel final : public Channel {
     int found = 0;
     Handle probed, request;
     check(host, mpi_.improbe(t.peer, set_.any_tag, set_.comm, &found, &probed, status_), t.peer,
-          false);
+          Action::receive);
     if (!found) return false;
     int tag, count = 0;
     std::memcpy(&tag, status_ + set_.tag_at, sizeof tag);
-    check(host, mpi_.get_count(status_, set_.byte, &count), t.peer, false);
+    check(host, mpi_.get_count(status_, set_.byte, &count), t.peer, Action::receive);
     if (tag == whole_tag) {
       t.message = {host.allocate(static_cast<std::size_t>(count)),
                    static_cast<std::size_t>(count)};
       check(host, mpi_.imrecv(t.message.data(), count, set_.byte, &probed, &request), t.peer,
-            false);
+            Action::receive);
       t.requests.push_back(request);
       return true;
     }
-    check(host, mpi_.imrecv(&t.length, count, set_.byte, &probed, &request), t.peer, false);
+    check(host, mpi_.imrecv(&t.length, count, set_.byte, &probed, &request), t.peer,
+          Action::receive);
     t.requests.push_back(request);
     while (!test_all(host, t)) {
     }
@@ -162,7 +204,7 @@ class MpiChannel final : public Channel {
       check(host,
             mpi_.irecv(t.message.data() + at, static_cast<int>(size), set_.byte, t.peer,
                        segment_tag, set_.comm, &request),
-            t.peer, false);
+            t.peer, Action::receive);
       t.requests.push_back(request);
     }
     return true;
@@ -184,7 +226,7 @@ class MpiChannel final : public Channel {
   template <class Poll>
   void wait(Host& host, const Transfer& t, Poll done) {
     if (done()) return;
-    Wait waiting(policy_, host, t.peer, t.sending);
+    Wait waiting(policy_, host, t.peer, t.action);
     poll_ = done;
     while (!done()) waiting.pause();
     poll_ = nullptr;

@@ -23,15 +23,15 @@ constexpr double report_seconds = 1e-3;  // between two calls of Host::waiting()
 // One wait for a peer. Call pause() after each poll that has found nothing.
 class Wait {
  public:
-  Wait(const WaitPolicy& policy, Host& host, int peer, bool sending)
-      : policy_(policy), host_(host), peer_(peer), sending_(sending) {}
+  Wait(const WaitPolicy& policy, Host& host, int peer, Action action)
+      : policy_(policy), host_(host), peer_(peer), action_(action) {}
 
   void pause() {
     const double time = now();
     if (!polls_++) start_ = reported_ = time;
     const double waited = time - start_;
     if (time - reported_ >= report_seconds) {
-      host_.waiting(peer_, sending_, waited);
+      host_.waiting(peer_, action_, waited);
       has_reported_ = true;
       reported_ = now();
     }
@@ -66,7 +66,7 @@ class Wait {
   const WaitPolicy& policy_;
   Host& host_;
   const int peer_;
-  const bool sending_;
+  const Action action_;
   long polls_ = 0;
   double start_ = 0, reported_ = 0;
   bool has_reported_ = false;

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import buffer_pool
+from ..costs.workload import ring_nbytes
 from ..kernels import _core
 from ..stream import MEAN, Stream
 from ..stream.reduction import OPS
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..transport import CountingTransport, Message, Pending
+    from ..transport.mpi_functions import MpiFunctions
 
 ALGORITHMS = {
     "ssar_recursive_double": 3,
@@ -37,6 +39,7 @@ ALGORITHMS = {
 }
 OP_NUMBERS = {op: number for number, op in enumerate(OPS)} | {MEAN: 0}
 PHASE_NAMES = ("encode", "send", "wait", "decode", "add")
+ACTIONS = ("receive from rank {}", "send to rank {}", "native allreduce")
 VECTOR, HEADER, BUNDLE = range(3)  # how the loop reads a message
 CLOCK_SECONDS = 1e-3  # by which two readings of one clock differ at most
 ENGINES = ("mpi", "threads")
@@ -49,11 +52,18 @@ class CompiledCollectives:
     Args:
         link: Counting transport of the communicator.
         loop: The compiled loop.
+        mpi: Functions of MPI, if that is the engine.
     """
 
-    def __init__(self, link: CountingTransport, loop: _core.MessageLoop) -> None:
+    def __init__(
+        self,
+        link: CountingTransport,
+        loop: _core.MessageLoop,
+        mpi: MpiFunctions | None = None,
+    ) -> None:
         self._link, self._transport = link, link.transport
         self._loop = loop
+        self._mpi = mpi
         self._codes: dict[tuple[str, str], int] = {}
         self._current: tuple[str, str, int, Stream | None] = ("", "", 0, None)
         self._is_waiting = False
@@ -87,6 +97,31 @@ class CompiledCollectives:
             indices = np.frombuffer(positions[0], np.uint32, nnz, positions[1])
         result = np.frombuffer(stored[0], dtype, nnz * block, stored[1])
         return Stream.unchecked(x.size, indices, result, block, x.fill, scratch=True)
+
+    def has(self, algorithm: str, op: str, x: Stream) -> bool:
+        """Return whether an allreduce is compiled."""
+        if algorithm in ALGORITHMS:
+            return True
+        if algorithm != "native" or self._mpi is None or not x.is_dense:
+            return False
+        return x.dtype.kind != "f" or op not in ("min", "max")  # see `dense.native`
+
+    def native(self, algorithm: str, op: str, sequence: int, x: Stream) -> Stream:
+        """Return the result of the engine's own allreduce."""
+        mpi, values = self._mpi, x.raw_values
+        assert mpi is not None
+        dtype = values.dtype
+        self._current = (algorithm, op, sequence, x)
+        out = buffer_pool.empty(values.size, dtype)
+        number = mpi.ops["sum" if op == MEAN else op]
+        returned = self._loop.native(
+            self, mpi.types[dtype.name], number, DTYPE_CODES[dtype], values, out
+        )
+        self._link.stats.count_native(int(ring_nbytes(self._link.size, values.nbytes)))
+        self._link.stats.count_compiled(returned)
+        if returned[0]:
+            out[np.isnan(out)] = np.nan  # the canonical one
+        return Stream.unchecked(x.size, None, out, x.block, x.fill, scratch=True)
 
     def barrier(self, name: str, sequence: int) -> None:
         """Wait for all ranks."""
@@ -149,14 +184,14 @@ class CompiledCollectives:
         """Return memory for a message or an array."""
         return buffer_pool.empty(nbytes, np.uint8)
 
-    def waiting(self, peer: int, sending: bool, seconds: float) -> None:
+    def waiting(self, peer: int, action: int, seconds: float) -> None:
         """Read control messages and check the timeouts of a wait."""
         transport = self._transport
         control = transport.control
         if not self._is_waiting:
             self._is_waiting = True
             self._describe_input()
-            control.begin_wait(peer, self._action(peer, sending))
+            control.begin_wait(peer, self._action(peer, action))
         control.check(seconds)
         if seconds > transport.timeouts.busy:
             control.time_out(self._loop.poll)
@@ -186,10 +221,10 @@ class CompiledCollectives:
         else:
             call.decode(received, source, round, blocks)
 
-    def lose(self, code: int, peer: int, sending: bool) -> NoReturn:
+    def lose(self, code: int, peer: int, action: int) -> NoReturn:
         """Raise the error of a function of the engine."""
         self._describe_input()
-        raise self._transport.lost_by_code(code, peer, self._action(peer, sending))
+        raise self._transport.lost_by_code(code, peer, self._action(peer, action))
 
     def send(self, peer: int, message: Message, nbytes: int, round: int) -> None:
         """Start sending a message, for engines that the loop cannot call."""
@@ -245,9 +280,8 @@ class CompiledCollectives:
         if x is not None:
             self._transport.input_summary = f"{Shape.of(x)}, {op}"
 
-    def _action(self, peer: int, sending: bool) -> str:
-        rank = self._link.global_rank(peer)
-        return f"send to rank {rank}" if sending else f"receive from rank {rank}"
+    def _action(self, peer: int, action: int) -> str:
+        return ACTIONS[action].format(self._link.global_rank(peer))
 
 
 def compile_collectives(link: CountingTransport) -> CompiledCollectives | None:
@@ -274,4 +308,4 @@ def compile_collectives(link: CountingTransport) -> CompiledCollectives | None:
         policy.spin,
         policy.yield_,
     )
-    return CompiledCollectives(link, loop)
+    return CompiledCollectives(link, loop, mpi)

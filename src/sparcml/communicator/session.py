@@ -10,7 +10,7 @@ from .. import buffer_pool
 from ..collectives import Call, Shape
 from ..collectives.agree import agree, quantizer_code, resolve
 from ..collectives.base import AGREEMENT
-from ..collectives.compiled import ALGORITHMS, CompiledCollectives, compile_collectives
+from ..collectives.compiled import CompiledCollectives, compile_collectives
 from ..costs.workload import Workload
 from ..errors import MismatchError, TransportError
 from ..transport import CountingTransport, Stats, Transport
@@ -149,13 +149,14 @@ class Session:
     def allreduce(self, algorithm: str, op: str, x: Stream) -> Stream | None:
         """Return the result of a compiled allreduce, or None if there is none of this name."""
         compiled = self.compiled
-        if compiled is None or algorithm not in ALGORITHMS:
+        if compiled is None or not compiled.has(algorithm, op, x):
             return None
         span = self._enter(algorithm)
         if span is not None:
             span.args.update(op=op, size=x.size, nnz=x.nnz)
         try:
-            result = compiled.allreduce(algorithm, op, self._sequence, x)
+            run = compiled.native if algorithm == "native" else compiled.allreduce
+            result = run(algorithm, op, self._sequence, x)
         except BaseException as error:
             compiled.abandon()
             self._fail(error, span)

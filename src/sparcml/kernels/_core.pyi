@@ -406,6 +406,11 @@ class MessageLoop:
         Return the nnz of all ranks, or their headers if they differ, and the counters.
         """
 
+    def native(self, host: object, type: int, op: int, dtype: int, values: object, out: object) -> tuple[Any, ...]:
+        """
+        Run the engine's allreduce; return whether there is a NaN, and the counters.
+        """
+
 def host_loop(rank: int, size: int) -> MessageLoop:
     """Return a loop whose messages the host moves."""
 

@@ -18,7 +18,7 @@ from .. import buffer_pool
 from . import shared_memory
 from .base import EMPTY, Message, Pending, Transport
 from .control import CLOSED
-from .mpi_functions import MpiFunctions, mpi_functions
+from .mpi_functions import OPS, MpiFunctions, mpi_functions
 from .mpi_process import MpiShutdown, duplicate, idle
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ WHOLE, LENGTH, SEGMENT = range(3)  # tags
 
 LOST_SECONDS = 1.0  # to find which rank is gone after an error of MPI
 MAX_BYTES = 1 << 30  # per call: counts of MPI have 32 bits in most libraries
-
-OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 
 
 class _Sending(Pending):

@@ -14,7 +14,23 @@ from typing import Any
 
 from mpi4py import MPI
 
-NAMES = ("Isend", "Irecv", "Improbe", "Imrecv", "Iprobe", "Get_count", "Test")
+NAMES = (
+    "Isend",
+    "Irecv",
+    "Improbe",
+    "Imrecv",
+    "Iprobe",
+    "Get_count",
+    "Test",
+    "Iallreduce",
+)
+TYPES = {
+    "float32": MPI.FLOAT,
+    "float64": MPI.DOUBLE,
+    "int32": MPI.INT32_T,
+    "int64": MPI.INT64_T,
+}
+OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 PROBE_TAG = 0x1234567  # not a value that a new status holds elsewhere
 
 
@@ -29,6 +45,8 @@ class MpiFunctions:
         any_source: Value of ANY_SOURCE.
         any_tag: Value of ANY_TAG.
         tag_at: Offset of the tag in a status.
+        types: Handles of the datatypes, by the name of the dtype.
+        ops: Handles of the operations, by name.
     """
 
     functions: list[int]
@@ -37,6 +55,8 @@ class MpiFunctions:
     any_source: int
     any_tag: int
     tag_at: int
+    types: dict[str, int]
+    ops: dict[str, int]
 
 
 def mpi_functions(comm: MPI.Comm, control: MPI.Comm) -> MpiFunctions | None:
@@ -47,7 +67,16 @@ def mpi_functions(comm: MPI.Comm, control: MPI.Comm) -> MpiFunctions | None:
     if functions is None or tag_at is None or same != {width} or width not in (4, 8):
         return None
     handles = [_handle(x, width) for x in (comm, control, MPI.BYTE)]
-    return MpiFunctions(functions, width, handles, MPI.ANY_SOURCE, MPI.ANY_TAG, tag_at)
+    return MpiFunctions(
+        functions,
+        width,
+        handles,
+        MPI.ANY_SOURCE,
+        MPI.ANY_TAG,
+        tag_at,
+        {name: _handle(kind, width) for name, kind in TYPES.items()},
+        {name: _handle(op, width) for name, op in OPS.items()},
+    )
 
 
 @cache
