@@ -61,3 +61,78 @@ def startup(rows: list[Row]) -> str:
         for row in rows
     ]
     return markdown(head, lines)
+
+
+def latency(rows: list[Row]) -> str:
+    """Return short collectives against MPI's, and sparse sums on links by version."""
+    blocks = []
+    versions = sorted({row["version"] for row in rows}, reverse=True)  # ours, before
+    for ranks in sorted({r["ranks"] for r in rows if r["job"] == "shared memory"}):
+        found = {
+            (r["version"], r["case"]): r
+            for r in rows
+            if r["ranks"] == ranks and r["job"] == "shared memory"
+        }
+        head = [f"{ranks} ranks, shared memory", "us", "processor (us)", "times MPI's"]
+        lines = []
+        for version in versions:
+            for (of, case), row in found.items():
+                if of != version or (case.startswith("MPI") and version != "ours"):
+                    continue
+                name = case if version == "ours" else f"{case}, {version}"
+                ratio = row["seconds"] / found[version, _own(case)]["seconds"]
+                cells = [shown(row[key] * 1e6, ".1f") for key in ("seconds", "cpu")]
+                lines.append([name, *cells, shown(ratio, ".2f")])
+        blocks.append(markdown(head, lines))
+    blocks.append(phases(rows))
+    blocks.append(_links([row for row in rows if row["job"] == "network"]))
+    return "\n".join(blocks)
+
+
+def _own(case: str) -> str:
+    """Return MPI's collective that a case is compared with."""
+    if case == "barrier":
+        return "MPI_Barrier"
+    if case.startswith("native"):
+        return case.replace("native", "MPI_Allreduce")
+    return case if case.startswith("MPI") else "MPI_Allreduce, 8 bytes"
+
+
+def _links(rows: list[Row]) -> str:
+    head = [
+        "8 ranks, emulated 1 Gbit/s",
+        "auto (ms)",
+        "processor (ms)",
+        "best by name (ms)",
+    ]
+    head += ["before: auto (ms)", "processor (ms)", "time", "processor time"]
+    lines = []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        here = {(r["version"], r["algorithm"]): r for r in rows if r["case"] == case}
+        ours = here["ours", "auto"]
+        best = min(
+            r["seconds"] for (v, a), r in here.items() if v == "ours" and a != "auto"
+        )
+        line = [case, *(shown(ours[k] * 1e3, ".2f") for k in ("seconds", "cpu"))]
+        line.append(shown(best * 1e3, ".2f"))
+        if before := here.get(("before", "auto")):
+            line += [shown(before[k] * 1e3, ".2f") for k in ("seconds", "cpu")]
+            line += [shown(ours[k] / before[k], ".2f") for k in ("seconds", "cpu")]
+        else:
+            line += ["-"] * 4
+        lines.append(line)
+    return markdown(head, lines)
+
+
+def phases(rows: list[Row]) -> str:
+    """Return the time of one call by phase, before and after."""
+    names = ("encode", "send", "wait", "decode", "add")
+    head = ["call, 2 ranks", "total (us)", *names, "arguments, selection, result"]
+    lines = []
+    for row in rows:
+        if row["ranks"] == 2 and row.get("phases"):
+            parts = [row["phases"][name] * 1e6 for name in names]
+            total = row["phases"]["total"] * 1e6
+            cells = [shown(v, ".1f") for v in (total, *parts, total - sum(parts))]
+            lines.append([f"{row['case']}, {row['version']}", *cells])
+    return markdown(head, lines)

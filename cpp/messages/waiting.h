@@ -18,6 +18,8 @@ struct WaitPolicy {
   double longest_nap = 2e-3;
 };
 
+// A native allreduce makes progress only while it is polled.
+constexpr double native_yields = 5;
 constexpr double report_seconds = 1e-3;  // between two calls of Host::waiting()
 
 // One wait for a peer. Call pause() after each poll that has found nothing.
@@ -37,7 +39,7 @@ class Wait {
     }
     if (waited < policy_.spin) {
       relax();
-    } else if (waited < policy_.yield) {
+    } else if (waited < (action_ == Action::native ? native_yields : 1) * policy_.yield) {
       sched_yield();
     } else {
       nap(std::min(policy_.longest_nap, policy_.fraction * waited));

@@ -27,6 +27,9 @@ SETTINGS = {
     "SPARCML_THREADS": (
         "processors / local ranks",
         "threads of a kernel in this process",
+    "SPARCML_WAIT": (
+        "by ranks and processors",
+        "how ranks wait: spin, yield or nap",
     ),
     "SPARCML_DEBUG": ("", "1: check that the inputs of requests stay unchanged"),
     "SPARCML_NETWORK": (

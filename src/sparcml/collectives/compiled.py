@@ -115,7 +115,7 @@ class CompiledCollectives:
         out = buffer_pool.empty(values.size, dtype)
         number = mpi.ops["sum" if op == MEAN else op]
         returned = self._loop.native(
-            self, mpi.types[dtype.name], number, DTYPE_CODES[dtype], values, out
+            self, mpi.types[dtype.str], number, DTYPE_CODES[dtype], values, out
         )
         self._link.stats.count_native(int(ring_nbytes(self._link.size, values.nbytes)))
         self._link.stats.count_compiled(returned)

@@ -25,10 +25,10 @@ NAMES = (
     "Iallreduce",
 )
 TYPES = {
-    "float32": MPI.FLOAT,
-    "float64": MPI.DOUBLE,
-    "int32": MPI.INT32_T,
-    "int64": MPI.INT64_T,
+    "<f4": MPI.FLOAT,
+    "<f8": MPI.DOUBLE,
+    "<i4": MPI.INT32_T,
+    "<i8": MPI.INT64_T,
 }
 OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
 PROBE_TAG = 0x1234567  # not a value that a new status holds elsewhere
@@ -45,7 +45,7 @@ class MpiFunctions:
         any_source: Value of ANY_SOURCE.
         any_tag: Value of ANY_TAG.
         tag_at: Offset of the tag in a status.
-        types: Handles of the datatypes, by the name of the dtype.
+        types: Handles of the datatypes, by the string of the dtype.
         ops: Handles of the operations, by name.
     """
 

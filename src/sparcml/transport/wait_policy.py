@@ -34,7 +34,7 @@ class WaitPolicy(NamedTuple):
 
 
 POLICIES = {
-    "spin": WaitPolicy(200e-6, 1e-3),
+    "spin": WaitPolicy(2e-6, 1e-3),
     "yield": WaitPolicy(0.0, 1e-3),
     "nap": WaitPolicy(0.0, 20e-6),
 }
