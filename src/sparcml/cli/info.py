@@ -27,6 +27,7 @@ SETTINGS = {
     "SPARCML_THREADS": (
         "processors / local ranks",
         "threads of a kernel in this process",
+    ),
     "SPARCML_WAIT": (
         "by ranks and processors",
         "how ranks wait: spin, yield or nap",
