@@ -5,7 +5,7 @@ import pytest
 
 import sparcml
 from sparcml import QSGD, Half, MismatchError, OneBit
-from sparcml.linear import LogisticRegression
+from sparcml.linear import SGD, LogisticRegression, Rows
 
 X = np.ones(64, np.float32)
 
@@ -28,7 +28,9 @@ def errors(body, ranks=3):
 @pytest.mark.parametrize("collective", ["broadcast", "reduce"])
 def test_roots_that_differ(collective):
     def body(comm):
-        with pytest.raises(MismatchError, match="rank 0 has root 0, but rank 1 has root 1"):
+        with pytest.raises(
+            MismatchError, match=r"with root 0.*, but rank 1 is in .* with root 1"
+        ):
             getattr(comm, collective)(X, root=comm.rank)
         return getattr(comm, collective)(X, root=1) is not None  # it remains usable
 
@@ -59,6 +61,64 @@ def test_a_root_is_agreed_on_once():
 
     calls = np.sum(sparcml.launch(body, 3), axis=0).tolist()
     assert calls == [8, 2, 2, 8, 2]  # two messages, and two rounds of headers before them
+
+
+def test_another_rooted_collective():
+    def body(comm):
+        comm.reduce(X) if comm.rank else comm.broadcast(X)
+
+    for error in errors(body):
+        assert error.startswith(
+            "MismatchError: rank 0 is in broadcast with root 0, but rank 1"
+        )
+        assert "is in reduce with root 0, sum, size 64, float32" in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(X[:9], 0, "sum"), (X.astype(np.float64), 0, "sum"), (X, 0, "max"), (1.0, 0, "sum")],
+)
+def test_reductions_to_a_root_that_differ(arguments):
+    def body(comm):
+        comm.reduce(*(arguments if comm.rank == 1 else (X, 0, "sum")))
+
+    for error in errors(body):
+        assert error.startswith(
+            "MismatchError: rank 0 is in reduce with root 0, sum, size 64"
+        )
+        assert "rank 1 is in reduce with root 0" in error
+
+
+SETTINGS = [
+    {"C": 2.0},
+    {"solver": "scd"},
+    {"tol": 0.1},
+    {"max_iter": 7},
+    {"batch_size": 9},
+    {"class_weight": "balanced"},
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_settings_of_estimators_that_differ(setting):
+    def body(comm):
+        own = {"solver": "sgd", "max_iter": 5} | (setting if comm.rank == 2 else {})
+        labels = np.arange(6) % 2
+        LogisticRegression(comm=comm, **own).fit(np.eye(6), labels)
+
+    (name,) = setting
+    for error in errors(body):
+        assert error.startswith("MismatchError: LogisticRegression: rank 0 has " + name)
+        assert f"but rank 2 has {name}={setting[name]!r}" in error
+
+
+def test_settings_of_solvers_that_differ():
+    def body(comm):
+        rows = Rows.of(np.eye(6), np.ones(6))
+        SGD(batch_size=5 + comm.rank).run(comm, rows)
+
+    for error in errors(body):
+        assert "SGD: rank 0 has batch_size=5, but rank 1 has batch_size=6" in error
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "ssar_split_allgather", "oktopk"])

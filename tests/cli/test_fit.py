@@ -213,6 +213,7 @@ REFUSED = {
     "single": (("--network", "1gbit"), "network needs several ranks"),
     "plot": (("--plot", "p.doc"), "plot must end in one of "),
     "folder": (("--plot", "none/p.png"), "no folder at 'none'"),
+    "standard output": (("--out", "-"), "--out must be a file, got '-'; try /dev/stdout"),
 }
 
 

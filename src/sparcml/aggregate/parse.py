@@ -62,7 +62,8 @@ def as_method(function: str, method: Any) -> Method:
         return Compressed(method)
     raise TypeError(
         f"{function}: method must be a method such as sparcml.Dense(), a quantizer such as "
-        f"sparcml.QSGD(4) or a sparsifier such as sparcml.TopK(0.01), got {method!r}"
+        f"sparcml.QSGD(4), a sparsifier such as sparcml.TopK(0.01), 'auto' or 'recommended', "
+        f"got {method!r}"
     )
 
 

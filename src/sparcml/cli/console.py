@@ -47,6 +47,8 @@ def check_output(option: str, path: Path, inputs: Iterable[Path] = ()) -> None:
         path: The output file.
         inputs: Files and folders that the command reads.
     """
+    if str(path) == "-":
+        raise typer.BadParameter(f"{option} must be a file, got '-'; try /dev/stdout")
     if not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"no folder at {str(path.parent)!r}")
     try:

@@ -5,8 +5,8 @@ Bytes sent per rank: one header of 32 bytes for each other rank.
 
 The exchange precedes the first `auto` call of a workload (see communicator/choice_cache.py). It
 gives all ranks the same input for the selection, and every rank detects a mismatch before
-anything else is sent. It also precedes a broadcast or reduce whose root is not that of the
-last one: the messages of these do not reach all ranks and could not reveal another root.
+anything else is sent. A description of the call precedes a broadcast or reduce whose root is
+not that of the last one: the messages of these do not reach all ranks.
 """
 
 from __future__ import annotations
@@ -50,14 +50,19 @@ def resolve(call: Call, x: Stream, messages: list[Message]) -> Workload | Mismat
 
 def _different_quantizers(call: Call, x: Stream, text: bytes) -> MismatchError:
     """Exchange the quantizers as text, and return an error that names two of them."""
+    texts = _allgather_text(call, x, text)
+    rank = next(rank for rank, other in enumerate(texts) if other != texts[0])
+    return call.different_quantizers(0, texts[0], rank, texts[rank])
+
+
+def _allgather_text(call: Call, x: Stream, text: bytes) -> list[str]:
     message = call.header_only(x, np.frombuffer(text, np.uint8))
     texts = []
     for rank, received in enumerate(allgather_messages(call, message)):
         call.verify(received, rank)
         payload = wire.auxiliary(received, np.dtype(np.uint8)).tobytes()
         texts.append(payload.rstrip(b"\0").decode("utf-8", "replace"))
-    rank = next(rank for rank, other in enumerate(texts) if other != texts[0])
-    return call.different_quantizers(0, texts[0], rank, texts[rank])
+    return texts
 
 
 def compare(call: Call, x: Stream, messages: list[Message]) -> Workload | MismatchError:
@@ -73,18 +78,19 @@ def compare(call: Call, x: Stream, messages: list[Message]) -> Workload | Mismat
     return Workload(x.blocks, x.entry_bytes, tuple(h.nnz for h in headers), call.nodes)
 
 
-def agree_on_root(call: Call, function: str, root: int) -> MismatchError | None:
-    """Return the mismatch if ranks have different roots: the same value on every rank."""
-    message = call.header_only(Stream(root, [], []))
-    roots = [
-        call.verify(received, rank).blocks
-        for rank, received in enumerate(allgather_messages(call, message))
-    ]
-    for rank, other in enumerate(roots):
-        if other != roots[0]:
+def agree_on_root(call: Call, description: str) -> MismatchError | None:
+    """Return the mismatch if ranks describe different calls: the same value on every rank.
+
+    Args:
+        call: The call.
+        description: The collective, its root and, for a reduction, the operation and shape.
+    """
+    texts = _allgather_text(call, Stream(0, [], []), description.encode())
+    for rank, text in enumerate(texts):
+        if text != texts[0]:
             return MismatchError(
-                f"{function}: {call.name(0)} has root {roots[0]}, but {call.name(rank)} has "
-                f"root {other}; all ranks must pass the same root"
+                f"{call.name(0)} is in {texts[0]}, but {call.name(rank)} is in {text}; all "
+                f"ranks must make the same call with the same arguments"
             )
     return None
 

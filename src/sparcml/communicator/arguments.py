@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from ..collectives.numbers import Number
 
 
+# Operations of MPI on flags that others can replace.
+LOGICAL = {"land": "; use min for flags 0 and 1", "lor": "; use max for flags 0 and 1"}
+
+
 def check_reduction(
     function: str,
     op: Any,
@@ -44,8 +48,10 @@ def check_reduction(
         ("algorithm", algorithm, ("auto", *ALLREDUCES)),
     ):
         if value not in choices:
+            remedy = LOGICAL.get(value, "") if isinstance(value, str) else ""
             raise ValueError(
                 f"{function}: {parameter} must be one of {', '.join(choices)}, got {value!r}"
+                f"{remedy}"
             )
     if quantize is not None and not isinstance(quantize, Quantizer):
         raise TypeError(
@@ -72,8 +78,9 @@ def _op_name(op: Any) -> Any:
     """Return the name of an operation of mpi4py or torch.distributed; others unchanged."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is not None and isinstance(op, mpi.Op):
-        names = {"sum": mpi.SUM, "min": mpi.MIN, "max": mpi.MAX, "prod": mpi.PROD}
-        return next((name for name, known in names.items() if known == op), op)
+        others = ("land", "lor", "lxor", "band", "bor", "bxor", "minloc", "maxloc")
+        known = (name for name in (*OPS, *others) if getattr(mpi, name.upper()) == op)
+        return next(known, op)
     torch_op = getattr(sys.modules.get("torch.distributed"), "ReduceOp", None)
     if torch_op is not None and isinstance(op, torch_op):
         # AVG, BAND and so on: the enumeration names them all.

@@ -9,6 +9,7 @@ from ..collectives.allgather import allgather
 from ..collectives.alltoall import alltoall
 from ..collectives.barrier import barrier
 from ..collectives.broadcast import broadcast
+from ..collectives.checks import Shape
 from ..collectives.numbers import as_number, fold, is_number
 from ..collectives.reduce import reduce
 from ..collectives.split import scatter_ranges
@@ -45,15 +46,20 @@ class CollectiveCalls(NonBlocking):
         super().__init__(transport, stats)
         self._roots: dict[str, int] = {}  # of the last call of each collective
 
-    def _agree_on_root(self, function: str, root: int) -> None:
-        """Compare the root over all ranks if it is not that of the last call.
+    def _agree_on_root(self, function: str, root: int, about: str = "") -> None:
+        """Compare the call over all ranks if its root is not that of the last one.
 
         It follows the checks of the other arguments, which send nothing.
+
+        Args:
+            function: Name of the collective.
+            root: The root.
+            about: Description of further arguments.
         """
         if self.size > 1 and self._roots.get(function) != root:
             with self._session.call("agree_root", "sum", None) as call:
                 self._session.transport.input_summary = f"root {root} of {function}"
-                mismatch = agree_on_root(call, function, root)
+                mismatch = agree_on_root(call, f"{function} with root {root}{about}")
             if mismatch is not None:
                 raise mismatch  # on all ranks, and the communicator remains usable
             self._roots[function] = root
@@ -77,7 +83,7 @@ class CollectiveCalls(NonBlocking):
         root = check_root("reduce", root, self.size)
         if is_number(x):
             check_number("reduce", out=out is not None)
-            self._agree_on_root("reduce", root)
+            self._agree_on_root("reduce", root, f", {op}, a number")
             result = self._reduce_number("reduce", x, op)
             return result if self.rank == root else None
         single = self.size == 1
@@ -85,7 +91,7 @@ class CollectiveCalls(NonBlocking):
         check_integers("reduce", stream, op)
         if out is not None and self.rank == root:
             restore = write_to("reduce", out, stream.size, stream.dtype)
-        self._agree_on_root("reduce", root)
+        self._agree_on_root("reduce", root, f", {op}, {Shape.of(stream)}")
         with self._session.call("reduce", op, stream) as call:
             reduced = reduce(call, copy_if_single(stream, self.size), root)
         return None if reduced is None else restore(divide_if_mean(reduced, op, self.size))

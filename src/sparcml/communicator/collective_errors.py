@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..errors import DataError, SparcmlError
+from ..errors import DataError, MismatchError, SparcmlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -102,6 +102,28 @@ def _is_same(comm: Communicator, number: int) -> bool:
     both = np.array([number, -number], np.float64)
     least, most = comm.allreduce(both, op="min", algorithm="recursive_double") * (1, -1)
     return bool(least == most)
+
+
+def require_same(function: str, comm: Communicator, values: Mapping[str, object]) -> None:
+    """Raise on all ranks if a value differs between two of them. Collective.
+
+    Args:
+        function: Name for the error message.
+        comm: The ranks.
+        values: Values by name, compared by their `repr`.
+
+    Raises:
+        MismatchError: With the name, two ranks and their values.
+    """
+    if comm.size == 1 or (difference := find_difference(comm, values)) is None:
+        return
+    name, _ = difference
+    texts = allgather_text(comm, repr(values[name]))
+    rank = next(rank for rank, text in enumerate(texts) if text != texts[0])
+    raise MismatchError(
+        f"{function}: rank 0 has {name}={texts[0]}, but rank {rank} has {name}={texts[rank]}; "
+        f"all ranks must have the same {name}"
+    )
 
 
 def _describe(failure: Exception | None) -> str:

@@ -38,8 +38,10 @@ def vector_type(x: Any, function: str = "to_stream") -> str:
     if is_scipy(x):
         return "row"
     raise TypeError(
-        f"{function}: x must be a Stream, a NumPy array, a torch tensor or a scipy sparse "
-        f"row, got {type(x).__name__}"
+        f"{function}: x must be a Stream, a NumPy array, a torch tensor, a scipy sparse row or "
+        f"a real number, got {type(x).__name__}"
+        + "; numpy.asarray(x) makes an array"
+        * isinstance(x, list | tuple)
     )
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import distributed as dist
 
-from ..communicator.collective_errors import find_difference
+from ..communicator.collective_errors import require_same
 from ..errors import MismatchError
 from ..startup import from_group, world
 from ..transport.timeouts import resolve_timeouts
@@ -99,15 +99,12 @@ def open_communicator(
         own = (
             world(timeout=timeout) if group is None else from_group(group, timeout=timeout)
         )
-    difference = find_difference(own, arguments)
-    if difference is None:
-        return own
-    own.close()
-    name, rank = difference
-    raise MismatchError(
-        f"{function}: rank {own.rank} and rank {rank} differ in {name}; all ranks must pass the "
-        f"same; here it is {arguments[name]}"
-    )
+    try:
+        require_same(function, own, arguments)
+    except MismatchError:
+        own.close()
+        raise
+    return own
 
 
 @contextmanager

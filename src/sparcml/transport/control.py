@@ -129,7 +129,7 @@ class Control:
         self._has_reported = True
         LOGGER.warning(
             f"{self._name()} has waited {waited:.0f} s for {self._name(peer)} in "
-            f"{_call(self._wait[1])}, and goes on; all ranks must make this call "
+            f"{_call(self._wait[1])}, and keeps waiting; all ranks must make this call "
             f"(SPARCML_BUSY_TIMEOUT or timeout= sets a limit)"
         )
 

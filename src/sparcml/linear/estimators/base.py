@@ -12,7 +12,11 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ...communicator.collective_errors import allgather_numbers, run_collectively
+from ...communicator.collective_errors import (
+    allgather_numbers,
+    require_same,
+    run_collectively,
+)
 from ..solvers.learning_rate import RowNorms
 from .advance import advance
 from .fitted import FLOATS, FittedModel
@@ -150,6 +154,10 @@ class LinearModel(FittedModel):
                 return rows, labels, weights
             return rows[weights > 0], labels[weights > 0], weights[weights > 0]
 
+        settings = {"estimator": type(self).__name__, **self.get_params(deep=False)}
+        for own in ("comm", "random_state"):  # ranks agree on a seed
+            settings.pop(own, None)
+        require_same(type(self).__name__, comm, settings)
         X, y, weights = run_collectively(comm, check)
         return common_dtype(comm, X), y, weights
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import kernels
-from ...communicator.collective_errors import allgather_numbers
+from ...communicator.collective_errors import allgather_numbers, require_same
 from ...kernels import linear as loops
 from ...stream import Stream
 from ...validation import check_integer, check_real
@@ -97,6 +97,7 @@ class SCD:
             partition: The result of `partition_columns` for these rows, with the labels to
                 fit: one-vs-rest models share the columns.
         """
+        require_same("SCD", comm, vars(self))
         run = SCDRun(self, comm, rows, state, partition)
         while run.state.epoch < self.epochs and not self.converged(run.state):
             run.epoch()

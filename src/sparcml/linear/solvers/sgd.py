@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import decentralized
+from ...communicator.collective_errors import require_same
 from ...validation import check_integer, check_real
 from .early_stopping import no_improvement
 from .gradient_reduction import COMMUNICATION
@@ -187,6 +188,7 @@ class SGD:
         Returns:
             The state after the last epoch.
         """
+        require_same("SGD", comm, vars(self))
         state = state or self.init(rows)
         run = SGDRun(self, comm, rows, state, validation, watch, every)
         while state.epoch < self.epochs and not self.stops(state):
