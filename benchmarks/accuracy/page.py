@@ -29,7 +29,7 @@ The recommended methods were chosen after compressed runs had been seen: 3 bits 
 seed 0 of the GPT, and the falling density under SGD by all seeds of the residual network and
 seed 1 of the word LSTM, out of about 15 settings of ratio, bits and warm-up. The multiples of
 "per layer" were chosen by seeds 0 and 1 of the residual network, out of three settings. `OneBit`
-got buckets of 128 values after seed 0 of the word LSTM (-54 % with 1,024, -11 % with 128 or 32).
+got buckets of 128 values after seed 0 of the word LSTM had been seen.
 All other methods have the settings that they had before their first run.
 
 All methods run on 2 ranks at the dense learning rate. Those with a rate of their own also run at
