@@ -137,11 +137,11 @@ START = """
 import sys
 from sparcml.cli import main
 from sparcml.cli.demo import command
-from sparcml.cli.launch import start
+from sparcml.network import emulate
 command.RANKS = 2
 class Refused:
     def __init__(self, *_): raise OSError("cannot emulate a network: not here")
-start.EmulatedCluster = Refused
+emulate.EmulatedCluster = Refused
 sys.argv = ["sparcml", "demo", "--sparse-epochs", "1", "--dense-epochs", "1"]
 sys.argv += ["--batch-size", "3000"]
 main()
