@@ -17,7 +17,7 @@ from .transport import ThreadGroup, ThreadTransport
 from .transport.bootstrap import this_machine
 from .transport.nodes import find_nodes
 from .transport.processes import find_processes
-from .transport.timeouts import resolve_timeouts
+from .transport.timeouts import START_SECONDS, resolve_timeouts
 from .validation import as_integer, check_callable
 
 if TYPE_CHECKING:
@@ -115,7 +115,10 @@ def from_store(
     """
     from .transport.gloo.transport import TorchTransport
 
-    return _open(TorchTransport(store, rank, size, resolve_timeouts(timeout)))
+    # A member may have died before it opened its end.
+    limit = START_SECONDS if timeout is None else timeout
+    timeouts = resolve_timeouts(timeout, start_limit=limit)
+    return _open(TorchTransport(store, rank, size, timeouts))
 
 
 def _open(transport: Transport) -> Communicator:
