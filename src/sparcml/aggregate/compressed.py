@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..collectives import ALLREDUCES
 from ..quantize.base import QUANTIZERS, Quantizer
 from ..quantize.code import mix_seed
 from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
-from . import pieces
 from .base import Method
 from .compressed_settings import check_settings, compressed_planning
 from .error_feedback import (
@@ -22,7 +20,8 @@ from .error_feedback import (
     squared_norm,
     update_residual,
 )
-from .momentum import MOMENTUM, check_dense, clear, clipped, load_velocity
+from .momentum import MOMENTUM, add_to_means, clear, clipped, next_velocity
+from .pieces import is_long, mean_in_pieces
 from .reduce import mean_dense
 from .scaling import allreduce_selected, has_shared_indices
 from .schedule import Schedule, at, warmed_up
@@ -34,10 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..communicator.communicator import Communicator
-    from ..kernels import Velocity
     from ..network.candidates import Planning
     from ..sparsify import TopK
-    from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .state import State
 
@@ -56,8 +53,7 @@ class Compressed(Method):
     `seen` is this rank's contribution to the sum as the other ranks received it. What was
     applied plus all residuals equals the sum of the gradients, whatever is lost in flight.
 
-    Published methods as instances, with the gradient in place of the learning rate times the
-    gradient where the paper has it inside:
+    Published methods as instances; the learning rate is always applied outside:
 
     - SparCML's Algorithm 1: `Compressed(TopK(k=4, bucket=512), QSGD(bits=4))`
     - 1BitSGD: `Compressed(quantize=OneBit())`
@@ -180,17 +176,14 @@ class Compressed(Method):
         small = [p for p in parameters if not self.compresses(p)]
         means = mean_uncompressed(self, comm, small, state)
         if self.momentum:
-            for p in small:
-                check_dense(type(self).__name__, p)
-                velocity = self._velocity(state, new, p)
-                means[p.name] = velocity.advance(means[p.name]).copy()  # not the state's
+            add_to_means(self, small, means, state, new)
         selections = [self._select(comm, i, p, state, new) for i, p in enumerate(large)]
         selected = list(zip(large, selections, strict=True))
-        long = [pair for pair in selected if self._is_long(pair[0])]
-        fused = [pair for pair in selected if not self._is_long(pair[0])]
+        long = [pair for pair in selected if is_long(self, pair[0])]
+        fused = [pair for pair in selected if not is_long(self, pair[0])]
         for i, (p, selection) in enumerate(long):
             seed = mix_seed(self.seed, int(state[STEP]), i)
-            means[p.name] = self._mean_in_pieces(comm, p, selection, seed)
+            means[p.name] = mean_in_pieces(self, comm, p, selection, seed)
             if self.error_feedback:
                 new[key(RESIDUAL, p.name)] = selection.residual
         pairs = allreduce_selected(
@@ -211,40 +204,6 @@ class Compressed(Method):
             for p, selection in selected:
                 clear(new[key(MOMENTUM, p.name)], selection.sent)
         return means, new
-
-    def _is_long(self, p: Parameter) -> bool:
-        """Return whether a parameter is sent in pieces: only if each can be reduced alone."""
-        return (
-            p.size > pieces.PIECE
-            and self.sparsify is None
-            and self.quantize is not None
-            and self.quantize.scale_rule is None
-            and self.global_topk is None
-            and (self.algorithm == "auto" or not ALLREDUCES[self.algorithm].lossy)
-        )
-
-    def _mean_in_pieces(
-        self, comm: Communicator, p: Parameter, selection: Selection, seed: int
-    ) -> Values:
-        assert self.quantize is not None
-        corrected = selection.sent.raw_values
-        out = np.empty_like(corrected) if p.out is None else p.out
-        pieces.mean_in_pieces(
-            comm,
-            corrected,
-            out,
-            quantize=self.quantize,
-            algorithm=self.algorithm,
-            feedback=self.error_feedback,
-            seed=seed,
-        )
-        return out
-
-    def _velocity(self, state: State, new: State, p: Parameter) -> Velocity:
-        """Return the momentum of a parameter; the new one goes to the new state."""
-        velocity = load_velocity(state, p, self.momentum, nesterov=self.nesterov)
-        new[key(MOMENTUM, p.name)] = velocity.out
-        return velocity
 
     def sparsifier_at(self, step: int) -> Sparsifier | None:
         """Return the sparsifier of a step."""
@@ -268,7 +227,7 @@ class Compressed(Method):
         carried = sparsifier_state(sparsifier, p.name, state, new)
         rank = -1 if has_shared_indices(sparsifier) else comm.rank
         seed = mix_seed(self.seed, step, index, rank)
-        velocity = self._velocity(state, new, p) if self.momentum else None
+        velocity = next_velocity(self, p, state, new) if self.momentum else None
         with comm.stats.phase("select", nnz=p.size):
             selection = select(
                 sparsifier,

@@ -17,20 +17,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import buffer_pool, kernels
 from .error_feedback import squared_norm
 from .gradients import describe
-from .state import load
+from .state import key, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..stream import Stream
     from ..stream.arrays import Values
+    from .compressed import Compressed
     from .gradients import Parameter
     from .state import State
 
@@ -45,6 +46,33 @@ def load_velocity(
     u = np.zeros_like(p.values) if u is None else u
     out = u if p.reuses_state else buffer_pool.empty(u.size, u.dtype)
     return kernels.Velocity(u, out, momentum, nesterov)
+
+
+def next_velocity(
+    method: Compressed, p: Parameter, state: State, new: State
+) -> kernels.Velocity:
+    """Return the momentum of a parameter; the new one goes to the new state."""
+    velocity = load_velocity(state, p, method.momentum, nesterov=method.nesterov)
+    new[key(MOMENTUM, p.name)] = velocity.out
+    return velocity
+
+
+def add_to_means(
+    method: Compressed,
+    parameters: Sequence[Parameter],
+    means: dict[str, Any],
+    state: State,
+    new: State,
+) -> None:
+    """Replace the means of parameters that are not compressed by those with momentum.
+
+    Raises:
+        TypeError: If a gradient is sparse.
+    """
+    for p in parameters:
+        check_dense(type(method).__name__, p)
+        velocity = next_velocity(method, p, state, new)
+        means[p.name] = velocity.advance(means[p.name]).copy()  # not the state's
 
 
 def clear(u: Values, sent: Stream) -> None:
