@@ -144,6 +144,24 @@ def test_onebit_moments_and_residuals_add_up():
     sparcml.launch(work, 3)
 
 
+def test_onebit_moves_no_weight_without_a_gradient_for_long():
+    """Signs have no zero: such weights move back and forth, and get nowhere."""
+    method = OneBitAdam(warm_up=2, first=None, dense_below=10)
+
+    def work(comm):
+        state, moved, longest = method.init(SHAPE), np.zeros(SHAPE[1]), 0.0
+        for step in range(40):
+            g = gradient(comm.rank, step)["w"]
+            g[4] = 0.0
+            update, state = method.aggregate(comm, g, state, lr=LR)
+            moved += update[4]
+            longest = max(longest, float(np.abs(update[4]).max()))
+        assert longest > 0
+        assert np.abs(moved).max() <= 2 * longest
+
+    sparcml.launch(work, 2)
+
+
 def test_the_frozen_second_moment_has_a_floor():
     method = TopKAdam(warm_up=2, floor=0.01, first=None, dense_below=10)
     shape = (40, 5)

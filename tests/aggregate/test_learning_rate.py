@@ -151,7 +151,7 @@ def test_momentum_before_the_selection_is_dense_momentum(ranks, nesterov):
             u = 0.9 * u + g
             dense -= lr * (g + 0.9 * u if nesterov else u)
         pending = lr * mean_residual(comm, state)
-        np.testing.assert_allclose(w - pending, dense, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(w - pending, dense, rtol=0, atol=1e-12)
 
     sparcml.launch(work, ranks)
 

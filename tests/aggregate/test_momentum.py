@@ -31,6 +31,26 @@ def test_masking_keeps_this_share_of_a_gradient(every, share):
     assert later == pytest.approx(share, rel=0.08)
 
 
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("masking", [False, True])
+def test_sending_everything_is_dense_momentum_or_none(masking, nesterov):
+    """Density 1 in float64: dense momentum to rounding; masked, the gradients themselves."""
+    method = Compressed(TopK(1.0), momentum=0.9, nesterov=nesterov, masking=masking)
+
+    def work(comm):
+        state, u = method.init(SIZE), np.zeros(SIZE)
+        state = {k: v.astype(np.float64) if k != "step" else v for k, v in state.items()}
+        for step in range(50):
+            parts = [np.random.default_rng((r, step)).standard_normal(SIZE) for r in (0, 1)]
+            mean, state = method.aggregate(comm, parts[comm.rank], state)
+            g, before = np.mean(parts, axis=0), 0.0 if masking else u
+            u = 0.9 * (before + g) if nesterov else 0.9 * before + g
+            np.testing.assert_allclose(mean, u + g if nesterov else u, rtol=0, atol=1e-12)
+            assert not state["residual"].any()
+
+    sparcml.launch(work, 2)
+
+
 def test_dgc_is_an_instance():
     options: dict[str, Any] = {
         "momentum": 0.8,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import QSGD, Adaptive, Compressed, Threshold, TopK
+from sparcml import DGC, QSGD, Adaptive, Compressed, Threshold, TopK
 from sparcml.aggregate import reshard
 from sparcml.aggregate.schedule import Schedule
 
@@ -77,17 +77,29 @@ def test_momentum_is_that_of_dense_training(name, ranks, tmp_path):
         np.testing.assert_allclose(w - pending, expected, rtol=0, atol=1e-12)
 
 
-def test_the_warm_up_goes_on_where_it_was():
-    def work(comm):
-        state, _ = begin(comm)
-        method, g = Compressed(TopK(0.05), warm_up=16), gradient(0, HALF)
-        mean, _ = method.aggregate(comm, g, method.init(SIZE, state))
-        return np.count_nonzero(mean)
-
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize(
+    "after", [Compressed(TopK(0.05), warm_up=16), DGC(0.05, warm_up=16)]
+)
+def test_the_warm_up_goes_on_where_it_was(after, ranks):
+    """With another world size and another method, from the step of the state."""
+    states = reshard([state for state, _ in sparcml.launch(begin, 2)], ranks)
     schedule = Schedule.warm_up(0.05, 16)
-    (sent,) = sparcml.launch(work, 1)
-    assert sent == schedule.at(HALF).count(SIZE)
     assert schedule.at(HALF) != schedule.at(0)
+
+    def work(comm):
+        state = after.init(SIZE, states[comm.rank])
+        counts = []
+        for step in range(HALF, 18):
+            state = dict.fromkeys(state.keys() - {"step"}, np.zeros(SIZE)) | {
+                "step": state["step"]
+            }
+            # Equal gradients and nothing pending: ranks select the same entries.
+            mean, state = after.aggregate(comm, gradient(0, step), state)
+            counts.append(np.count_nonzero(mean))
+        assert counts == [schedule.at(step).count(SIZE) for step in range(HALF, 18)]
+
+    sparcml.launch(work, ranks)
 
 
 def test_what_waits_is_below_a_hard_threshold():
@@ -103,19 +115,25 @@ def test_what_waits_is_below_a_hard_threshold():
     sparcml.launch(work, 2)
 
 
-def test_adam_divides_gradients_that_come_in_bursts_by_the_root_of_their_wait():
-    """Why error feedback fails under Adam: equal gradients, each sent in every n-th step."""
-    n, beta1, beta2, steps = 10, 0.9, 0.99, 800
+@pytest.mark.parametrize(
+    ("n", "beta2", "expected"), [(10, 0.99, 0.316), (30, 0.999, 0.182), (100, 0.95, 0.058)]
+)
+def test_adam_shrinks_steps_of_gradients_that_come_in_bursts(n, beta2, expected):
+    """Why error feedback fails under Adam: equal gradients, each sent in every n-th step.
 
-    def work(comm):
-        method = Compressed(TopK(k=1))
-        state, m, v, w = method.init(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    The second moment remembers many bursts if n (1 - beta2) is small: then it is 1 / sqrt(n).
+    """
+    beta1, steps = 0.9, 80 * n
+    if n * (1 - beta2) < 0.2:
+        assert expected == pytest.approx(1 / math.sqrt(n), rel=0.01)
+    method = Compressed(TopK(k=1))
+    state, m, v, w = method.init(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    with sparcml.world() as comm:
         for step in range(1, steps + 1):
             mean, state = method.aggregate(comm, np.full(n, 1e-3, np.float32), state)
             m = beta1 * m + (1 - beta1) * mean
             v = beta2 * v + (1 - beta2) * np.square(mean)
-            w += m / (1 - beta1**step) / np.sqrt(v / (1 - beta2**step) + 1e-30)
-        return w.mean() / steps  # a dense gradient moves by 1 per step
-
-    (moved,) = sparcml.launch(work, 1)
-    assert moved == pytest.approx(1 / math.sqrt(n), rel=0.03)
+            if step > steps // 2:
+                w += m / (1 - beta1**step) / np.sqrt(v / (1 - beta2**step) + 1e-30)
+    moved = w.mean() / (steps // 2)  # a dense gradient moves by 1 per step
+    assert moved == pytest.approx(expected, rel=0.05)
