@@ -1,6 +1,7 @@
 """What each rank does in test_adaptive.py: methods that know the optimizer."""
 
 import copy
+import math
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from sparcml import (
     TopK,
     TopKAdam,
 )
+from sparcml.aggregate.fence import LIMIT, fenced_names
 from sparcml.torch import compress, recommended, wrap
 from tests.aggregate import gradients
 
@@ -167,6 +169,28 @@ def changed():
         handle.change(METHODS[0])
         run(model, optimizer, rank, range(8, 10))
         check_replicas(model)
+
+
+def fenced():
+    """Layers beyond the fence get the finer quantizer; replicas stay equal."""
+    with group() as (rank, _):
+        for quantize in (OneBit(), TernGrad()):
+            model = ddp()
+            sgd = torch.optim.SGD(model.parameters(), lr=LR)
+            coarse = Compressed(quantize=quantize, fence=2.0, dense_below=100)
+            handle = compress(model, coarse)
+            run(model, sgd, rank, range(3))
+            check_replicas(model)
+            names = ["0.weight", "2.weight", "4.weight"]
+            assert sorted(fenced_names(handle.state_dict()["state"])) == names
+            assert ", ".join(f"{n} 4" for n in names) in str(handle.explain())
+            handle.change(quantize)
+            assert handle.method == Compressed(quantize=quantize, fence=LIMIT)
+            published = replace(coarse, fence=math.inf)
+            handle.change(published)
+            assert handle.method == published
+            run(model, sgd, rank, range(3, 5))
+            check_replicas(model)
 
 
 def rates_are_followed():

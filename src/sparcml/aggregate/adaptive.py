@@ -103,6 +103,10 @@ class Adaptive(Compressed):
             raise ValueError(
                 f"Adaptive: budget must be {' or '.join(BUDGETS)}, got {self.budget!r}"
             )
+        if self.fence is not None:
+            raise ValueError(
+                f"Adaptive: fence must be None, since it chooses bits itself, got {self.fence}"
+            )
         if not 0 < self.scale < np.inf:
             raise ValueError(f"Adaptive: scale must be positive, got {self.scale}")
         self._check_options()

@@ -13,20 +13,15 @@ from ..quantize.code import mix_seed
 from ..sparsify.base import SPARSIFIERS, Selection, Sparsifier
 from .base import Method
 from .compressed_settings import check_settings, compressed_planning
-from .error_feedback import (
-    load_residual,
-    select,
-    sparsifier_state,
-    squared_norm,
-    update_residual,
-)
+from .error_feedback import load_residual, select, sparsifier_state, update_residual
+from .fence import FENCED, FINER, fenced_names, step_with_fence
 from .momentum import MOMENTUM, add_to_means, clear, clipped, next_velocity
 from .pieces import is_long, mean_in_pieces
 from .reduce import mean_dense
 from .scaling import allreduce_selected, has_shared_indices
 from .schedule import Schedule, at, warmed_up
 from .state import RESIDUAL, STEP, key, zeros
-from .stats import SelectionStats
+from .stats import count_selection
 from .uncompressed import mean_uncompressed
 
 if TYPE_CHECKING:
@@ -50,8 +45,8 @@ class Compressed(Method):
         residual = corrected gradient - seen
         mean = sum over ranks of sent / ranks
 
-    `seen` is this rank's contribution to the sum as the other ranks received it. What was
-    applied plus all residuals equals the sum of the gradients, whatever is lost in flight.
+    `seen` is this rank's part of the sum as the others received it. What was applied plus all
+    residuals equals the sum of the gradients, whatever is lost in flight.
 
     Published methods as instances; the learning rate is always applied outside:
 
@@ -60,10 +55,8 @@ class Compressed(Method):
     - QSGD: `Compressed(quantize=QSGD(bits=4), error_feedback=False)`
     - TernGrad: `Compressed(quantize=TernGrad(), error_feedback=False)`; ranks first agree on
       the largest magnitude of each parameter, so that ternary values can be added
-    - EF-signSGD: `Compressed(quantize=Sign())`
-    - Ok-Topk: `Compressed(TopK(0.01), algorithm="oktopk")`
-    - gTop-k: `Compressed(TopK(0.01), global_topk=TopK(0.01))`
     - Deep Gradient Compression: `DGC`, which is `Compressed` with masked momentum
+    - others: docs/methods.md
 
     Args:
         sparsify: Selects the entries to send, of each parameter separately; a `Schedule`
@@ -87,6 +80,9 @@ class Compressed(Method):
         steps: Number of steps of the full run, for a `warm_up` below 1.
         clip: Maximum norm of the full gradient, as for one rank; each of P ranks clips its
             gradient to clip / sqrt(P) before anything is added to it. None does not clip.
+        fence: Largest dispersion of gradients for the quantizer; others get a finer one, see
+            `sparcml.aggregate.fence`. None for no limit; `sparcml.torch.compress` then sets
+            one for `OneBit` and `TernGrad`, which infinity turns off.
         dense_below: Gradients in a mapping that have one dimension or at most this number of
             values are not compressed; they are sent together in one dense allreduce.
         seed: Random seed. It is combined with the step, so that a resumed run draws the same
@@ -106,6 +102,7 @@ class Compressed(Method):
     warm_up: float = 0
     steps: int | None = None
     clip: float | None = None
+    fence: float | None = None
     global_topk: TopK | None = None
     algorithm: str = "auto"
     dense_below: int = DENSE_BELOW
@@ -141,8 +138,12 @@ class Compressed(Method):
 
     @property
     def carried_state(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Momentum, if there is any."""
-        return (MOMENTUM,) if self.momentum else ()
+        """Momentum and decisions of the fence, if there are any."""
+        return (MOMENTUM,) * bool(self.momentum) + (FENCED,) * (self.fence is not None)
+
+    def describe(self, state: State) -> dict[str, float]:
+        """Return the bits of parameters beyond the fence."""
+        return {name: float(FINER.bits) for name in fenced_names(state)}
 
     @property
     def keeps_residual(self) -> bool:
@@ -154,10 +155,7 @@ class Compressed(Method):
         return p.stream is None and self.compresses_shape(p.name, p.shape)
 
     def compresses_shape(self, name: str, shape: Shape) -> bool:
-        """Return whether dense gradients of this shape are compressed.
-
-        A gradient without a name always is.
-        """
+        """Return whether dense gradients of this shape are compressed; unnamed ones are."""
         return not name or (len(shape) > 1 and math.prod(shape) > self.dense_below)
 
     def _begin(self, shapes: Mapping[str, Shape], state: State) -> None:
@@ -170,6 +168,8 @@ class Compressed(Method):
     def _step(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State
     ) -> tuple[dict[str, Any], State]:
+        if self.fence is not None:
+            return step_with_fence(self, comm, parameters, state)
         new = {STEP: state[STEP]}
         parameters = clipped(parameters, self.clip, comm.size)
         large = [p for p in parameters if self.compresses(p)]
@@ -244,7 +244,5 @@ class Compressed(Method):
             term = velocity.term(term)  # the old momentum may be what is not finite
         self.check_finite(comm, p.name, term, selection.squared_norm, residual)
         if sparsifier is not None:
-            sent = squared_norm(selection.sent.raw_values)
-            stats = comm.cache.get(SelectionStats)
-            stats.count(selection.sent.nnz, sent, selection.squared_norm)
+            count_selection(comm, selection)
         return selection

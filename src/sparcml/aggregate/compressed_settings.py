@@ -42,6 +42,11 @@ def check_settings(method: Compressed) -> None:
     check_reduction("Compressed", "sum", method.algorithm, method.quantize)
     check_momentum("Compressed", method.momentum, method.clip)
     check_warm_up("Compressed", method.warm_up, method.steps)
+    if method.fence is not None and (not method.fence > 0 or method.quantize is None):
+        raise ValueError(
+            f"Compressed: fence must be positive, and there must be a quantizer, got "
+            f"{method.fence} and quantize={method.quantize}"
+        )
     if method.warm_up and not isinstance(method.sparsify, Sparsifier):
         raise ValueError(
             f"Compressed: sparsify must be a sparsifier if there is a warm_up, got "

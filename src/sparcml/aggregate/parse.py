@@ -6,12 +6,14 @@ A specification is a method of `METHODS`, or a sparsifier and a quantizer of the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..quantize.base import QUANTIZERS, Quantizer
 from ..sparsify.base import SPARSIFIERS, Sparsifier
 from .base import METHODS, Method
 from .compressed import Compressed
+from .fence import LIMIT, needs_fence
 from .schedule import Schedule
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ def parse_method(text: str) -> Method:
 def as_method(function: str, method: Any) -> Method:
     """Return the method; a quantizer or sparsifier gets error feedback around it.
 
+    `OneBit` and `TernGrad` without a sparsifier get a fence, see `sparcml.aggregate.fence`.
+
     Args:
         function: Name of the function whose argument it is, for errors.
         method: A method, a quantizer, a sparsifier or a schedule of sparsifiers.
@@ -54,10 +58,12 @@ def as_method(function: str, method: Any) -> Method:
     Raises:
         TypeError: If it is something else.
     """
+    if isinstance(method, Quantizer):
+        method = Compressed(quantize=method)
+    if isinstance(method, Compressed) and needs_fence(method):
+        return replace(method, fence=LIMIT)
     if isinstance(method, Method):
         return method
-    if isinstance(method, Quantizer):
-        return Compressed(quantize=method)
     if isinstance(method, Sparsifier | Schedule):
         return Compressed(method)
     raise TypeError(

@@ -54,9 +54,9 @@ class SharedScale:
             if rule.scale is not None:
                 return cls((rule.scale,) * len(streams), rule)
             magnitudes = [_largest(s, rule) for s in streams]
-            return cls(tuple(s or 1.0 for s in _maximum(comm, magnitudes)), rule)
+            return cls(tuple(s or 1.0 for s in maximum_over_ranks(comm, magnitudes)), rule)
         squares = [squared_norm(s.raw_values) / max(1, s.nnz * s.block) for s in streams]
-        return cls(tuple(_power_of_two(s) for s in _maximum(comm, squares)))
+        return cls(tuple(_power_of_two(s) for s in maximum_over_ranks(comm, squares)))
 
     def divide(self, streams: Sequence[Stream]) -> Sequence[Stream]:
         """Return the streams, clipped and divided by their scales."""
@@ -80,7 +80,7 @@ def _needs_scales(quantize: Quantizer, streams: Sequence[Stream]) -> bool:
     return not quantize.has_scales or len(streams) > 1 or streams[0].dtype != np.float32
 
 
-def _maximum(comm: Communicator, values: Sequence[float]) -> list[float]:
+def maximum_over_ranks(comm: Communicator, values: Sequence[float]) -> list[float]:
     """Return the elementwise maximum over all ranks; NaN wins."""
     # The vector is short: recursive doubling is the best algorithm, and "auto" need not look.
     array = np.array(values, np.float64)

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .error_feedback import squared_norm
+
+if TYPE_CHECKING:
+    from ..communicator.communicator import Communicator
+    from ..sparsify import Selection
 
 
 @dataclass
@@ -42,3 +49,10 @@ class SelectionStats:
     def reset(self) -> None:
         """Set all counters to zero."""
         self.entries, self.selected_squares, self.corrected_squares = 0, 0.0, 0.0
+
+
+def count_selection(comm: Communicator, selection: Selection) -> None:
+    """Count a selection in the statistics of a communicator."""
+    sent = squared_norm(selection.sent.raw_values)
+    stats = comm.cache.get(SelectionStats)
+    stats.count(selection.sent.nnz, sent, selection.squared_norm)
