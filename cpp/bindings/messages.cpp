@@ -2,9 +2,11 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "bindings/arrays.h"
+#include "kernels/dense/dense.h"
 #include "messages/collectives.h"
 #include "messages/mpi_channel.h"
 
@@ -254,56 +256,66 @@ Returned run_barrier(MessageLoop& loop, nb::handle host, int code, std::uint32_t
   });
 }
 
+// The header that describes this rank's vector.
+ms::Header description(const ms::Call& call, int round, std::uint32_t nnz) {
+  ms::Header own = call.header(round);
+  own.value_format = ms::no_values;
+  own.nnz = nnz;
+  return own;
+}
+
+// Returns whether all ranks have vectors of the same shape and the same round.
+bool same(const std::vector<ms::Header>& headers, const ms::Header& own) {
+  return std::all_of(headers.begin(), headers.end(), [&](const ms::Header& h) {
+    return h.dtype == own.dtype && h.blocks == own.blocks && h.block == own.block &&
+           h.round == own.round;
+  });
+}
+
 Returned run_agree(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
                    bool traced, int round, int dtype, std::uint32_t blocks, std::uint32_t block,
                    std::uint32_t nnz) {
   return loop.run(host, {code, sequence, traced}, dtype, blocks, block, 0, [&](ms::Call& call) {
-    ms::Header own = call.header(round);
-    own.value_format = ms::no_values;
-    own.nnz = nnz;
+    const ms::Header own = description(call, round, nnz);
     const auto headers = ms::agree(call, own);
     call.finish();
     nb::gil_scoped_acquire gil;
+    if (!same(headers, own))
+      return nb::object(nb::bytes(headers.data(), headers.size() * ms::header_bytes));
     nb::list counts;
-    for (const ms::Header& h : headers) {
-      if (h.dtype != own.dtype || h.blocks != blocks || h.block != block ||
-          h.round != own.round)
-        return nb::object(nb::bytes(headers.data(), headers.size() * ms::header_bytes));
-      counts.append(h.nnz);
-    }
+    for (const ms::Header& h : headers) counts.append(h.nnz);
     return nb::object(nb::tuple(counts));
   });
 }
 
-template <class T>
-bool has_nan(const std::uint8_t* data, std::size_t count) {
-  const T* values = reinterpret_cast<const T*>(data);
-  constexpr std::size_t step = 4096;  // short enough for a counter that the compiler vectorises
-  for (std::size_t start = 0; start < count; start += step) {
-    std::uint32_t found = 0;
-    for (std::size_t i = start, end = std::min(count, start + step); i < end; ++i)
-      found += values[i] != values[i];
-    if (found) return true;
-  }
-  return false;
-}
-
-// Returns whether the result has a NaN, and the counters.
-Returned run_native(MessageLoop& loop, nb::handle host, std::uint64_t type, std::uint64_t op,
-                    int dtype, nb::handle values, nb::handle out) {
+// Returns whether the result has a NaN, and the counters. With a code of an agreement, the ranks
+// exchange headers first; if these differ, they are the result, and nothing is reduced.
+Returned run_native(MessageLoop& loop, nb::handle host, int agreement, std::uint32_t sequence,
+                    bool traced, int dtype, std::uint32_t blocks, std::uint32_t block,
+                    std::uint64_t type, std::uint64_t op, nb::handle values, nb::handle out) {
   const ms::Shared from = memory_of(values), to = memory_of(out);
   require(from->size == to->size && to->writable,
           "native: out must be writable and have the size of values");
   const std::size_t item = with_type(dtype, [](auto zero) { return sizeof zero; });
   const ms::NativeCall native{from->data, to->data, from->size / item, item, type, op};
   bool found = false;
-  return loop.run(host, {0, 0, false}, dtype, 0, 1, 0, [&](ms::Call& call) {
+  const Identity id{std::max(agreement, 0), sequence, traced};
+  return loop.run(host, id, dtype, blocks, block, 0, [&](ms::Call& call) {
+    if (agreement >= 0) {
+      const ms::Header own = description(call, 0, blocks);
+      const auto headers = ms::agree(call, own);
+      call.finish();
+      if (!same(headers, own)) {
+        nb::gil_scoped_acquire gil;
+        return nb::object(nb::bytes(headers.data(), headers.size() * ms::header_bytes));
+      }
+    }
     {
       ms::Timer timer(call, ms::wait_phase);
       call.channel.native(call.host, native, [&](std::size_t start, std::size_t count) {
         const std::uint8_t* part = native.out + start * item;
-        if (dtype == 1) found |= has_nan<float>(part, count);
-        if (dtype == 2) found |= has_nan<double>(part, count);
+        if (dtype == 1) found |= sparcml::has_nan(reinterpret_cast<const float*>(part), count);
+        if (dtype == 2) found |= sparcml::has_nan(reinterpret_cast<const double*>(part), count);
       });
     }
     nb::gil_scoped_acquire gil;
@@ -345,7 +357,8 @@ void register_messages(nb::module_& m) {
       .def("agree", run_agree, "host"_a, "code"_a, "sequence"_a, "traced"_a, "round"_a,
            "dtype"_a, "blocks"_a, "block"_a, "nnz"_a,
            "Return the nnz of all ranks, or their headers if they differ, and the counters.");
-  loop.def("native", run_native, "host"_a, "type"_a, "op"_a, "dtype"_a, "values"_a, "out"_a,
+  loop.def("native", run_native, "host"_a, "agreement"_a, "sequence"_a, "traced"_a, "dtype"_a,
+           "blocks"_a, "block"_a, "type"_a, "op"_a, "values"_a, "out"_a,
            "Run the engine's allreduce; return whether there is a NaN, and the counters.");
   m.def(
       "host_loop",

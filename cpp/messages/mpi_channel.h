@@ -35,7 +35,7 @@ struct MpiSettings {
   std::size_t segment_bytes;
 };
 
-constexpr std::size_t native_bytes = 4 << 20;  // of a part of a native allreduce
+constexpr std::size_t native_bytes = 1 << 20;  // of a part of a native allreduce: in the cache
 constexpr std::size_t native_parts = 2;        // in progress at a time
 
 enum MpiTag : int { whole_tag, length_tag, segment_tag };

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
-    Block = NDArray[np.uint8]
-
 LARGE = 1 << 15  # bytes; smaller arrays come from the heap, which keeps its pages
 LINE = 64  # bytes
 SLACK = 1.5  # times the peak
 STEPS = 8  # sizes per doubling: at most an eighth of a block is unused
+
+
+class Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):
+    """Memory that starts at a cache line, with its address: asking for it is expensive."""
+
+    address: int
 
 
 class BufferPool:
@@ -47,7 +51,8 @@ class BufferPool:
         """Return a block of at least `nbytes` bytes."""
         size = _rounded(nbytes)
         with self._lock:
-            self.update_counts()
+            if self._returned:
+                self.update_counts()
             stack = self._free.get(size)
             if stack:
                 _, block = stack.pop()
@@ -56,7 +61,8 @@ class BufferPool:
                 block = self._allocate(size)
             self.used += size
             self.peak = max(self.peak, self.used)
-            self._make_room()
+            if self.unused:
+                self._make_room()
         return block
 
     def give_back(self, block: Block, releases: int) -> None:
@@ -112,7 +118,7 @@ class _PooledBuffer:
         self._block = pool.acquire(count * dtype.itemsize)
         self.__array_interface__ = {
             "version": 3,
-            "data": self._block.__array_interface__["data"],
+            "data": (self._block.address, False),
             "shape": (count,),
             "typestr": dtype.str,
         }
@@ -164,9 +170,12 @@ def concatenate(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 def _aligned(size: int) -> Block:
     """Return a block that starts at a cache line: kernels may then write past the caches."""
-    block = np.empty(size + LINE, np.uint8)
-    start = -block.ctypes.data % LINE
-    return block[start : start + size]
+    memory = np.empty(size + LINE, np.uint8)
+    address = memory.ctypes.data
+    start = -address % LINE
+    block = memory[start : start + size].view(Block)
+    block.address = address + start
+    return block
 
 
 def _age(stack: list[tuple[int, Block]]) -> int:

@@ -125,7 +125,9 @@ def _open(transport: Transport) -> Communicator:
     """Return a communicator with the network model that rank 0 has looked up."""
     transport.nodes = find_nodes(transport, this_machine().encode())
     transport.processes = find_processes(transport)
-    default = ONE_MACHINE if len(transport.nodes.leaders) == 1 else Network()
+    default = ONE_MACHINE
+    if len(transport.nodes.leaders) > 1:
+        default = Network().with_shared_processors(transport.processes.per_processor)
     try:
         network = lookup(transport, default)
     except ValueError:  # on all ranks

@@ -13,6 +13,13 @@ void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity
   SPARCML_PICK(add_momentum<T>)(momentum, nesterov, u, g, velocity, term, n);
 }
 
+template <class T>
+bool has_nan(const T* values, std::size_t n) {
+  return SPARCML_PICK(has_nan<T>)(values, n);
+}
+
+template bool has_nan(const float*, std::size_t);
+template bool has_nan(const double*, std::size_t);
 template void combine_dense(Op, const float*, const float*, float*, std::size_t);
 template void combine_dense(Op, const double*, const double*, double*, std::size_t);
 template void combine_dense(Op, const std::int32_t*, const std::int32_t*, std::int32_t*,

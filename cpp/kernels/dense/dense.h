@@ -1,4 +1,4 @@
-// Elementwise loops over dense vectors: reductions out[i] = a[i] op b[i], and momentum.
+// Elementwise loops over dense vectors: reductions out[i] = a[i] op b[i], momentum, and a search.
 #pragma once
 
 #include "kernels/isa.h"
@@ -16,7 +16,13 @@ template <class T>
 void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity, T* term,
                   std::size_t n);
 
+// Returns whether a vector of floats has a NaN.
+template <class T>
+bool has_nan(const T* values, std::size_t n);
+
 namespace scalar {
+template <class T>
+bool has_nan(const T* values, std::size_t n);
 template <class T>
 void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n);
 template <class T>
@@ -24,6 +30,8 @@ void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity
                   std::size_t n);
 }  // namespace scalar
 namespace avx2 {
+template <class T>
+bool has_nan(const T* values, std::size_t n);
 template <class T>
 void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n);
 template <class T>

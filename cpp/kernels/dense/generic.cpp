@@ -28,6 +28,22 @@ void add_momentum_all(T momentum, bool nesterov, const T* u, const T* g, T* velo
   }
 }
 
+// One comparison of two values finds a NaN in either.
+template <class T>
+bool has_nan_in(const T* values, std::size_t n) {
+  constexpr std::size_t half = 1024;
+  std::size_t start = 0;
+  for (; start + 2 * half <= n; start += 2 * half) {
+    const T *a = values + start, *b = a + half;
+    int found = 0;
+    for (std::size_t i = 0; i < half; ++i) found |= __builtin_isunordered(a[i], b[i]);
+    if (found) return true;
+  }
+  for (; start < n; ++start)
+    if (values[start] != values[start]) return true;
+  return false;
+}
+
 }  // namespace
 }  // namespace sparcml
 
@@ -44,6 +60,13 @@ void add_momentum(T momentum, bool nesterov, const T* u, const T* g, T* velocity
   add_momentum_all(momentum, nesterov, u, g, velocity, term, n);
 }
 
+template <class T>
+bool has_nan(const T* values, std::size_t n) {
+  return has_nan_in(values, n);
+}
+
+template bool has_nan(const float*, std::size_t);
+template bool has_nan(const double*, std::size_t);
 template void combine_dense(Op, const float*, const float*, float*, std::size_t);
 template void combine_dense(Op, const double*, const double*, double*, std::size_t);
 template void combine_dense(Op, const std::int32_t*, const std::int32_t*, std::int32_t*,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import buffer_pool
-from ..costs.workload import ring_nbytes
 from ..kernels import _core
 from ..stream import MEAN, Stream
+from ..stream.densify import densify
 from ..stream.reduction import OPS
 from ..transport.wait_policy import wait_policy
 from ..wire.header import DTYPE_CODES
@@ -24,10 +24,12 @@ from .allgather import unbundle
 from .base import AGREEMENT, call_code
 from .call import Call
 from .checks import Shape
+from .compiled_native import NativeAllreduce
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..stream.arrays import Values
     from ..transport import CountingTransport, Message, Pending
     from ..transport.mpi_functions import MpiFunctions
 
@@ -40,6 +42,7 @@ ALGORITHMS = {
 OP_NUMBERS = {op: number for number, op in enumerate(OPS)} | {MEAN: 0}
 PHASE_NAMES = ("encode", "send", "wait", "decode", "add")
 ACTIONS = ("receive from rank {}", "send to rank {}", "native allreduce")
+NATIVE = 2  # of ACTIONS
 VECTOR, HEADER, BUNDLE = range(3)  # how the loop reads a message
 CLOCK_SECONDS = 1e-3  # by which two readings of one clock differ at most
 ENGINES = ("mpi", "threads")
@@ -63,9 +66,9 @@ class CompiledCollectives:
     ) -> None:
         self._link, self._transport = link, link.transport
         self._loop = loop
-        self._mpi = mpi
+        self._native = None if mpi is None else NativeAllreduce(self, link, loop, mpi)
         self._codes: dict[tuple[str, str], int] = {}
-        self._current: tuple[str, str, int, Stream | None] = ("", "", 0, None)
+        self._current: tuple[str, str, int, Stream | Values | None] = ("", "", 0, None)
         self._is_waiting = False
         self._sending: list[Pending] = []
         self._expected: list[Pending] = []
@@ -91,44 +94,42 @@ class CompiledCollectives:
             values,
         )
         nnz, positions, stored = returned[0]
-        self._count(returned)
+        self.count(returned)
         indices = None
         if positions is not None:
             indices = np.frombuffer(positions[0], np.uint32, nnz, positions[1])
         result = np.frombuffer(stored[0], dtype, nnz * block, stored[1])
         return Stream.unchecked(x.size, indices, result, block, x.fill, scratch=True)
 
-    def has(self, algorithm: str, op: str, x: Stream) -> bool:
+    def has(self, algorithm: str, op: str, dtype: np.dtype[Any]) -> bool:
         """Return whether an allreduce is compiled."""
-        if algorithm in ALGORITHMS:
-            return True
-        if algorithm != "native" or self._mpi is None or not x.is_dense:
-            return False
-        return x.dtype.kind != "f" or op not in ("min", "max")  # see `dense.native`
+        if algorithm == "native":
+            return self._native is not None and self._native.has(op, dtype)
+        return algorithm in ALGORITHMS
 
     def native(self, algorithm: str, op: str, sequence: int, x: Stream) -> Stream:
-        """Return the result of the engine's own allreduce."""
-        mpi, values = self._mpi, x.raw_values
-        assert mpi is not None
-        dtype = values.dtype
+        """Return the result of the engine's own allreduce, after an agreement."""
+        assert self._native is not None
         self._current = (algorithm, op, sequence, x)
-        out = buffer_pool.empty(values.size, dtype)
-        number = mpi.ops["sum" if op == MEAN else op]
-        returned = self._loop.native(
-            self, mpi.types[dtype.str], number, DTYPE_CODES[dtype], values, out
-        )
-        self._link.stats.count_native(int(ring_nbytes(self._link.size, values.nbytes)))
-        self._link.stats.count_compiled(returned)
-        if returned[0]:
-            out[np.isnan(out)] = np.nan  # the canonical one
+        values = densify(x).raw_values
+        out = self._native.run(op, sequence, values, x.block, agree=False)
+        assert isinstance(out, np.ndarray)
         return Stream.unchecked(x.size, None, out, x.block, x.fill, scratch=True)
+
+    def native_array(
+        self, op: str, sequence: int, values: Values
+    ) -> Values | list[Message]:
+        """Agree on an array and reduce it with the numbers `sequence` and the next one."""
+        assert self._native is not None
+        self._current = (AGREEMENT, op, sequence, values)
+        return self._native.run(op, sequence, values, agree=True)
 
     def barrier(self, name: str, sequence: int) -> None:
         """Wait for all ranks."""
         self._current = (name, "sum", sequence, None)
         code = self._code(name, "sum")
         traced = self._is_traced()
-        self._count(self._loop.barrier(self, code, sequence & 0xFFFFFFFF, traced, FLOAT32))
+        self.count(self._loop.barrier(self, code, sequence & 0xFFFFFFFF, traced, FLOAT32))
 
     def agree(
         self, op: str, sequence: int, x: Stream, round: int
@@ -146,7 +147,7 @@ class CompiledCollectives:
             x.block,
             x.nnz,
         )
-        self._count(returned)
+        self.count(returned)
         found = returned[0]
         if isinstance(found, tuple):
             return found
@@ -162,7 +163,8 @@ class CompiledCollectives:
         stats = self._link.stats
         return stats.trace is not None or stats.sent is not None
 
-    def _count(self, returned: tuple[Any, ...]) -> None:
+    def count(self, returned: tuple[Any, ...]) -> None:
+        """Count the messages and phases of a call."""
         stats = self._link.stats
         stats.count_compiled(returned)
         if returned[10] is None:
@@ -190,7 +192,7 @@ class CompiledCollectives:
         control = transport.control
         if not self._is_waiting:
             self._is_waiting = True
-            self._describe_input()
+            self._describe(action)
             control.begin_wait(peer, self._action(peer, action))
         control.check(seconds)
         if seconds > transport.timeouts.busy:
@@ -209,7 +211,7 @@ class CompiledCollectives:
         self, reading: int, message: bytes, source: int, round: int, blocks: int
     ) -> None:
         """Raise the error of a message that the loop does not accept."""
-        self._describe_input()
+        self._describe()
         call, received = self._call(), np.frombuffer(message, np.uint8)
         if reading == HEADER:
             call.verify(received, source)
@@ -223,13 +225,13 @@ class CompiledCollectives:
 
     def lose(self, code: int, peer: int, action: int) -> NoReturn:
         """Raise the error of a function of the engine."""
-        self._describe_input()
+        self._describe(action)
         raise self._transport.lost_by_code(code, peer, self._action(peer, action))
 
     def send(self, peer: int, message: Message, nbytes: int, round: int) -> None:
         """Start sending a message, for engines that the loop cannot call."""
         del round
-        self._describe_input()
+        self._describe()
         self._sending[:] = [pending for pending in self._sending if not pending.poll()]
         self._sending.append(self._transport.isend(peer, message[:nbytes]))
 
@@ -239,7 +241,7 @@ class CompiledCollectives:
 
     def receive(self, peer: int) -> Message:
         """Return the peer's next message."""
-        self._describe_input()
+        self._describe()
         expected = self._expected
         awaited = next((p for p in expected if p.peer == peer), None)
         if awaited is None:
@@ -272,16 +274,23 @@ class CompiledCollectives:
     def _call(self) -> Call:
         """Return the current call, for the checks of its messages."""
         collective, op, sequence, x = self._current
-        shape = None if x is None else Shape.of(x)
+        shape = None if x is None else _shape(x)
         return Call(self._link, collective, op, sequence, shape)
 
-    def _describe_input(self) -> None:
-        _, op, _, x = self._current
+    def _describe(self, action: int | None = None) -> None:
+        """Describe the call and its input, for errors and the reports to other ranks."""
+        name, op, sequence, x = self._current
         if x is not None:
-            self._transport.input_summary = f"{Shape.of(x)}, {op}"
+            self._transport.input_summary = f"{_shape(x)}, {op}"
+        if action == NATIVE and name == AGREEMENT:  # which is over
+            self._transport.operation = f"native #{sequence + 1}"
 
     def _action(self, peer: int, action: int) -> str:
         return ACTIONS[action].format(self._link.global_rank(peer))
+
+
+def _shape(x: Stream | Values) -> Shape:
+    return Shape.of(x) if isinstance(x, Stream) else Shape(x.size, 1, x.dtype)
 
 
 def compile_collectives(link: CountingTransport) -> CompiledCollectives | None:

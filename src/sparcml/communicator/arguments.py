@@ -13,7 +13,7 @@ from ..collectives.compiled import ALGORITHMS as COMPILED
 from ..collectives.numbers import as_number, is_number
 from ..quantize import Quantizer
 from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
-from ..stream.arrays import check_unmasked
+from ..stream.arrays import MAX_BLOCKS, check_unmasked
 from ..stream.convert import to_stream
 from ..stream.densify import dense_is_smaller
 from ..stream.reduction import refill
@@ -105,6 +105,18 @@ def is_ready(x: Any, op: Any, algorithm: Any) -> bool:
         return True
     nbytes = x.block * x.raw_values.itemsize
     return not dense_is_smaller(len(x.raw_indices), x.size // x.block, nbytes)
+
+
+def is_native_array(x: Any, op: Any, algorithm: Any) -> bool:
+    """Return whether an allreduce is the engine's own sum of an array that it can read."""
+    if algorithm != "native" or type(x) is not np.ndarray:
+        return False
+    return (
+        x.flags.c_contiguous
+        and 0 < x.size <= MAX_BLOCKS
+        and type(op) is str
+        and op == "sum"
+    )
 
 
 def check_root(function: str, root: Any, size: int) -> int:

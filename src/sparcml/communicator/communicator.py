@@ -18,6 +18,7 @@ from .arguments import (
     check_reduction,
     copy_canonical,
     divide_if_mean,
+    is_native_array,
     is_ready,
     is_undefined,
     reduction_of,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from ..collectives import Call
     from ..quantize import Quantizer
+    from ..stream.arrays import Values
     from .selection import Explanation
 
     class Measured(Protocol):
@@ -161,6 +163,10 @@ class Communicator(NeighborCalls):
         plain = quantize is None and out is None and not return_seen
         if plain and is_ready(x, op, algorithm) and self.size > 1:
             return self._reduce_stream(x, op, algorithm, None, seed)[0].read_only()
+        if plain and is_native_array(x, op, algorithm) and self.size > 1:
+            array = self._reduce_array(x, op)
+            if array is not None:
+                return array
         op = check_reduction("allreduce", op, algorithm, quantize, return_seen=return_seen)
         if seed is not None:
             seed = as_integer("allreduce", "seed", seed)
@@ -197,6 +203,17 @@ class Communicator(NeighborCalls):
             return restore_result(result)
         part = restore(seen)
         return restore_result(result), part
+
+    def _reduce_array(self, x: Values, op: str) -> Values | None:
+        """Return the engine's sum of an array, or None if that is not compiled."""
+        start = self._transport.now()
+        result = self._session.native(op, x)
+        if result is None:
+            return None
+        seconds = self._transport.now() - start
+        self._selector.count("native", x.size, x.itemsize, x.size, seconds)
+        result.flags.writeable = False
+        return result if x.ndim == 1 else result.reshape(x.shape)
 
     def _reduce_stream(
         self,

@@ -241,14 +241,17 @@ class AlgorithmSelector:
     ) -> None:
         """Record the result of a call, with its measured and its predicted seconds."""
         block, nbytes = x.block, x.block * x.raw_values.itemsize
-        predicted = self._predictor.seconds(
-            ALLREDUCES[algorithm],
-            x.size // block,
-            nbytes if quantize is None else quantized_nbytes(block, quantize),
-            x.nnz,
-        )
-        self._session.stats.count_allreduce(algorithm, predicted, seconds)
+        entry_bytes = nbytes if quantize is None else quantized_nbytes(block, quantize)
+        self.count(algorithm, x.size // block, entry_bytes, x.nnz, seconds)
         self._cache.record(case, result.nnz)
+
+    def count(
+        self, algorithm: str, blocks: int, entry_bytes: float, nnz: int, seconds: float
+    ) -> None:
+        """Count the measured and the predicted seconds of a call."""
+        chosen = ALLREDUCES[algorithm]
+        predicted = self._predictor.seconds(chosen, blocks, entry_bytes, nnz)
+        self._session.stats.count_allreduce(algorithm, predicted, seconds)
 
     def explain(self, x: Stream, op: str, quantize: Quantizer | None) -> Explanation:
         """Return the choice of `auto`, and the estimated cost of each algorithm."""

@@ -13,6 +13,7 @@ from ..collectives.base import AGREEMENT
 from ..collectives.compiled import CompiledCollectives, compile_collectives
 from ..costs.workload import Workload
 from ..errors import MismatchError, TransportError
+from ..stream import Stream
 from ..transport import CountingTransport, Stats, Transport
 from ..validation import as_seconds
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ..quantize import Quantizer
-    from ..stream import Stream
+    from ..stream.arrays import Values
     from ..transport.timeline import Span
 
 T = TypeVar("T")
@@ -149,7 +150,7 @@ class Session:
     def allreduce(self, algorithm: str, op: str, x: Stream) -> Stream | None:
         """Return the result of a compiled allreduce, or None if there is none of this name."""
         compiled = self.compiled
-        if compiled is None or not compiled.has(algorithm, op, x):
+        if compiled is None or not compiled.has(algorithm, op, x.raw_values.dtype):
             return None
         span = self._enter(algorithm)
         if span is not None:
@@ -162,6 +163,37 @@ class Session:
             self._fail(error, span)
             raise
         self._leave(span)
+        return result
+
+    def native(self, op: str, x: Values) -> Values | None:
+        """Return the result of the engine's own allreduce, or None if it is not compiled.
+
+        The ranks agree first, and raise a MismatchError together if their arrays differ.
+        """
+        compiled = self.compiled
+        if compiled is None or self.stats.trace is not None:  # which shows both calls
+            return None
+        if not compiled.has("native", op, x.dtype):
+            return None
+        self._enter(AGREEMENT)
+        sequence = self._sequence
+        try:
+            result = compiled.native_array(op, sequence, x)
+            if isinstance(result, list):
+                stream = Stream.unchecked(x.size, None, x.reshape(-1))
+                call = Call(self._link, AGREEMENT, op, sequence, Shape.of(stream))
+                mismatch = resolve(call, stream, result)
+        except BaseException as error:
+            compiled.abandon()
+            self._fail(error, None)
+            raise
+        if isinstance(result, list):
+            self._leave(None)
+            assert isinstance(mismatch, MismatchError)
+            raise mismatch
+        self._sequence = sequence + 1
+        self.transport.operation = f"native #{sequence + 1}"
+        self._leave(None)
         return result
 
     def barrier(self, name: str) -> bool:

@@ -104,6 +104,11 @@ class Network:
         zeros: dict[str, Any] = dict.fromkeys(costs, 0.0)
         return replace(self, **zeros)
 
+    def with_shared_processors(self, ranks: float) -> Network:
+        """Return the same network with several ranks per processor, who compute in turn."""
+        costs: dict[str, Any] = {name: ranks * getattr(self, name) for name in COMPUTE_COSTS}
+        return replace(self, **costs)
+
     def compute_seconds(self, round: Round) -> float:
         """Return the seconds of encoding and reduction in one round."""
         encoding = round.encoded * max(

@@ -406,7 +406,7 @@ class MessageLoop:
         Return the nnz of all ranks, or their headers if they differ, and the counters.
         """
 
-    def native(self, host: object, type: int, op: int, dtype: int, values: object, out: object) -> tuple[Any, ...]:
+    def native(self, host: object, agreement: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, type: int, op: int, values: object, out: object) -> tuple[Any, ...]:
         """
         Run the engine's allreduce; return whether there is a NaN, and the counters.
         """

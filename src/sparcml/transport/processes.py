@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+from collections import Counter
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .bootstrap import allgather, this_machine
+from .wait_policy import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from .base import Transport
 
 PROC = Path("/proc")
-RECORD = struct.Struct("<16sqQ")  # digest of the system, process id, start time
+# Digest of the system, process id, start time, number of processors.
+RECORD = struct.Struct("<16sqQd")
 
 
 class State(Enum):
@@ -51,10 +54,18 @@ class Process(NamedTuple):
 
 
 class Processes:
-    """The processes of all ranks; None if a rank is a thread or on another machine."""
+    """The processes of all ranks; None if a rank is a thread or on another machine.
 
-    def __init__(self, processes: Sequence[Process | None]) -> None:
+    Attributes:
+        per_processor: Ranks per processor on the machine where that is highest, at least 1. It
+            is the same on all ranks.
+    """
+
+    def __init__(
+        self, processes: Sequence[Process | None], per_processor: float = 1.0
+    ) -> None:
         self._processes = processes
+        self.per_processor = per_processor
 
     @property
     def known(self) -> int:
@@ -85,9 +96,13 @@ def find_processes(transport: Transport) -> Processes:
         start = namespace = 0
     system = f"{this_machine().clock}\n{namespace}".encode()
     digest = hashlib.blake2b(system, digest_size=16).digest()
-    records = allgather(transport, RECORD.pack(digest, os.getpid(), start))
-    rows = [RECORD.unpack(record) for record in records]
-    return Processes([Process(p, s) if d == digest and s else None for d, p, s in rows])
+    own = RECORD.pack(digest, os.getpid(), start, available_processors())
+    rows = [RECORD.unpack(record) for record in allgather(transport, own)]
+    ranks = Counter(row[0] for row in rows)
+    return Processes(
+        [Process(pid, s) if d == digest and s else None for d, pid, s, _ in rows],
+        max(1.0, *(ranks[d] / processors for d, _, _, processors in rows)),
+    )
 
 
 def _read_stat(pid: int) -> tuple[str, int]:
