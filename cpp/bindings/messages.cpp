@@ -288,8 +288,8 @@ Returned run_agree(MessageLoop& loop, nb::handle host, int code, std::uint32_t s
   });
 }
 
-// Returns whether the result has a NaN, and the counters. With a code of an agreement, the ranks
-// exchange headers first; if these differ, they are the result, and nothing is reduced.
+// Returns whether the result has a NaN, and the counters. With a code of an agreement, the
+// ranks exchange headers first; if these differ, they are the result, and nothing is reduced.
 Returned run_native(MessageLoop& loop, nb::handle host, int agreement, std::uint32_t sequence,
                     bool traced, int dtype, std::uint32_t blocks, std::uint32_t block,
                     std::uint64_t type, std::uint64_t op, nb::handle values, nb::handle out) {

@@ -5,7 +5,12 @@ import pytest
 
 import sparcml
 from sparcml import MismatchError, Stream
-from sparcml.communicator.choice_cache import MAX_CALLS, MAX_CASES, ChoiceCache
+from sparcml.communicator.choice_cache import (
+    MAX_CALLS,
+    MAX_CASES,
+    SIMILAR_CALLS,
+    ChoiceCache,
+)
 
 
 def vector(rank, size, nnz):
@@ -139,6 +144,19 @@ def test_alternating_densities_agree_for_a_while():
     for (few, many), counts in sparcml.launch(body, 4):
         # The second call uses the choice of the first; then every call agrees.
         assert counts == [few + 2, few] + [few + 2, many + 2] * 9
+
+
+def test_after_a_change_some_calls_agree():
+    def body(comm):
+        few, many = (vector(comm.rank, 1 << 20, nnz) for nnz in (20, 20_000))
+        unagreed = messages_of(comm, many, algorithm=comm.explain(many).choice)
+        comm.allreduce(few)
+        comm.allreduce(many)
+        return unagreed, [messages_of(comm, many) for _ in range(MAX_CALLS)]
+
+    for unagreed, counts in sparcml.launch(body, 4):
+        later = MAX_CALLS - SIMILAR_CALLS
+        assert counts == [unagreed + 2] * SIMILAR_CALLS + [unagreed] * later
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5])

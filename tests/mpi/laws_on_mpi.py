@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import sparcml
+from sparcml.errors import MismatchError
 from tests import laws, rosters, waiting
 from tests.engine_checks import law_checks, run_checks
 
@@ -21,6 +22,47 @@ def world(comm):
 def nan_stays(comm):
     for op in rosters.OPS:
         laws.nan_stays(comm, "auto", op)
+
+
+def native_arrays(comm):
+    """Arrays reach the library in one call, agreement included, and leave it read-only."""
+    size = 600_000  # more than one part
+    base = np.arange(size) % 97
+    ranks = range(comm.size)
+    for dtype in (np.float32, np.float64, np.int32, np.int64):
+        x = (base + comm.rank).astype(dtype).reshape(2, -1)
+        comm.stats.reset()
+        y = comm.allreduce(x, algorithm="native")
+        want = sum((base + rank).astype(dtype) for rank in ranks).reshape(2, -1)
+        assert (y.dtype, y.flags.writeable) == (x.dtype, False)
+        np.testing.assert_array_equal(y, want)
+        # Strided arrays and streams take another way, with the same messages.
+        messages, native = comm.stats.messages, comm.stats.native_bytes
+        np.testing.assert_array_equal(
+            comm.allreduce(x.T, algorithm="native"), np.asarray(want.T)
+        )
+        comm.allreduce(sparcml.Stream.from_dense(x), algorithm="native")
+        assert comm.stats.messages == 3 * messages
+        assert comm.stats.native_bytes == 3 * native
+        assert comm.stats.allreduces["native"].calls == 3
+    # A sparse stream among dense ones is cut into the same parts.
+    x = np.zeros(size, np.float32)
+    x[: 3 if comm.rank == 0 else size] = 1
+    y = comm.allreduce(sparcml.Stream.from_dense(x), algorithm="native").to_dense()
+    assert y[2] == comm.size
+    assert (y[3:] == comm.size - 1).all()
+    odd = np.ones(5000, np.float32)
+    if comm.rank == comm.size - 1:  # a NaN with a payload, in each part of the search
+        odd.view(np.uint32)[[0, 1500, 4999]] = 0x7FC12345
+    y = comm.allreduce(odd, algorithm="native")
+    assert y.view(np.uint32)[[0, 1500, 4999]].tolist() == [0x7FC00000] * 3
+    assert np.isnan(y).sum() == 3
+    for other in (np.ones(5 + comm.rank), np.ones(5, ("f4", "f8")[comm.rank % 2])):
+        with pytest.raises(
+            MismatchError, match="all ranks must reduce vectors of the same"
+        ):
+            comm.allreduce(other, algorithm="native")
+    assert comm.allreduce(np.ones(3), algorithm="native").tolist() == [comm.size] * 3
 
 
 def user_messages(comm):
@@ -100,6 +142,7 @@ CHECKS = {
     "world": world,
     **law_checks(lambda algorithm: rosters.OPS),
     "nan_stays": nan_stays,
+    "native_arrays": native_arrays,
     "user_messages": user_messages,
     "groups": groups,
     "mpi_names": mpi_names,

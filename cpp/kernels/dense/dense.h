@@ -1,4 +1,5 @@
-// Elementwise loops over dense vectors: reductions out[i] = a[i] op b[i], momentum, and a search.
+// Elementwise loops over dense vectors: reductions out[i] = a[i] op b[i], momentum, and a
+// search.
 #pragma once
 
 #include "kernels/isa.h"

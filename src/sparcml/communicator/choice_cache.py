@@ -2,8 +2,9 @@
 
 Training reduces vectors of the same few shapes again and again, and their density changes
 slowly. A choice therefore holds for the next calls with the same shape, as long as the
-nnz of the results stays similar. If it does not, each of the next 32 calls agrees again. All
-ranks make the same calls and get the same results, so that their caches stay the same.
+nnz of the results stays similar. If it does not, each call agrees again, until eight results in
+a row are similar: calls of one shape may alternate between densities. All ranks make the same
+calls and get the same results, so that their caches stay the same.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 MAX_CALLS = 32  # calls that a choice holds for
+SIMILAR_CALLS = 8  # with similar results, after which a choice holds again
 MAX_CASES = 256  # cached choices per communicator
 
 
@@ -22,7 +24,7 @@ MAX_CASES = 256  # cached choices per communicator
 class _Choice:
     algorithm: str | None = None
     calls: int = 0  # since it was chosen
-    result_nnz: int | None = None  # of the first result since then
+    result_nnz: int | None = None  # of the first result since then, or since a change
     recheck: int = 0  # further calls that must agree, since results have changed
 
 
@@ -47,16 +49,18 @@ class ChoiceCache:
             case: Properties of the call.
             algorithm: Name of the algorithm, or None if the ranks must agree in each call.
         """
-        previous = self._choices.pop(case, _Choice())
-        self._choices[case] = _Choice(algorithm, recheck=max(0, previous.recheck - 1))
+        choice = self._choices.pop(case, _Choice())
+        choice.algorithm, choice.calls = algorithm, 0
+        if choice.recheck:
+            choice.recheck -= 1
+        else:
+            choice.result_nnz = None
+        self._choices[case] = choice
         if len(self._choices) > MAX_CASES:
             del self._choices[next(iter(self._choices))]
 
     def record(self, case: Hashable, result_nnz: int) -> None:
-        """Record the nnz of a result, and drop the choice if it has changed by 2x.
-
-        Calls of one case may alternate between densities, so the next calls agree again.
-        """
+        """Record the nnz of a result, and drop the choice if it has changed by 2x."""
         choice = self._choices.get(case)
         if choice is None:  # the caller named the algorithm
             return
@@ -64,7 +68,8 @@ class ChoiceCache:
         if choice.result_nnz is None:
             choice.result_nnz = result_nnz
         elif not choice.result_nnz <= 2 * result_nnz <= 4 * choice.result_nnz:
-            choice.recheck, choice.algorithm = MAX_CALLS, None
+            choice.recheck, choice.algorithm = SIMILAR_CALLS, None
+            choice.result_nnz = result_nnz
 
     def pinned(self, case: Hashable) -> str | None:
         """Return the algorithm that was pinned for a case."""

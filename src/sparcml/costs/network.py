@@ -106,7 +106,9 @@ class Network:
 
     def with_shared_processors(self, ranks: float) -> Network:
         """Return the same network with several ranks per processor, who compute in turn."""
-        costs: dict[str, Any] = {name: ranks * getattr(self, name) for name in COMPUTE_COSTS}
+        costs: dict[str, Any] = {
+            name: ranks * getattr(self, name) for name in COMPUTE_COSTS
+        }
         return replace(self, **costs)
 
     def compute_seconds(self, round: Round) -> float:

@@ -117,7 +117,9 @@ class Stats:
     def count_allreduce(self, algorithm: str, predicted: float, measured: float) -> None:
         """Count one allreduce and its seconds."""
         with self._lock:
-            prediction = self.allreduces.setdefault(algorithm, Prediction())
+            prediction = self.allreduces.get(algorithm)
+            if prediction is None:
+                prediction = self.allreduces[algorithm] = Prediction()
             prediction.calls += 1
             prediction.predicted += predicted
             prediction.measured += measured
