@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class BufferPool:
                 block = self._allocate(size)
             self.used += size
             self.peak = max(self.peak, self.used)
-            if self.unused:
+            if self.used + self.unused > SLACK * self.peak:
                 self._make_room()
         return block
 
@@ -182,6 +183,7 @@ def _age(stack: list[tuple[int, Block]]) -> int:
     return stack[0][0]
 
 
+@lru_cache(maxsize=1024)
 def _rounded(nbytes: int) -> int:
     """Return the next size of a block."""
     step = 1 << max(0, nbytes.bit_length() - STEPS.bit_length())

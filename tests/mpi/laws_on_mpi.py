@@ -1,6 +1,7 @@
 """The checks on MPI; test_laws.py starts it as `laws_on_mpi.py FILE`."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def native_arrays(comm):
         x = (base + comm.rank).astype(dtype).reshape(2, -1)
         comm.stats.reset()
         y = comm.allreduce(x, algorithm="native")
-        want = sum((base + rank).astype(dtype) for rank in ranks).reshape(2, -1)
+        want = np.sum([base + rank for rank in ranks], axis=0).astype(dtype).reshape(2, -1)
         assert (y.dtype, y.flags.writeable) == (x.dtype, False)
         np.testing.assert_array_equal(y, want)
         # Strided arrays and streams take another way, with the same messages.
@@ -63,6 +64,36 @@ def native_arrays(comm):
         ):
             comm.allreduce(other, algorithm="native")
     assert comm.allreduce(np.ones(3), algorithm="native").tolist() == [comm.size] * 3
+
+
+def python_calls(comm):
+    """A step on two tensors makes few Python calls: between two messages there are none."""
+    rng = np.random.default_rng(comm.rank)
+    gradient = {
+        name: rng.standard_normal((100, width), np.float32)
+        for name, width in (("a", 1000), ("b", 500))
+    }
+    method = sparcml.Compressed(sparsify=sparcml.TopK(ratio=0.01))
+    state = method.init(gradient)
+    for _ in range(3):  # the first ones choose, agree and allocate
+        _, state = method.aggregate(comm, gradient, state)
+    calls: Counter[str] = Counter()
+    waits = []
+
+    def profile(frame, event, argument):
+        del argument
+        name = frame.f_code.co_qualname
+        if name.startswith(("CompiledCollectives.waiting", "CompiledCollectives.end_wait")):
+            waits.append(event)  # a rank that waits for another reads control messages
+        elif event == "call" and (not waits or waits[-1] == "return"):
+            calls[name] += 1
+
+    sys.setprofile(profile)
+    try:
+        method.aggregate(comm, gradient, state)
+    finally:
+        sys.setprofile(None)
+    assert 100 < calls.total() <= 400, calls.most_common(20)
 
 
 def user_messages(comm):
@@ -143,6 +174,7 @@ CHECKS = {
     **law_checks(lambda algorithm: rosters.OPS),
     "nan_stays": nan_stays,
     "native_arrays": native_arrays,
+    "python_calls": python_calls,
     "user_messages": user_messages,
     "groups": groups,
     "mpi_names": mpi_names,

@@ -60,11 +60,12 @@ def compare_ranks(
     Ranks compare them once per communicator, and again whenever a state is not that of the
     next step.
     """
-    layout = tuple((p.name, p.shape, str(p.values.dtype)) for p in parameters)
+    layout = tuple([(p.name, p.shape, p.values.dtype) for p in parameters])
     case, step = ("layout", method, layout), int(state[STEP])
     checked = comm.cache.get(CheckedSteps)
     if comm.size > 1 and checked.next.get(case) != step:
-        _compare(comm, {"parameters": layout, "method": method, "step": step})
+        named = tuple((name, shape, str(dtype)) for name, shape, dtype in layout)
+        _compare(comm, {"parameters": named, "method": method, "step": step})
     checked.next[case] = step + 1
 
 

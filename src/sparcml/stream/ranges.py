@@ -55,11 +55,11 @@ def join(ranges: Sequence[Stream], offsets: Sequence[int]) -> Stream:
     """Return the stream of these ranges, the inverse of `split`; dense if no larger."""
     first = ranges[0]
     blocks = offsets[-1]
-    nnz = sum(r.nnz for r in ranges)
+    nnz = sum([r.nnz for r in ranges])
     if dense_is_smaller(nnz, blocks, first.entry_bytes):
         return join_dense(ranges, offsets)
     indices = buffer_pool.empty(nnz, np.uint32)
-    values = buffer_pool.empty(nnz * first.block, first.dtype)
+    values = buffer_pool.empty(nnz * first.block, first.raw_values.dtype)
     at = 0
     for part, start in zip(ranges, offsets, strict=False):
         end = at + part.nnz
