@@ -40,6 +40,7 @@ SHARED_FIGURES = {
     "split": "ssar_split_allgather",
     "ssar_ring": "ring",
     "agree": "allgather",
+    "ssar_allgather": "allgather",
 }
 FIXED_LINES = ("Rounds", "Bytes sent per rank", "Fan-in", "Reference")
 
@@ -60,6 +61,7 @@ of `costs/network.py`.
 | few nonzeros, latency dominates | ssar_recursive_double |
 | many nonzeros, sparse result | ssar_split_allgather |
 | many nonzeros, dense result | dsar_split_allgather |
+| quantized; two ranks, or indices that hardly overlap | ssar_allgather |
 | dense | native |
 | several ranks share a node and its slow link | hierarchical |
 | only the largest entries of the result are needed | oktopk, by name: `auto` is lossless |

@@ -26,7 +26,7 @@ from sparcml import (
     TopK,
     TopKAdam,
 )
-from sparcml.torch import recommended
+from sparcml.torch.recommended import MULTIPLES, recommended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +41,6 @@ DENSE, LATE, FP16 = "dense", "late", "fp16"
 WARM_UP = 5  # warm-ups take one fifth of the steps
 FROZEN = 0.15  # share of the steps of the first phase of TopKAdam and OneBitAdam
 DENSE_BELOW = 1000  # values; the networks are small
-# Multiples of the ratio that a layer may have; the default of Adaptive is 1/2 to 2.
-MULTIPLES = (0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0, 16.0)
 MANY = 16  # ranks, under SGD only: the sum of sparse vectors fills up with ranks
 
 
@@ -110,6 +108,15 @@ def _topk(sparsify: TopK) -> Callable[[Setting], Method]:
     )
 
 
+def _per_layer(sparsify: TopK) -> Callable[[Setting], Method]:
+    return lambda s: Adaptive(
+        Schedule.falling(sparsify, s.work.steps),
+        QSGD(4),
+        dense_below=DENSE_BELOW,
+        options=MULTIPLES,
+    )
+
+
 def _quantized(quantize: Quantizer) -> Callable[[Setting], Method]:
     return lambda _: Compressed(
         quantize=quantize, error_feedback=False, dense_below=DENSE_BELOW
@@ -139,21 +146,32 @@ ROSTER: dict[str, Spec] = {
         ranks=(2,),
         optimizers=SGD,
     ),
-    "qsgd2": Spec(
-        "QSGD 2 bit, buckets of 128",
-        _quantized(QSGD(2, bucket=128)),
+    "qsgd2-rice": Spec(
+        "QSGD 2 bit (sums 3), buckets of 1024, Rice coder",
+        lambda _: Compressed(
+            quantize=QSGD(2, bucket=1024, coder="rice", reduced_bits=3),
+            error_feedback=False,
+            dense_below=DENSE_BELOW,
+            small=QSGD(8, bucket=128),
+        ),
         optimizers=ADAMW,
+    ),
+    "falling": Spec(
+        "TopK 1 % + 4 bit, falling",
+        _topk(TopK(0.01)),
+        networks=("fashion-mnist", "moby-dick"),
         ranks=(2,),
     ),
-    "falling-layers": Spec(
-        "TopK 1 % + 4 bit, falling, per layer",
-        lambda s: Adaptive(
-            Schedule.falling(0.01, s.work.steps),
-            QSGD(4),
-            dense_below=DENSE_BELOW,
-            options=MULTIPLES,
-        ),
-        networks=("fashion-mnist", "moby-dick"),
+    "topk8of512-layers": Spec(
+        "TopK 8 of 512 + 4 bit, falling, per layer",
+        _per_layer(TopK(k=8, bucket=512)),
+        networks=("fashion-mnist",),
+        ranks=(2,),
+    ),
+    "topk16of512-layers": Spec(
+        "TopK 16 of 512 + 4 bit, falling, per layer",
+        _per_layer(TopK(k=16, bucket=512)),
+        networks=("fashion-mnist",),
         ranks=(2,),
     ),
     "topk8of512": Spec(
@@ -172,18 +190,6 @@ ROSTER: dict[str, Spec] = {
         "TopK 1 %",
         lambda _: Compressed(TopK(0.01), dense_below=DENSE_BELOW),
         ranks=(2,),
-    ),
-    "adaptive1": Spec(
-        "Adaptive TopK 1 %, warm-up",
-        lambda s: Adaptive(TopK(0.01), warm_up=s.warm_up, dense_below=DENSE_BELOW),
-        ranks=(2,),
-        optimizers=SGD,
-    ),
-    "topk1-warmup": Spec(
-        "TopK 1 %, warm-up",
-        lambda s: Compressed(TopK(0.01), warm_up=s.warm_up, dense_below=DENSE_BELOW),
-        ranks=(2,),
-        optimizers=SGD,
     ),
     "topk1-adam": Spec(
         "TopKAdam 1 % + 4 bit",

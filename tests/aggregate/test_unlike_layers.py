@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import sparcml
-from sparcml import QSGD, Compressed, OneBit, TernGrad
+from sparcml import QSGD, Compressed, Half, OneBit, TernGrad, TopK
 
 SHAPE = (32, 8)  # two such parameters share a bucket of 512
 TRIALS = 30
@@ -77,3 +79,71 @@ def test_the_variance_of_ternary_values():
     measured = np.mean(np.sum(np.square(errors), axis=1)) / (v @ v)
     expected = (np.abs(v).max() * np.abs(v).sum() - v @ v) / (v @ v)
     assert measured == pytest.approx(expected, rel=0.02)
+
+
+def small_gradients(rank):
+    """A matrix, and vectors of very different size."""
+    draw = np.random.default_rng(rank)
+    return {
+        "matrix": draw.standard_normal((40, 40)).astype(np.float32),
+        "bias": (127 * draw.choice([-1, 0, 1], 100)).astype(np.float32),
+        "scale": np.full(30, 0.25, np.float32),
+        "other": draw.standard_normal(60).astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_small_gradients_can_be_quantized(ranks):
+    gradients = [small_gradients(rank) for rank in range(ranks)]
+    shapes = {name: g.shape for name, g in gradients[0].items()}
+    plain = Compressed(quantize=QSGD(2), error_feedback=False, dense_below=100)
+    method = replace(plain, small=QSGD(8, bucket=128))
+
+    def work(comm):
+        sent = []
+        for m in (plain, method):
+            before = comm.stats.bytes + comm.stats.native_bytes
+            mean, _ = m.aggregate(comm, small_gradients(comm.rank), m.init(shapes))
+            sent.append(comm.stats.bytes + comm.stats.native_bytes - before)
+        exact = {n: np.mean([g[n] for g in gradients], axis=0) for n in shapes}
+        for name in ("bias", "scale", "other"):
+            # Each is divided by at most twice its root mean square; then none exceeds 8 here.
+            size = max(np.sqrt(np.mean(np.square(g[name]))) for g in gradients)
+            assert np.abs(mean[name] - exact[name]).max() <= 2 * (2 * size * 8 / 127)
+        again, _ = method.aggregate(comm, small_gradients(comm.rank), method.init(shapes))
+        assert all(np.array_equal(again[name], mean[name]) for name in shapes)
+        return mean, sent
+
+    results = sparcml.launch(work, ranks)
+    for mean, (before, after) in results:
+        for name, array in mean.items():
+            np.testing.assert_array_equal(array, results[0][0][name])
+        assert ranks == 1 or after < before
+
+
+def test_sparse_gradients_stay_exact_beside_quantized_small_ones():
+    method = Compressed(
+        TopK(0.1), QSGD(4), dense_below=100, small=QSGD(8, bucket=128), momentum=0.0
+    )
+
+    def work(comm):
+        rows = sparcml.Stream(40, [comm.rank, 5], np.array([1 / 3, 1 / 7], np.float32))
+        gradient = {"rows": rows, "bias": np.ones(20, np.float32)}
+        state = method.init({"rows": (40,), "bias": (20,)})
+        mean, _ = method.aggregate(comm, gradient, state)
+        expected = np.zeros(40, np.float32)
+        expected[[0, 1]] = np.float32(1 / 3) / 2
+        expected[5] = np.float32(1 / 7)
+        np.testing.assert_array_equal(mean["rows"].to_dense(), expected)
+
+    sparcml.launch(work, 2)
+
+
+def test_biased_quantizers_of_small_gradients_are_refused():
+    with pytest.raises(
+        ValueError, match=r"small must be an unbiased quantizer or Half, got"
+    ):
+        Compressed(small=OneBit())
+    with pytest.raises(TypeError, match="small must not be a sparsifier"):
+        Compressed(small=TopK(0.1))
+    assert Compressed(small=Half()).small == Half()

@@ -9,7 +9,7 @@ import sparcml
 from sparcml.collectives import ALLREDUCES
 from sparcml.collectives.dense.binary_trees import two_trees
 from sparcml.collectives.dense.double_binary_tree import CHUNK_BYTES, chunk_offsets
-from sparcml.communicator.selection import explain
+from sparcml.communicator.selection import explain, supporting
 from sparcml.costs import Network, Workload
 from sparcml.wire.header import SIZE
 
@@ -205,6 +205,6 @@ def test_the_input_is_unchanged_and_the_result_dense(algorithm, ranks):
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 64])
 def test_auto_chooses_native_for_dense_vectors(ranks, size):
     workload = Workload(size, 4, (size,) * ranks)
-    explanation = explain(workload, Network(), ALLREDUCES)
+    explanation = explain(workload, Network(), supporting("sum", None))
     assert explanation.choice == ("native" if size > 10_000 else "ssar_recursive_double")
     assert f"auto chooses {explanation.choice}: " in str(explanation)

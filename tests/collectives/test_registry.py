@@ -39,6 +39,7 @@ NUMBERS = {  # sent in messages: these never change
     "neighbor_allreduce": 23,
     "neighbor_exchange": 24,
     "agree_topology": 25,
+    "ssar_allgather": 26,
 }
 
 

@@ -5,9 +5,12 @@ import pytest
 
 import sparcml
 from sparcml import Integer, Sign, Stream, TernGrad
+from sparcml.collectives import ALLREDUCES
 
 from .. import rosters
 from .test_quantized import QUANTIZING
+
+VOTING = [name for name in QUANTIZING if not ALLREDUCES[name].quantized_only]
 
 RANKS = tuple(range(1, 9))
 
@@ -30,7 +33,7 @@ def run(inputs, **options):
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("algorithm", QUANTIZING)
+@pytest.mark.parametrize("algorithm", VOTING)
 def test_a_majority_vote(algorithm, ranks):
     inputs = gradients(ranks)
     results = run(inputs, algorithm=algorithm, quantize=Sign(scale=1.0))
@@ -78,7 +81,7 @@ def test_nan_in_a_vote_is_nan_in_its_range():
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("algorithm", QUANTIZING)
+@pytest.mark.parametrize("algorithm", VOTING)
 @pytest.mark.parametrize("scale", [2.0, 0.3])
 def test_ternary_values_of_one_scale_add_up_exactly(algorithm, ranks, scale):
     quantizer = TernGrad(scale=scale)
@@ -137,7 +140,7 @@ def test_ranks_without_an_entry_do_not_vote():
 
 
 @pytest.mark.parametrize("ranks", rosters.RANKS)
-@pytest.mark.parametrize("algorithm", QUANTIZING)
+@pytest.mark.parametrize("algorithm", VOTING)
 def test_the_owner_accounts_for_quantizing_the_result(algorithm, ranks):
     """With error feedback on every rank, nothing is lost over the steps."""
     rng = np.random.default_rng(9)
@@ -157,3 +160,10 @@ def test_the_owner_accounts_for_quantizing_the_result(algorithm, ranks):
     left = np.sum([residual for residual, _ in results], axis=0, dtype=np.float64)
     everything = gradient.sum(axis=(0, 1), dtype=np.float64)
     np.testing.assert_allclose(results[0][1] + left, everything, atol=1e-3)
+
+
+def test_votes_are_not_counted_by_an_algorithm_that_quantizes_once():
+    with pytest.raises(
+        ValueError, match=r"must not be ssar_allgather with Sign\(.*; use auto"
+    ):
+        run(gradients(2), algorithm="ssar_allgather", quantize=Sign(scale=1.0))

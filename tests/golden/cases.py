@@ -28,8 +28,9 @@ ALGORITHMS = (
     "double_binary_tree",
     "master",
     "sharded",
+    "ssar_allgather",
 )
-SPLIT = ("ssar_split_allgather", "dsar_split_allgather")  # these accept a quantizer
+QUANTIZING = ("ssar_split_allgather", "dsar_split_allgather", "ssar_allgather")
 OPS = ("sum", "mean", "min", "max", "prod")
 INPUTS = [("f4", 1), ("f8", 1), ("f4", 4), ("f8", 4)]  # dtype, block
 SIZE = 1200
@@ -87,7 +88,7 @@ def allreduce(comm: Any, algorithm: str) -> dict[str, str]:
         found[f"sum of {nnz}"] = digest(total)
     full = np.random.default_rng(comm.rank).standard_normal(777).astype(np.float32)
     found["array"] = digest(comm.allreduce(full, "sum", algorithm, seed=5))
-    for name, quantizer in (QUANTIZERS if algorithm in SPLIT else {}).items():
+    for name, quantizer in (QUANTIZERS if algorithm in QUANTIZING else {}).items():
         if name == "Integer":  # exact on its own grid only
             continue
         x = stream(comm.rank, "f4", 1)
@@ -147,6 +148,7 @@ QUANTIZERS = {
     "Sign": sparcml.Sign(),
     "Integer": Integer(0.25, 31),
     "QSGD, elias": sparcml.QSGD(4, norm="l2", coder="elias"),
+    "QSGD, rice": sparcml.QSGD(2, coder="rice", reduced_bits=3),
 }
 VECTORS = {
     "normal": np.random.default_rng(1).standard_normal(3001).astype(np.float32),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import sparcml
 from sparcml import QSGD
 from sparcml.quantize import from_wire
 
@@ -130,7 +131,7 @@ def test_one_setting_can_be_replaced():
     assert replace(QSGD(), levels=5) == QSGD(levels=5)
     assert replace(QSGD(levels=5), bucket=64) == QSGD(levels=5, bucket=64)
     assert repr(QSGD(bits=4)) == (
-        "QSGD(bits=4, bucket=1024, norm='max', levels=None, coder=None)"
+        "QSGD(bits=4, bucket=1024, norm='max', levels=None, coder=None, reduced_bits=None)"
     )
 
 
@@ -189,3 +190,39 @@ def test_denormal_and_huge_buckets():
             norm = NORMS[coder.norm](narrow.astype(np.float64))
             assert np.isfinite(back).all()
             assert (np.abs(back - narrow.astype(float)) <= norm / coder.s + 1.5e-45).all()
+
+
+def test_sums_may_have_more_bits():
+    coarse = QSGD(2, bucket=64, reduced_bits=4)
+    assert coarse.for_reduced(8) == QSGD(4, bucket=64)
+    assert QSGD(2).for_reduced(8) == QSGD(2)
+    vectors = [
+        np.random.default_rng(r).standard_normal(3000).astype("f4") for r in range(4)
+    ]
+    exact = np.sum(vectors, axis=0)
+
+    def errors(quantize):
+        def work(comm):
+            return comm.allreduce(
+                vectors[comm.rank], algorithm="dsar_split_allgather", quantize=quantize
+            )
+
+        return [np.mean(np.square(x - exact)) for x in sparcml.launch(work, 4)]
+
+    finer, same = errors(coarse), errors(QSGD(2, bucket=64))
+    assert len(set(finer)) == 1
+    assert finer[0] < 0.7 * same[0]
+    with pytest.raises(ValueError, match="bits must be from 2 to 8, got 9"):
+        QSGD(2, reduced_bits=9)
+    with pytest.raises(ValueError, match="reduced_bits must be None with levels, got 4"):
+        QSGD(levels=2, reduced_bits=4)
+
+
+def test_unknown_coders_are_refused():
+    with pytest.raises(
+        ValueError, match="coder must be one of None, 'elias', 'rice', got 'ans'"
+    ):
+        QSGD(4, coder="ans")
+    settings = QSGD(4, coder="elias").settings
+    with pytest.raises(ValueError, match="coder 3 is unknown"):
+        QSGD.from_wire(4, settings[:3] + b"\x03" + settings[4:])

@@ -22,7 +22,7 @@ from .scaling import allreduce_selected, has_shared_indices
 from .schedule import Schedule, at, warmed_up
 from .state import RESIDUAL, STEP, key, zeros
 from .stats import count_selection
-from .uncompressed import mean_uncompressed
+from .uncompressed import mean_quantized, mean_uncompressed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .state import State
 
 DENSE_BELOW = 10_000  # values
+SMALL = -1  # in place of the index of a parameter, in seeds
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,9 @@ class Compressed(Method):
             `sparcml.aggregate.fence`. None for no limit; `sparcml.torch.compress` then sets
             one for `OneBit` and `TernGrad`, which infinity turns off.
         dense_below: Gradients in a mapping that have one dimension or at most this number of
-            values are not compressed; they are sent together in one dense allreduce.
+            values are small: they are sent together in one dense allreduce.
+        small: Unbiased quantizer, or `Half`, of the small gradients; None sends them as they
+            are. At high compression ratios they are a large part of the bytes.
         seed: Random seed. It is combined with the step, so that a resumed run draws the same
             numbers.
         nonfinite: "raise" or "propagate", see `Method`.
@@ -106,6 +109,7 @@ class Compressed(Method):
     global_topk: TopK | None = None
     algorithm: str = "auto"
     dense_below: int = DENSE_BELOW
+    small: Quantizer | None = None
     seed: int = 0
     nonfinite: str = "raise"
 
@@ -174,7 +178,7 @@ class Compressed(Method):
         parameters = clipped(parameters, self.clip, comm.size)
         large = [p for p in parameters if self.compresses(p)]
         small = [p for p in parameters if not self.compresses(p)]
-        means = mean_uncompressed(self, comm, small, state)
+        means = self._mean_small(comm, small, state)
         if self.momentum:
             add_to_means(self, small, means, state, new)
         selections = [self._select(comm, i, p, state, new) for i, p in enumerate(large)]
@@ -204,6 +208,14 @@ class Compressed(Method):
             for p, selection in selected:
                 clear(new[key(MOMENTUM, p.name)], selection.sent)
         return means, new
+
+    def _mean_small(
+        self, comm: Communicator, small: Sequence[Parameter], state: State
+    ) -> dict[str, Any]:
+        if self.small is None:
+            return mean_uncompressed(self, comm, small, state)
+        seed = mix_seed(self.seed, int(state[STEP]), SMALL)
+        return mean_quantized(self, comm, small, state, self.small, seed)
 
     def sparsifier_at(self, step: int) -> Sparsifier | None:
         """Return the sparsifier of a step."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..communicator.arguments import check_reduction
 from ..network.candidates import Planning, Reduction, planned_algorithms
+from ..quantize import Half
 from ..quantize.base import Quantizer
 from ..sparsify import TopK
 from ..sparsify.base import Sparsifier
@@ -34,6 +35,12 @@ def check_settings(method: Compressed) -> None:
     """Raise for settings that make no sense, and warn of those that may not converge."""
     _check_part("sparsify", method.sparsify, (Sparsifier, Schedule), "sparcml.TopK(0.01)")
     _check_part("quantize", method.quantize, (Quantizer,), "sparcml.QSGD(bits=4)")
+    _check_part("small", method.small, (Quantizer,), "sparcml.QSGD(bits=8, bucket=128)")
+    if method.small is not None and method.small.biased and method.small.name != Half.name:
+        raise ValueError(
+            f"Compressed: small must be an unbiased quantizer or Half, got {method.small}; "
+            f"what it loses would never be corrected"
+        )
     _check_part("global_topk", method.global_topk, (TopK,), "sparcml.TopK(0.01)")
     if method.global_topk is not None and method.global_topk.bucket is not None:
         raise ValueError(
@@ -104,10 +111,16 @@ def compressed_planning(method: Compressed, shapes: Sequence[Shape]) -> Planning
         NANO * cost,
         (
             Reduction(large, nnz, value_bytes),
-            Reduction(total - large, total - large, algorithm="native"),
+            _small_reduction(method, total - large),
         ),
         ratio=getattr(sparsifier, "ratio", None),
     )
+
+
+def _small_reduction(method: Compressed, count: int) -> Reduction:
+    if method.small is None:
+        return Reduction(count, count, algorithm="native")
+    return Reduction(count, count, method.small.nbytes(SAMPLE) / SAMPLE)
 
 
 def _label(method: Compressed, sparsifier: Sparsifier | None) -> str:

@@ -1,4 +1,4 @@
-"""Exact means of gradients that are not compressed: small ones and sparse ones."""
+"""Means of gradients that no sparsifier selects from: small ones and sparse ones."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from ..stream import Stream, add
 from .error_feedback import scaled_residual
 from .reduce import allreduce_streams, mean_dense, mean_stream
+from .scaling import allreduce_scaled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..communicator.communicator import Communicator
+    from ..quantize import Quantizer
     from .base import Method
     from .gradients import Parameter
     from .state import State
@@ -35,6 +37,34 @@ def mean_uncompressed(
             means[parameter.name] = mean_dense(total, comm.size, parameter.out)
         else:
             means[parameter.name] = mean_stream(total, comm.size)
+    return means
+
+
+def mean_quantized(
+    method: Method,
+    comm: Communicator,
+    parameters: Sequence[Parameter],
+    state: State,
+    quantize: Quantizer,
+    seed: int,
+) -> dict[str, Any]:
+    """Return the means as `mean_uncompressed` does, of dense gradients with a quantizer."""
+    dense = [p for p in parameters if p.stream is None]
+    means = mean_uncompressed(
+        method, comm, [p for p in parameters if p.stream is not None], state
+    )
+    if dense:
+        pairs = allreduce_scaled(
+            comm,
+            [_corrected(method, comm, p, state) for p in dense],
+            quantize=quantize,
+            algorithm="auto",
+            fixed_nnz=True,
+            feedback=False,
+            seed=seed,
+        )
+        for p, (total, _) in zip(dense, pairs, strict=True):
+            means[p.name] = mean_dense(total, comm.size, p.out)
     return means
 
 

@@ -65,6 +65,7 @@ class Algorithm(Collective):
             header, so that nothing in them reveals ranks in different calls.
         supports_quantization: Whether values may be quantized, each at most twice: by its
             sender and by the owner of its range.
+        quantized_only: Whether `auto` considers the algorithm only with a quantizer.
         lossy: Whether entries are dropped; sum and mean only, and never chosen by `auto`.
         multi_node: Whether the algorithm is meant for nodes with several ranks; `auto`
             considers it only there.
@@ -79,6 +80,7 @@ class Algorithm(Collective):
     is_dense: bool = False
     is_native: bool = False
     supports_quantization: bool = False
+    quantized_only: bool = False
     lossy: bool = False
     multi_node: bool = False
     dense_result: bool = False

@@ -64,6 +64,12 @@ def check_reduction(
             f"{function}: algorithm must be auto, {' or '.join(quantizing)} with quantize, got "
             f"{algorithm!r}, which is lossless"
         )
+    once = algorithm in ALLREDUCES and ALLREDUCES[algorithm].quantized_only
+    if once and quantize is not None and quantize.quantizes_own:
+        raise ValueError(
+            f"{function}: algorithm must not be {algorithm} with {quantize}, which "
+            f"quantizes the sum as well; use auto"
+        )
     if algorithm in ALLREDUCES and ALLREDUCES[algorithm].lossy and op not in ("sum", MEAN):
         raise ValueError(
             f"{function}: op must be sum or mean with algorithm {algorithm}, got {op!r}"

@@ -139,7 +139,7 @@ def choose(workload: Workload, network: Network, names: tuple[str, ...]) -> str:
     The dense algorithms of this package are considered only if they were calibrated. Engines
     implement them too and encode nothing, so the native allreduce stands for all of them, and
     a small difference to its rough estimate does not displace it. Lossy algorithms have to
-    be requested by name.
+    be requested by name. Those for quantized values must not send more bytes than others.
     """
     considered = [
         a
@@ -148,17 +148,37 @@ def choose(workload: Workload, network: Network, names: tuple[str, ...]) -> str:
         and (network.calibration or a.is_native or not a.is_dense)
         and (workload.is_hierarchical or not a.multi_node)
     ]
-    estimates = [estimate(a, workload, network) for a in considered]
+    estimates = _without_longer([estimate(a, workload, network) for a in considered])
     best = min(estimates, key=_seconds)
     near = [e for e in estimates if e.seconds <= NEAR * best.seconds]
     native = (e for e in near if ALLREDUCES[e.algorithm].is_native)
     return next(native, best).algorithm
 
 
+def _without_longer(estimates: list[Estimate]) -> list[Estimate]:
+    """Drop the algorithms for quantized values that send more bytes than others.
+
+    They save rounds, and decode all vectors on each rank, which estimates do not charge in
+    full.
+    """
+    others = [e.nbytes for e in estimates if not ALLREDUCES[e.algorithm].quantized_only]
+    fewest = min(others, default=float("inf"))
+    return [
+        e
+        for e in estimates
+        if e.nbytes <= fewest or not ALLREDUCES[e.algorithm].quantized_only
+    ]
+
+
 def supporting(op: str, quantize: Quantizer | None) -> tuple[str, ...]:
-    """Return the names of the algorithms that support an operation and a quantizer."""
+    """Return the names of the algorithms for an operation, with a quantizer or without."""
     quantized = quantize is not None
-    return tuple(n for n, a in ALLREDUCES.items() if a.supports(op, quantized=quantized))
+    once = quantize is not None and not quantize.quantizes_own  # the sum need not be
+    return tuple(
+        name
+        for name, a in ALLREDUCES.items()
+        if a.supports(op, quantized=quantized) and (once or not a.quantized_only)
+    )
 
 
 @lru_cache(maxsize=256)

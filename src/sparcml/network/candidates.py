@@ -155,6 +155,10 @@ def planned_algorithms(*, sparse: bool = False, quantized: bool = False) -> tupl
         if a.planned
         and not a.lossy
         and not a.multi_node
-        and (not a.is_dense if sparse else a.is_dense or (a.dense_result and quantized))
-        and (not quantized or a.supports_quantization)
+        and (
+            not a.is_dense
+            if sparse
+            else a.is_dense or (quantized and (a.dense_result or a.quantized_only))
+        )
+        and (a.supports_quantization if quantized else not a.quantized_only)
     )

@@ -80,7 +80,8 @@ def measure_allreduces(
     names = [
         name
         for name, algorithm in ALLREDUCES.items()
-        if transport.nodes.is_hierarchy or not algorithm.multi_node
+        if (transport.nodes.is_hierarchy or not algorithm.multi_node)
+        and not algorithm.quantized_only
     ]
     times: dict[tuple[str, int, float], list[float]] = {}
     for sweep in range(SWEEPS):

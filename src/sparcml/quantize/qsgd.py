@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .. import buffer_pool, kernels
 from ..validation import check_bits, check_bucket, check_integer
-from . import elias
+from . import coders
 from .base import SEEDS, Quantizer
 from .code import bucket_size, parse_bits
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SETTINGS = struct.Struct("<BBBBI")  # bits, levels, norm, coder, bucket (0: full vector)
 NORMS = {"max": kernels.MAX_NORM, "l2": kernels.L2_NORM}
-CODERS = (None, "elias")  # positions are wire numbers
 DEFAULT_BITS = 8
 NAN = -128  # the level of NaN
 CHUNK = 1 << 16  # levels that are checked at a time
@@ -47,8 +46,12 @@ class QSGD(Quantizer):
         bucket: Number of consecutive values that share a norm; None for the full vector.
         norm: "max", the largest magnitude, or "l2", the Euclidean norm.
         levels: Number s of levels above zero, 1 to 127; None for as many as fit in `bits`.
-        coder: None packs levels to `bits` each; "elias" uses the code of the paper, which is
-            shorter but much slower, for slow links.
+        coder: None packs levels to `bits` each. The others are slower, for slow links: "rice"
+            is the shortest if most levels are zero, as at 2 bits; "elias" is the code of the
+            paper.
+        reduced_bits: Bits per value of sums, where an algorithm quantizes them again; None
+            for `bits`. A sum of ranks is quantized once for all of them, so that its errors
+            do not average out.
     """
 
     bits: int = DEFAULT_BITS
@@ -56,6 +59,7 @@ class QSGD(Quantizer):
     norm: str = "max"
     levels: int | None = None
     coder: str | None = None
+    reduced_bits: int | None = None
 
     name = "qsgd"
     wire_formats = (4,)
@@ -73,8 +77,15 @@ class QSGD(Quantizer):
         check_bucket(self)
         if self.norm not in NORMS:
             raise ValueError(f"QSGD: norm must be 'max' or 'l2', got {self.norm!r}")
-        if self.coder not in CODERS:
-            raise ValueError(f"QSGD: coder must be None or 'elias', got {self.coder!r}")
+        if self.coder not in coders.CODERS:
+            names = ", ".join(map(repr, coders.CODERS))
+            raise ValueError(f"QSGD: coder must be one of {names}, got {self.coder!r}")
+        if self.reduced_bits is not None:
+            if self.levels is not None:
+                raise ValueError(
+                    f"QSGD: reduced_bits must be None with levels, got {self.reduced_bits}"
+                )
+            self.for_reduced(1)
 
     def _set_bits(self, levels: int) -> None:
         """Derive the width from the levels, so that QSGD(levels=7) == QSGD(bits=4)."""
@@ -117,7 +128,8 @@ class QSGD(Quantizer):
     @classmethod
     def examples(cls) -> tuple[Quantizer, ...]:
         """Return instances that the test rosters run."""
-        return cls(4), cls(8), cls(3, bucket=64, norm="l2"), cls(4, coder="elias")
+        coded = cls(4, coder="elias"), cls(2, coder="rice", reduced_bits=3)
+        return cls(4), cls(8), cls(3, bucket=64, norm="l2"), *coded
 
     @property
     def s(self) -> int:
@@ -127,14 +139,14 @@ class QSGD(Quantizer):
     def nbytes(self, count: int) -> int:
         """Return four bytes per bucket and `bits` per value; with a coder the maximum."""
         packed = kernels.grid_nbytes(count, bucket_size(self.bucket, count), self.bits)
-        return packed if self.coder is None else packed + elias.FRAME.size
+        return packed if self.coder is None else packed + coders.FRAME.size
 
     def encoded_nbytes(self, count: int, head: NDArray[np.uint8]) -> int:
         """Return the number of bytes, which a code with a coder begins with."""
         maximum = self.nbytes(count)
         if self.coder is None:
             return maximum
-        return elias.nbytes(head, self._norm_bytes(count), maximum)
+        return coders.nbytes(head, self._norm_bytes(count), maximum)
 
     def omega(self, size: int) -> float:
         """Return omega in E||Q(v) - v||^2 <= omega ||v||^2 for vectors of `size` values."""
@@ -172,35 +184,44 @@ class QSGD(Quantizer):
         self, values: NDArray[np.float32], seed: int, out: NDArray[np.uint8]
     ) -> int | None:
         if self.coder is not None:
-            used = elias.write(*self.quantize(values, seed), out)
+            used = coders.write(self.coder, *self.quantize(values, seed), out)
             if used is not None:
                 return used
-            out = out[elias.FRAME.size :]
+            out = out[coders.FRAME.size :]
         bucket, norm = bucket_size(self.bucket, values.size), NORMS[self.norm]
         kernels.to_grid(values, bucket, self.s, self.bits, norm, seed=seed, out=out)
         return None
 
     def _read(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
         if self.coder is not None:
-            if elias.is_encoded(data):
-                self._read_encoded(data, out)
+            if coders.is_encoded(data):
+                self._read_encoded(self.coder, data, out)
                 return
-            data = data[elias.FRAME.size :]
+            data = data[coders.FRAME.size :]
         bucket = bucket_size(self.bucket, out.size)
         kernels.from_grid(data, out.size, bucket, self.s, self.bits, out)
 
-    def _read_encoded(self, data: NDArray[np.uint8], out: NDArray[np.float32]) -> None:
-        norms, levels = elias.read(data, self._norm_bytes(out.size), out.size)
+    def _read_encoded(
+        self, coder: str, data: NDArray[np.uint8], out: NDArray[np.float32]
+    ) -> None:
+        norms, levels = coders.read(coder, data, self._norm_bytes(out.size), out.size)
         for start in range(0, levels.size, CHUNK):  # a hostile code may claim many levels
             part = levels[start : start + CHUNK]
             if ((part > self.s) | (part < -self.s) & (part != NAN)).any():
                 raise ValueError(f"QSGD: levels must be at most {self.s}")
         self.dequantize(norms, levels, out)
 
+    def for_reduced(self, ranks: int) -> QSGD:
+        """Return the quantizer of sums."""
+        del ranks
+        if self.reduced_bits is None:
+            return self
+        return replace(self, bits=self.reduced_bits, reduced_bits=None)
+
     @property
     def settings(self) -> bytes:
         """Bits, levels, norm, coder and bucket."""
-        norm, coder = NORMS[self.norm], CODERS.index(self.coder)
+        norm, coder = NORMS[self.norm], list(coders.CODERS).index(self.coder)
         return SETTINGS.pack(self.bits, self.s, norm, coder, self.bucket or 0)
 
     @classmethod
@@ -211,9 +232,10 @@ class QSGD(Quantizer):
         names = {number: name for name, number in NORMS.items()}
         if norm not in names:
             raise ValueError(f"QSGD: norm {norm} is unknown")
-        if coder >= len(CODERS):
+        if coder >= len(coders.CODERS):
             raise ValueError(f"QSGD: coder {coder} is unknown")
-        quantizer = cls(bits, bucket or None, names[norm], levels, CODERS[coder])
+        code = list(coders.CODERS)[coder]
+        quantizer = cls(bits, bucket or None, names[norm], levels, code)
         if quantizer.bits != bits:
             raise ValueError(f"QSGD: {levels} levels do not have {bits} bits")
         return quantizer

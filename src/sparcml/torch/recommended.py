@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..aggregate import Compressed, Dense, Schedule
+from ..aggregate import Adaptive, Compressed, Dense, Schedule
 from ..quantize import QSGD, OneBit, TernGrad
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 RECOMMENDED = "recommended"
 RATIO = 0.01  # in the last quarter of a run
+MULTIPLES = (0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0)  # of the ratio, for one layer
 UNKNOWN_RATIO, WARM_UP_STEPS = 0.025, 1000  # if the number of steps is unknown
 DENSE_BELOW = 1000  # values; smaller matrices are sent uncompressed
 
@@ -24,8 +25,9 @@ def recommended(optimizer: torch.optim.Optimizer, steps: int | None = None) -> M
 
     - SGD, with or without momentum: the largest entries as 4-bit values, with error feedback.
       Their ratio falls from 25 % to 1 % over the run (`Schedule.falling`); if the number of
-      steps is unknown, to 2.5 % over 1,000 steps. Momentum stays in the optimizer, where it
-      acts on the mean.
+      steps is unknown, to 2.5 % over 1,000 steps. Layers share the bytes of that ratio by
+      their measured errors (`Adaptive`). Momentum stays in the optimizer, where it acts on
+      the mean.
     - Adam, AdamW and all others: 3-bit gradients (`QSGD`), which are unbiased and need no error
       feedback. Whatever delays gradients, such as error feedback, loses accuracy under Adam.
 
@@ -47,7 +49,7 @@ def recommended(optimizer: torch.optim.Optimizer, steps: int | None = None) -> M
         falling = Schedule.warm_up(UNKNOWN_RATIO, WARM_UP_STEPS)
         if steps is not None:
             falling = Schedule.falling(RATIO, steps)
-        return Compressed(falling, QSGD(4), dense_below=DENSE_BELOW)
+        return Adaptive(falling, QSGD(4), dense_below=DENSE_BELOW, options=MULTIPLES)
     quantize = QSGD(3, bucket=512)
     return Compressed(quantize=quantize, error_feedback=False, dense_below=DENSE_BELOW)
 
