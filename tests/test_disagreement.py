@@ -131,7 +131,7 @@ def test_quantizers_that_differ(algorithm, other):
     for error in errors(body):
         assert error.startswith("MismatchError")
         assert "rank 1 has quantize=" + repr(other) in error
-        assert "has quantize=QSGD(bits=4, bucket=1024" in error
+        assert "has quantize=QSGD(bits=4, bucket=256" in error
 
 
 def test_a_setting_that_is_not_sent_is_compared_by_auto():

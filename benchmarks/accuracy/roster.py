@@ -163,13 +163,13 @@ ROSTER: dict[str, Spec] = {
         ranks=(2,),
     ),
     "topk8of512-layers": Spec(
-        "TopK 8 of 512 + 4 bit, falling, per layer",
+        "Adaptive TopK 8 of 512 + 4 bit, falling",
         _per_layer(TopK(k=8, bucket=512)),
         networks=("fashion-mnist",),
         ranks=(2,),
     ),
     "topk16of512-layers": Spec(
-        "TopK 16 of 512 + 4 bit, falling, per layer",
+        "Adaptive TopK 16 of 512 + 4 bit, falling",
         _per_layer(TopK(k=16, bucket=512)),
         networks=("fashion-mnist",),
         ranks=(2,),

@@ -71,7 +71,7 @@ SPARSIFIERS = (
 
 QUANTIZERS = (
     Text(
-        "QSGD(bits | levels, bucket=1024, norm='max' | 'l2', coder=None)",
+        "QSGD(bits | levels, bucket=256, norm='max' | 'l2', coder=None, reduced_bits=None)",
         "n sign(v_i) xi_i / s with n the norm of the bucket, s levels, and xi_i the level below "
         "or above s |v_i| / n, chosen at random so that the expectation is v_i",
         "d b bits + 32 per bucket, s = 2^(b-1) - 1; fewer with a coder (claim 3)",

@@ -145,5 +145,5 @@ def test_biased_quantizers_of_small_gradients_are_refused():
     ):
         Compressed(small=OneBit())
     with pytest.raises(TypeError, match="small must not be a sparsifier"):
-        Compressed(small=TopK(0.1))
+        Compressed(small=TopK(0.1))  # type: ignore[arg-type]
     assert Compressed(small=Half()).small == Half()

@@ -38,7 +38,9 @@ def test_results_of_few_seeds_are_not_shown():
 def test_the_recommended_methods_come_first():
     rows = DENSE + runs("recommended", 1.98) + runs("recommended", 3.0, multiple=2.0)
     text = recommended(rows)
-    assert "- SGD: `TopK` from 25 % to 1 % of the entries, `QSGD(bits=4)`, error" in text
+    assert (
+        "- SGD: `TopK` from 25 % to 3 % of the entries, `QSGD(bits=4)`, a ratio per" in text
+    )
     line = "| AdamW | character GPT on Moby-Dick | 2 | +1.00 ± 0.00 % | 2 % | yes | 10.0x |"
     assert line in text
     assert text.count("character GPT on Moby-Dick") == 1  # at the dense rate only

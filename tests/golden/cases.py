@@ -134,7 +134,7 @@ def others(comm: Any) -> dict[str, str]:
 
 
 QUANTIZERS = {
-    "QSGD 8": sparcml.QSGD(8),
+    "QSGD 8": sparcml.QSGD(8, bucket=1024),
     "QSGD 4, bucket 64": sparcml.QSGD(4, bucket=64),
     "QSGD 3, l2": sparcml.QSGD(3, bucket=64, norm="l2"),
     "NUQSGD 4": sparcml.NUQSGD(4),
@@ -147,8 +147,8 @@ QUANTIZERS = {
     "OneBit, bucket 64": sparcml.OneBit(64),
     "Sign": sparcml.Sign(),
     "Integer": Integer(0.25, 31),
-    "QSGD, elias": sparcml.QSGD(4, norm="l2", coder="elias"),
-    "QSGD, rice": sparcml.QSGD(2, coder="rice", reduced_bits=3),
+    "QSGD, elias": sparcml.QSGD(4, bucket=1024, norm="l2", coder="elias"),
+    "QSGD, rice": sparcml.QSGD(2, bucket=1024, coder="rice", reduced_bits=3),
 }
 VECTORS = {
     "normal": np.random.default_rng(1).standard_normal(3001).astype(np.float32),
@@ -208,7 +208,9 @@ def _methods() -> dict[str, Any]:
                 for n, q in QUANTIZERS.items()
                 if n != "Integer"
             },
-            "Compressed TopK, QSGD 4": small(sparcml.TopK(k=4, bucket=64), sparcml.QSGD(4)),
+            "Compressed TopK, QSGD 4": small(
+                sparcml.TopK(k=4, bucket=64), sparcml.QSGD(4, bucket=1024)
+            ),
             "Compressed TopK, OneBit": small(sparcml.TopK(0.05), sparcml.OneBit()),
             "oktopk": small(sparcml.TopK(0.02), algorithm="oktopk"),
             "gTop-k": small(sparcml.TopK(0.02), **{GLOBAL_TOPK: sparcml.TopK(0.02)}),

@@ -107,7 +107,7 @@ def test_the_largest_magnitude_comes_back_exactly_enough():
 
 
 def test_bytes():
-    assert QSGD(4).nbytes(1_000_000) == 500_000 + 4 * 977
+    assert QSGD(4).nbytes(1_000_000) == 500_000 + 4 * 3907
     for bits in range(2, 9):
         for bucket in (1, 64, 100, 512):
             for n in (0, 1, 63, 64, 65, 511, 512, 513, 1000):
@@ -131,7 +131,7 @@ def test_one_setting_can_be_replaced():
     assert replace(QSGD(), levels=5) == QSGD(levels=5)
     assert replace(QSGD(levels=5), bucket=64) == QSGD(levels=5, bucket=64)
     assert repr(QSGD(bits=4)) == (
-        "QSGD(bits=4, bucket=1024, norm='max', levels=None, coder=None, reduced_bits=None)"
+        "QSGD(bits=4, bucket=256, norm='max', levels=None, coder=None, reduced_bits=None)"
     )
 
 

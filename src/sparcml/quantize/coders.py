@@ -35,11 +35,8 @@ class Coder(Protocol):
         """Return `count` levels, or raise a ValueError."""
 
 
-CODERS: dict[str | None, Coder | None] = {  # positions are wire numbers
-    None: None,
-    "elias": elias,
-    "rice": rice,
-}
+CODERS: dict[str, Coder] = {"elias": elias, "rice": rice}
+NAMES = (None, *CODERS)  # positions are wire numbers
 
 
 def write(coder: str, norms: Norms, levels: Levels, out: Bytes) -> int | None:
@@ -48,7 +45,7 @@ def write(coder: str, norms: Norms, levels: Levels, out: Bytes) -> int | None:
     Returns None if packed levels, for which `out` has room, are no longer.
     """
     at = FRAME.size + norms.nbytes
-    data = _of(coder).encode_levels(levels) if levels.size else levels.view(np.uint8)
+    data = CODERS[coder].encode_levels(levels) if levels.size else levels.view(np.uint8)
     if data is None or at + data.size >= out.size or data.size >= 2**32:
         out[: FRAME.size] = 0
         return None
@@ -87,12 +84,5 @@ def read(coder: str, data: Bytes, norm_bytes: int, count: int) -> tuple[Norms, L
         ValueError: If the levels are not a code of `count` levels.
     """
     at = FRAME.size + norm_bytes
-    return data[FRAME.size : at].view(np.float32), _of(coder).decode_levels(
-        data[at:], count
-    )
-
-
-def _of(coder: str) -> Coder:
-    found = CODERS[coder]
-    assert found is not None  # the callers pack without a coder
-    return found
+    levels = CODERS[coder].decode_levels(data[at:], count)
+    return data[FRAME.size : at].view(np.float32), levels

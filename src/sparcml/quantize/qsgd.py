@@ -55,7 +55,7 @@ class QSGD(Quantizer):
     """
 
     bits: int = DEFAULT_BITS
-    bucket: int | None = 1024
+    bucket: int | None = 256
     norm: str = "max"
     levels: int | None = None
     coder: str | None = None
@@ -77,8 +77,8 @@ class QSGD(Quantizer):
         check_bucket(self)
         if self.norm not in NORMS:
             raise ValueError(f"QSGD: norm must be 'max' or 'l2', got {self.norm!r}")
-        if self.coder not in coders.CODERS:
-            names = ", ".join(map(repr, coders.CODERS))
+        if self.coder not in coders.NAMES:
+            names = ", ".join(map(repr, coders.NAMES))
             raise ValueError(f"QSGD: coder must be one of {names}, got {self.coder!r}")
         if self.reduced_bits is not None:
             if self.levels is not None:
@@ -221,7 +221,7 @@ class QSGD(Quantizer):
     @property
     def settings(self) -> bytes:
         """Bits, levels, norm, coder and bucket."""
-        norm, coder = NORMS[self.norm], list(coders.CODERS).index(self.coder)
+        norm, coder = NORMS[self.norm], coders.NAMES.index(self.coder)
         return SETTINGS.pack(self.bits, self.s, norm, coder, self.bucket or 0)
 
     @classmethod
@@ -232,10 +232,9 @@ class QSGD(Quantizer):
         names = {number: name for name, number in NORMS.items()}
         if norm not in names:
             raise ValueError(f"QSGD: norm {norm} is unknown")
-        if coder >= len(coders.CODERS):
+        if coder >= len(coders.NAMES):
             raise ValueError(f"QSGD: coder {coder} is unknown")
-        code = list(coders.CODERS)[coder]
-        quantizer = cls(bits, bucket or None, names[norm], levels, code)
+        quantizer = cls(bits, bucket or None, names[norm], levels, coders.NAMES[coder])
         if quantizer.bits != bits:
             raise ValueError(f"QSGD: {levels} levels do not have {bits} bits")
         return quantizer

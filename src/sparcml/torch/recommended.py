@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..aggregate import Method
 
 RECOMMENDED = "recommended"
-RATIO = 0.01  # in the last quarter of a run
+RATIO = 0.03  # in the second half of a run
 MULTIPLES = (0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0)  # of the ratio, for one layer
 UNKNOWN_RATIO, WARM_UP_STEPS = 0.025, 1000  # if the number of steps is unknown
 DENSE_BELOW = 1000  # values; smaller matrices are sent uncompressed
@@ -24,7 +24,7 @@ def recommended(optimizer: torch.optim.Optimizer, steps: int | None = None) -> M
     """Return the method that keeps the accuracy of dense training under an optimizer.
 
     - SGD, with or without momentum: the largest entries as 4-bit values, with error feedback.
-      Their ratio falls from 25 % to 1 % over the run (`Schedule.falling`); if the number of
+      Their ratio falls from 25 % to 3 % over the run (`Schedule.falling`); if the number of
       steps is unknown, to 2.5 % over 1,000 steps. Layers share the bytes of that ratio by
       their measured errors (`Adaptive`). Momentum stays in the optimizer, where it acts on
       the mean.
@@ -43,7 +43,7 @@ def recommended(optimizer: torch.optim.Optimizer, steps: int | None = None) -> M
         >>> model = torch.nn.Linear(2, 2)
         >>> sgd = torch.optim.SGD(model.parameters(), lr=0.1)
         >>> recommended(sgd, steps=500).sparsify.at(499).ratio
-        0.01
+        0.03
     """
     if type(optimizer) is torch.optim.SGD:
         falling = Schedule.warm_up(UNKNOWN_RATIO, WARM_UP_STEPS)
