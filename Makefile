@@ -52,6 +52,7 @@ DENSE := gloo_allreduce,master,sharded,ring,recursive_double,halving_doubling,do
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_kernels.py --json $(RESULTS)-kernels.json
 	$(BIN)/python benchmarks/run_compression.py --json $(RESULTS)-compress.json
+	$(BIN)/python benchmarks/run_momentum.py --size 8M --json $(RESULTS)-momentum.json
 	$(BIN)/python benchmarks/run_simulate.py --json $(RESULTS)-simulate.json
 	$(BIN)/python benchmarks/run_reading.py --json $(RESULTS)-reading.json
 	$(BIN)/python benchmarks/run_threads.py --json $(RESULTS)-threads.json

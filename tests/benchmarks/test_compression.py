@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import run_compression
+import run_momentum
 from compression import gradients, ours, peers, steps
 from compression.case import Case, Floor, Outcome, judge_floors, measure, quality
 from harness.command import main
@@ -145,3 +146,19 @@ def test_the_gradient_is_that_of_its_loss(monkeypatch, tmp_path):
         pushed[i][place] += 1e-6
         rise = (loss(pushed) - loss(weights)) / 1e-6
         assert rise == pytest.approx(slope[place], rel=1e-3)
+
+
+def test_momentum_is_timed_beside_the_plain_step(capsys):
+    rows = run_momentum.measure_all(1 << 12, Stopwatch(0.0, 2))
+    families = [row["family"] for row in rows]
+    assert list(dict.fromkeys(families)) == list(run_momentum.FAMILIES)
+    for family, methods in run_momentum.FAMILIES.items():
+        mine = [row for row in rows if row["family"] == family]
+        assert [row["method"] for row in mine] == [str(method) for method in methods]
+        assert mine[0]["ratio"] == 1.0
+        assert all(row["ratio"] == row["median"] / mine[0]["median"] > 0 for row in mine)
+    slow = [row | {"ratio": 1.31} for row in rows[:1]]
+    capsys.readouterr()
+    assert run_momentum.verdict(slow) == 1
+    assert "missed: 1.31x" in capsys.readouterr().out
+    assert run_momentum.verdict(rows[:1]) == 0
