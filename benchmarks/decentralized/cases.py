@@ -10,6 +10,7 @@ from . import (
     convergence,
     different_data,
     rate,
+    residual,
     slow_node,
     times,
 )
@@ -31,6 +32,7 @@ MEASURES: dict[str, Callable[..., list[Row]]] = {
     "bytes": compressed.count,
     "different data": different_data.measure,
     "times": times.simulated,
+    "resnet": residual.measure,
 }
 
 _COMPRESSED = [(method, bits) for bits in compressed.BITS for method in compressed.METHODS]
@@ -57,4 +59,5 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     *(("different data", (method,)) for method in different_data.METHODS),
     *(("times", point) for point in times.POINTS),
     ("convergence", (convergence.METHODS[-1], *convergence.LONG)),
+    *(("resnet", (m, lr)) for lr in reversed(residual.RATES) for m in residual.METHODS),
 ]

@@ -35,13 +35,13 @@ static void bind(nb::module_& m) {
                     (!base || base->size() == out.size()),
                 message);
         nb::gil_scoped_release nogil;
-        sparcml::weighted_sum<T>(weights.data(), data.data(), data.size(), static_cast<T>(rate),
-                                 g ? g->data() : nullptr, base ? base->data() : nullptr,
-                                 out.data(), out.size());
+        return sparcml::weighted_sum<T>(weights.data(), data.data(), data.size(),
+                                        static_cast<T>(rate), g ? g->data() : nullptr,
+                                        base ? base->data() : nullptr, out.data(), out.size());
       },
       "weights"_a, "vectors"_a.noconvert(), "rate"_a, "g"_a.noconvert().none(),
       "base"_a.noconvert().none(), "out"_a.noconvert(),
-      "Write the weighted sum of vectors, minus rate g, minus base.");
+      "Write the weighted sum of vectors, minus rate g, minus base; return whether it is finite.");
   m.def(
       "add_differences",
       [](const std::vector<double>& weights, const std::vector<In<T>>& vectors, double gamma,

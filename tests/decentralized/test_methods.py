@@ -150,6 +150,45 @@ def test_two_runs_give_the_same_bits(name, ranks):
     np.testing.assert_array_equal(run(body, ranks), run(body, ranks))
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_an_overwritten_state_gives_the_same_bits(name):
+    m = method(name, 4)
+
+    def body(comm):
+        ends = []
+        for overwrite in (False, True):
+            x, state = begin(comm, m)
+            for step in range(4):
+                old, g = x.copy(), np.cos(np.arange(x.size) + comm.rank + step)
+                new, state = m.step(comm, x, g, state, 0.1, overwrite_state=overwrite)
+                np.testing.assert_array_equal(x, old)
+                x = new
+            x, state = m.flush(comm, x, state)
+            ends.append({"x": x, **state})
+        return ends
+
+    for plain, overwritten in simulate(body, 4):
+        assert plain.keys() == overwritten.keys()
+        for key in plain:
+            np.testing.assert_array_equal(plain[key], overwritten[key], err_msg=key)
+
+
+@pytest.mark.parametrize("name", ["dpsgd", "dcd", "choco topk", "choco qsgd"])
+@pytest.mark.parametrize("what", ["model", "gradient"])
+def test_values_that_are_not_finite_are_named(name, what):
+    m = method(name, 3)
+
+    def body(comm):
+        x, g = np.ones(SIZE), np.ones(SIZE)
+        x, state = m.step(comm, x, g, m.init(x), 0.1)
+        if comm.rank == 1:
+            (x if what == "model" else g)[5] = np.nan
+        m.step(comm, x, g, state, 0.1)
+
+    with pytest.raises(ValueError, match=f"the {what} of rank 1 must be finite.* index 5"):
+        sparcml.launch(body, 3)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", METHODS)
 def test_named_parameters_keep_their_form_and_are_not_modified(name, dtype):

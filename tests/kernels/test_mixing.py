@@ -56,6 +56,31 @@ def test_special_values(dtype):
     same_bits(got[np.isnan(got)], np.full(np.isnan(got).sum(), np.nan, dtype))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_that_is_not_finite_is_noticed(bad, count, dtype):
+    g, base, *vectors = data(2051, count + 2, dtype)
+    weights = [1 / count] * count
+    assert mixing.checked_sum(weights, vectors, rate=0.1, g=g, base=base)[1]
+    for vector in (g, base, vectors[-1]):
+        for at in (0, 1024, 2050):
+            kept, vector[at] = vector[at], bad
+            assert not mixing.checked_sum(weights, vectors, rate=0.1, g=g, base=base)[1]
+            vector[at] = kept
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_results_are_the_same(dtype):
+    """Results above 4 MB are written past the caches."""
+    size = (1 << 22) // np.dtype(dtype).itemsize + 3
+    g, *vectors = data(size, 4, dtype)
+    for count in (1, 3):
+        got = mixing.weighted_sum([0.5] * count, vectors[:count], rate=0.1, g=g)
+        want = reference.weighted_sum([0.5] * count, vectors[:count], rate=0.1, g=g)
+        same_bits(got, want)
+
+
 def test_result_may_replace_an_input():
     g, base, own, x, *vectors = data(5000, 6, np.float32)
     want = reference.weighted_sum([0.5, 0.5], vectors, rate=0.1, g=g, base=base)

@@ -1,8 +1,14 @@
 // One loop for all instruction sets, vectorised by the compiler.
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "kernels/mixing/mixing.h"
 #include "kernels/op.h"
+
+#ifdef SPARCML_X86
+#include <immintrin.h>
+#endif
 
 namespace sparcml {
 namespace {
@@ -59,23 +65,61 @@ void weighted_sum_few(const double* weights, const T* const* vectors, T rate, co
   }
 }
 
+// An exponent of ones is that of an infinity or a NaN.
 template <class T>
-void weighted_sum_all(const double* weights, const T* const* vectors, std::size_t count, T rate,
+bool all_finite(const T* v, std::size_t n) {
+  const Bits<T> exponent = bits(std::numeric_limits<T>::infinity());
+  Bits<T> found = 0;
+  SPARCML_IVDEP
+  for (std::size_t i = 0; i < n; ++i) found |= mask<T>((bits(v[i]) & exponent) == exponent);
+  return found == 0;
+}
+
+// A large result is written past the caches, which spares reading its old values.
+template <class T>
+void write(const T* from, T* out, std::size_t n, bool past_caches) {
+  std::size_t done = 0;
+#ifdef SPARCML_X86
+  constexpr std::size_t kLanes = 16 / sizeof(T);
+  for (; past_caches && done + kLanes <= n; done += kLanes) {
+    const __m128i lanes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + done));
+    _mm_stream_si128(reinterpret_cast<__m128i*>(out + done), lanes);
+  }
+#endif
+  std::memcpy(out + done, from + done, (n - done) * sizeof(T));
+}
+
+template <class T>
+bool weighted_sum_all(const double* weights, const T* const* vectors, std::size_t count, T rate,
                       const T* g, const T* base, T* out, std::size_t n) {
-  if (count == 1) return weighted_sum_few<T, 1>(weights, vectors, rate, g, base, out, n);
-  if (count == 2) return weighted_sum_few<T, 2>(weights, vectors, rate, g, base, out, n);
-  if (count == 3) return weighted_sum_few<T, 3>(weights, vectors, rate, g, base, out, n);
+  const bool past_caches =
+      reinterpret_cast<std::uintptr_t>(out) % 16 == 0 && n * sizeof(T) >= 1 << 22;
   const double one = 1;
+  bool finite = true;
   double total[kBlock];
+  alignas(64) T block[kBlock], sums[kBlock];
   for (std::size_t start = 0; start < n; start += kBlock) {
     const std::size_t size = n - start < kBlock ? n - start : kBlock;
-    sum_block(weights, vectors, count, start, size, total);
-    T rounded[kBlock];
-    for (std::size_t i = 0; i < size; ++i) rounded[i] = static_cast<T>(total[i]);
-    const T* sums[] = {rounded};
-    weighted_sum_few<T, 1>(&one, sums, rate, g ? g + start : g, base ? base + start : base,
-                           out + start, size);
+    const T* step = g ? g + start : g;
+    const T* origin = base ? base + start : base;
+    const T* v[3];
+    for (std::size_t k = 0; k < 3 && k < count; ++k) v[k] = vectors[k] + start;
+    if (count == 1) {
+      weighted_sum_few<T, 1>(weights, v, rate, step, origin, block, size);
+    } else if (count == 2) {
+      weighted_sum_few<T, 2>(weights, v, rate, step, origin, block, size);
+    } else if (count == 3) {
+      weighted_sum_few<T, 3>(weights, v, rate, step, origin, block, size);
+    } else {
+      sum_block(weights, vectors, count, start, size, total);
+      for (std::size_t i = 0; i < size; ++i) sums[i] = static_cast<T>(total[i]);
+      v[0] = sums;
+      weighted_sum_few<T, 1>(&one, v, rate, step, origin, block, size);
+    }
+    finite = finite && all_finite(block, size);
+    write(block, out + start, size, past_caches);
   }
+  return finite;
 }
 
 template <class T, std::size_t kCount>
@@ -133,9 +177,9 @@ void add_differences_all(const double* weights, const T* const* vectors, std::si
 namespace sparcml::SPARCML_NAMESPACE {
 
 template <class T>
-void weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
                   const T* g, const T* base, T* out, std::size_t n) {
-  weighted_sum_all(weights, vectors, count, rate, g, base, out, n);
+  return weighted_sum_all(weights, vectors, count, rate, g, base, out, n);
 }
 
 template <class T>
@@ -145,9 +189,9 @@ void add_differences(const double* weights, const T* const* vectors, std::size_t
   add_differences_all(weights, vectors, count, gamma, own, x, rate, g, out, n);
 }
 
-template void weighted_sum(const double*, const float* const*, std::size_t, float, const float*,
+template bool weighted_sum(const double*, const float* const*, std::size_t, float, const float*,
                            const float*, float*, std::size_t);
-template void weighted_sum(const double*, const double* const*, std::size_t, double,
+template bool weighted_sum(const double*, const double* const*, std::size_t, double,
                            const double*, const double*, double*, std::size_t);
 template void add_differences(const double*, const float* const*, std::size_t, double,
                               const float*, const float*, float, const float*, float*,

@@ -3,9 +3,9 @@
 namespace sparcml {
 
 template <class T>
-void weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
                   const T* g, const T* base, T* out, std::size_t n) {
-  SPARCML_PICK(weighted_sum<T>)(weights, vectors, count, rate, g, base, out, n);
+  return SPARCML_PICK(weighted_sum<T>)(weights, vectors, count, rate, g, base, out, n);
 }
 
 template <class T>
@@ -15,9 +15,9 @@ void add_differences(const double* weights, const T* const* vectors, std::size_t
   SPARCML_PICK(add_differences<T>)(weights, vectors, count, gamma, own, x, rate, g, out, n);
 }
 
-template void weighted_sum(const double*, const float* const*, std::size_t, float, const float*,
+template bool weighted_sum(const double*, const float* const*, std::size_t, float, const float*,
                            const float*, float*, std::size_t);
-template void weighted_sum(const double*, const double* const*, std::size_t, double,
+template bool weighted_sum(const double*, const double* const*, std::size_t, double,
                            const double*, const double*, double*, std::size_t);
 template void add_differences(const double*, const float* const*, std::size_t, double,
                               const float*, const float*, float, const float*, float*,

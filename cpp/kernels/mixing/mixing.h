@@ -10,9 +10,10 @@
 namespace sparcml {
 
 // Writes out[i] = sum_k weights[k] vectors[k][i], rounded, then - rate g[i], then - base[i].
-// `g` and `base` may be null. `out` may be one of the arrays.
+// `g` and `base` may be null. `out` may be one of the arrays. Returns whether all results are
+// finite.
 template <class T>
-void weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
                   const T* g, const T* base, T* out, std::size_t n);
 
 // Writes out[i] = h + gamma sum_k weights[k] (vectors[k][i] - own[i]), rounded once, where
@@ -24,7 +25,7 @@ void add_differences(const double* weights, const T* const* vectors, std::size_t
 
 namespace scalar {
 template <class T>
-void weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
                   const T* g, const T* base, T* out, std::size_t n);
 template <class T>
 void add_differences(const double* weights, const T* const* vectors, std::size_t count,
@@ -33,7 +34,7 @@ void add_differences(const double* weights, const T* const* vectors, std::size_t
 }  // namespace scalar
 namespace avx2 {
 template <class T>
-void weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
                   const T* g, const T* base, T* out, std::size_t n);
 template <class T>
 void add_differences(const double* weights, const T* const* vectors, std::size_t count,

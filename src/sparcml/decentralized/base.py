@@ -52,6 +52,7 @@ class Method(ABC):
         keeps_mean: Whether steps without gradients keep the mean of the models exactly, up to
             rounding; if not, the docstring of the method states what is kept.
         is_synchronous: Whether all ranks make the same number of steps.
+        checks_values: Whether `_step` checks that the model and the gradient are finite.
         kept_entries: Entries of the state that stay valid if the topology changes.
         averaged_entries: Entries that are averaged if the world size changes.
     """
@@ -60,6 +61,7 @@ class Method(ABC):
     number: ClassVar[int]
     keeps_mean: ClassVar[bool] = True
     is_synchronous: ClassVar[bool] = True
+    checks_values: ClassVar[bool] = False
     kept_entries: ClassVar[tuple[str, ...]] = ()
     averaged_entries: ClassVar[tuple[str, ...]] = ()
 
@@ -83,8 +85,7 @@ class Method(ABC):
 
         Args:
             x: The model of this rank. Ranks may start with different ones.
-            state: State of another method to continue from. Its step count is kept, and the
-                entries that this method has too.
+            state: State of another method, whose step count and common entries are kept.
         """
         return initial_state(flatten("init", x).layout.size, state, self.kept_entries)
 
@@ -92,13 +93,11 @@ class Method(ABC):
         """Start the part of a step that needs no gradient. Collective.
 
         Call it before the gradient is computed, and pass the result to `step`: then both
-        overlap. The model must not change in between. The result is None if the method has
-        no such part.
+        overlap. The model must not change in between. None if the method has no such part.
         """
         model = self._prepare("begin", comm, x, state)
-        return self._begin(
-            Step(comm, self.topology, int(state[STEP]), model.layout), model, state
-        )
+        call = Step(comm, self.topology, int(state[STEP]), model.layout)
+        return self._begin(call, model, state)
 
     def step(
         self,
@@ -109,10 +108,11 @@ class Method(ABC):
         lr: float,
         *,
         begun: Begun | None = None,
+        overwrite_state: bool = False,
     ) -> tuple[Any, State]:
         """Make one step: mix with the neighbours, and apply the gradient. Collective.
 
-        Nothing that is passed is modified.
+        Nothing that is passed is modified, unless `overwrite_state` is set.
 
         Args:
             comm: The communicator; its size must be that of the topology.
@@ -122,6 +122,8 @@ class Method(ABC):
             state: State from `init` or from the last step.
             lr: Learning rate.
             begun: Result of `begin`.
+            overwrite_state: Whether the arrays of the given state may be reused for the new one,
+                which is faster with sparse messages. Do not use the given state again then.
 
         Returns:
             The new model, in the form of x, and the new state.
@@ -130,8 +132,11 @@ class Method(ABC):
         with aborting(comm):
             rate = check_rate(lr)
             g = flatten_gradient("step", gradient, model.layout)
-            check_finite(comm.rank, "the gradient", g)
+            if not self.checks_values:
+                check_finite(comm.rank, "the gradient", g)
             call = Step(comm, self.topology, int(state[STEP]), model.layout, rate, begun)
+            if overwrite_state:
+                call = replace(call, reused=tuple(state.values()))
             values, new = self._step(call, model.values, g, state)
         if not values.flags.writeable:
             values = values.copy()
@@ -140,8 +145,7 @@ class Method(ABC):
     def flush(self, comm: Communicator, x: Any, state: State) -> tuple[Any, State]:
         """Complete the exchanges in flight. Collective.
 
-        An asynchronous method needs it before a checkpoint, `mean` or `consolidate`; for the
-        others it does nothing.
+        An asynchronous method needs it before a checkpoint; for others it does nothing.
         """
         del comm
         return x, state
@@ -161,18 +165,16 @@ class Method(ABC):
         """Return the root mean square over ranks of ||x - mean of x||. Collective."""
         check_call("consensus_distance", comm, self.topology)
         values = flatten("consensus_distance", x).values
-        difference = np.subtract(
-            values, comm.allreduce(values, op="mean"), dtype=np.float64
-        )
+        mean = comm.allreduce(values, op="mean")
+        difference = np.subtract(values, mean, dtype=np.float64)
         square = float(np.vdot(difference, difference))
         return math.sqrt(comm.allreduce(square, op="mean"))
 
     def change_topology(self, topology: Topology, state: State) -> tuple[Self, State]:
         """Return the method on another topology of the same size, and its state.
 
-        All ranks call it between the same steps; nothing is sent. The models stay as they are,
-        so their mean is kept. `kept_entries` stay. Replicas of neighbours are dropped, and the
-        next step sends the models once to restore them.
+        All ranks call it between the same steps; nothing is sent. The models and `kept_entries`
+        stay. Replicas of neighbours are dropped; the next step sends the models to restore them.
         """
         require_topology(self, topology)
         if topology.size != self.topology.size:
@@ -186,8 +188,8 @@ class Method(ABC):
     def consolidate(self, comm: Communicator, x: Any, state: State) -> tuple[Any, State]:
         """Return one model and state for any world size: the mean. Collective.
 
-        All ranks get the same. Save it on one rank, and start any number of ranks from it, with
-        a topology of that size. `averaged_entries` are averaged, the others start again.
+        Save it on one rank, and start any number of ranks from it, with a topology of that size.
+        `averaged_entries` are averaged, the others start again.
         """
         check_call("consolidate", comm, self.topology)
         x, state = self.flush(comm, x, state)
@@ -202,8 +204,7 @@ class Method(ABC):
     ) -> tuple[Self, Any, State]:
         """Return method, model and state for another world size, from those of all ranks.
 
-        The same as `consolidate`, for checkpoints of the single ranks: every new rank starts with
-        the mean of the models.
+        Like `consolidate`, for checkpoints of the single ranks: new ranks start with the mean.
 
         Args:
             models: Models of all ranks, in rank order.
@@ -243,6 +244,7 @@ class Method(ABC):
             check_state(function, state)
             model = flatten(function, x)
             check_size(function, model, state)
-            check_finite(comm.rank, "the model", model.values)
+            if not self.checks_values:
+                check_finite(comm.rank, "the model", model.values)
             compare_ranks(function, comm, self, model.layout, state)
         return model

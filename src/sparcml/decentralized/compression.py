@@ -85,13 +85,19 @@ def _without_blocks(stream: Stream) -> Stream:
     return Stream.unchecked(stream.size, positions, stream.raw_values)
 
 
-def add_to(x: Values, stream: Stream) -> Values:
-    """Return x plus a stream, as a new vector; all ranks compute the same bits."""
-    result: Values = buffer_pool.empty(x.size, x.dtype)
+def add_to(x: Values, stream: Stream, *, overwrite: bool = False) -> Values:
+    """Return x plus a stream; all ranks compute the same bits.
+
+    The result is a new vector, or x itself if `overwrite` is set: then the cost of a sparse
+    stream is that of its entries.
+    """
+    overwrite = overwrite and x.flags.writeable
+    result: Values = x if overwrite else buffer_pool.empty(x.size, x.dtype)
     if stream.raw_indices is None:
         kernels.combine_dense("sum", x, stream.raw_values, result)
     else:
-        result[:] = x
+        if not overwrite:
+            result[:] = x
         kernels.scatter("sum", result, stream.raw_indices, stream.raw_values, stream.block)
     return result
 

@@ -42,10 +42,13 @@ def load_replicas(call: Step, x: Values, state: State) -> dict[int, Values]:
 
 
 def update_replicas(
-    replicas: dict[int, Values], received: dict[int, Stream], new: State
+    call: Step, replicas: dict[int, Values], received: dict[int, Stream], new: State
 ) -> dict[int, Values]:
     """Return the copies plus what their owners sent; they go to the new state."""
-    updated = {rank: add_to(replicas[rank], received[rank]) for rank in replicas}
+    updated = {
+        rank: add_to(values, received[rank], overwrite=call.may_overwrite(values))
+        for rank, values in replicas.items()
+    }
     save_replicas(updated, new)
     return updated
 

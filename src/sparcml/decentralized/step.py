@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kernels
+from ..aggregate.flat_model import check_finite
 from ..communicator.collective_errors import find_difference
 from ..stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..aggregate.flat_model import Layout
     from ..communicator.communicator import Communicator
@@ -46,6 +47,7 @@ class Step:
         layout: Parameters of the model.
         lr: Learning rate.
         begun: Exchange that was started by `begin`.
+        reused: Arrays of the old state that the new one may overwrite.
     """
 
     comm: Communicator
@@ -54,6 +56,7 @@ class Step:
     layout: Layout
     lr: float = 0.0
     begun: Begun | None = None
+    reused: Sequence[Values] = ()
 
     @property
     def rank(self) -> int:
@@ -83,6 +86,18 @@ class Step:
     def descend(self, x: Values, g: Values, base: Values | None = None) -> Values:
         """Return x - lr g, minus `base` if there is one."""
         return kernels.weighted_sum([1.0], [x], rate=self.lr, g=g, base=base)
+
+    def difference(self, x: Values, g: Values, base: Values) -> Values:
+        """Return x - lr g - base; raise a ValueError if x or g is not finite."""
+        found, finite = kernels.checked_sum([1.0], [x], rate=self.lr, g=g, base=base)
+        if not finite:
+            check_finite(self.rank, "the model", x)
+            check_finite(self.rank, "the gradient", g)
+        return found
+
+    def may_overwrite(self, values: Values) -> bool:
+        """Return whether this is an array of the old state that the new one may overwrite."""
+        return any(values is each for each in self.reused)
 
     def mix(self, x: Values) -> Values:
         """Return the weighted mean of x over this rank and its neighbours. Collective."""

@@ -29,9 +29,21 @@ def weighted_sum(
 
     The sum is formed in float64 in the given order and rounded once; a NaN is the canonical one.
     """
+    return checked_sum(weights, vectors, rate=rate, g=g, base=base)[0]
+
+
+def checked_sum(
+    weights: Sequence[float],
+    vectors: Sequence[NDArray[Float]],
+    *,
+    rate: float = 0.0,
+    g: NDArray[Float] | None = None,
+    base: NDArray[Float] | None = None,
+) -> tuple[NDArray[Float], bool]:
+    """Return the result of `weighted_sum`, and whether all of it is finite."""
     out = buffer_pool.empty(vectors[0].size, vectors[0].dtype)
-    _core.weighted_sum(list(weights), list(vectors), rate, g, base, out)
-    return out
+    finite = _core.weighted_sum(list(weights), list(vectors), rate, g, base, out)
+    return out, finite
 
 
 def add_differences(

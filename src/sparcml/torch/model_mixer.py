@@ -108,7 +108,13 @@ class ModelMixer:
         start, received = time.perf_counter(), self.comm.stats.received_messages
         update = started.x - self.parameters.read()
         x, self.state = self.method.step(
-            self.comm, started.x, update, before, 1.0, begun=started.begun
+            self.comm,
+            started.x,
+            update,
+            before,
+            1.0,
+            begun=started.begun,
+            overwrite_state=True,
         )
         answers = self.comm.stats.received_messages - received
         self.parameters.write(x)

@@ -67,6 +67,7 @@ class Choco(Method):
 
     name: ClassVar[str] = "choco"
     number: ClassVar[int] = 4
+    checks_values: ClassVar[bool] = True
 
     compress: Compressor = None
     gamma: float | None = None
@@ -114,14 +115,15 @@ class Choco(Method):
             compress = compress.for_error_feedback()
         replicas = load_replicas(call, x, state)
         estimate = state.get(ESTIMATE, x)
-        difference = call.descend(x, g, estimate)
+        difference = call.difference(x, g, estimate)
         if isinstance(compress, Quantizer) and not compress.biased:
             difference = _contracted(compress, difference)
         sent, received = exchange_compressed(
             call, compress, difference, self.seed, state, new
         )
-        new[ESTIMATE] = estimate = add_to(estimate, sent)
-        replicas = update_replicas(replicas, received, new)
+        reused = call.may_overwrite(estimate)
+        new[ESTIMATE] = estimate = add_to(estimate, sent, overwrite=reused)
+        replicas = update_replicas(call, replicas, received, new)
         return call.add_differences(x, estimate, replicas, self.consensus_rate, g), new
 
 

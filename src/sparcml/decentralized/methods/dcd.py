@@ -72,5 +72,5 @@ class DCD(Method):
         replicas = load_replicas(call, x, state)
         z = call.weighted_sum(x, replicas, g, base=x)
         sent, received = exchange_compressed(call, self.compress, z, self.seed, state, new)
-        update_replicas(replicas, received, new)
+        update_replicas(call, replicas, received, new)
         return add_to(x, sent), new
