@@ -41,7 +41,8 @@ static void bind(nb::module_& m) {
       },
       "weights"_a, "vectors"_a.noconvert(), "rate"_a, "g"_a.noconvert().none(),
       "base"_a.noconvert().none(), "out"_a.noconvert(),
-      "Write the weighted sum of vectors, minus rate g, minus base; return whether it is finite.");
+      "Write the weighted sum of vectors, minus rate g, minus base; return whether it is "
+      "finite.");
   m.def(
       "add_differences",
       [](const std::vector<double>& weights, const std::vector<In<T>>& vectors, double gamma,
