@@ -28,9 +28,9 @@ def test_table_of_several_fits_80_columns():
     assert "…" not in text
     assert lines[0] == "25 ranks, 1,000,000 parameters of float32"
     rows = {line.split()[0]: line.split()[1:] for line in lines if line[:1].isalpha()}
-    assert rows["ring"] == ["1", "2", "8.0", "MB", "0.02094", "0.9791", "653"]
-    assert rows["base_graph:4"] == ["2", "4", "16.0", "MB", "1", "0", "2"]
-    assert rows["star"][:4] == ["1", "24", "7.7", "MB"]
+    assert rows["ring"] == ["1", "2", "8.0", "MB", "8.0", "MB", "0.02094", "653"]
+    assert rows["base_graph:4"] == ["2", "4", "16.0", "MB", "16.0", "MB", "1", "2"]
+    assert rows["star"][:6] == ["1", "24", "7.7", "MB", "96.0", "MB"]  # the hub
     assert rows["One"][-4:] == ["7.7", "MB", "per", "rank."]
 
 
@@ -46,6 +46,7 @@ def test_json_has_all_numbers():
     assert ring["spectral_gap"] == pytest.approx(0.19526, abs=1e-5)
     assert ring["lambda_min"] == pytest.approx(-1 / 3)
     assert ring["bytes_per_step"] == 2 * (32 + 4 * 25_600_000)
+    assert ring["rho"] == pytest.approx(1 - 0.19526, abs=1e-5)
     assert ring["steps_to_consensus"] == dec.ring(8).steps_to_consensus(1e-3)
     assert torus["degree"] == 3
     assert torus["is_doubly_stochastic"]

@@ -21,9 +21,9 @@ HEADS = (
     "topology",
     "period",
     "degree",
-    "bytes per\nstep, rank",
+    "bytes per\nstep, mean",
+    "busiest\nrank",
     "gap",
-    "rho",
     "steps to\n{tol:g}",
 )
 
@@ -111,15 +111,15 @@ def show(rows: list[dict[str, Any]], ranks: int, parameters: int, tol: float) ->
             str(row["period"]),
             str(row["degree"]),
             format_bytes(row["bytes_per_step"]),
+            format_bytes(row["bytes_per_step_busiest"]),
             _factor(row["spectral_gap"]),
-            _factor(row["rho"]),
             _steps(row["steps_to_consensus"]),
         )
         for row in rows
     ]
     print_table(heads, cells)
     if any(row["period"] > 1 for row in rows):
-        typer.echo("\nGap and rho of a topology that changes are those of a period.")
+        typer.echo("\nThe gap of a topology that changes is that of a period.")
     nbytes = format_bytes(_allreduce(ranks, parameters))
     typer.echo(f"\nOne dense allreduce, which is exact: {nbytes} per rank.")
 
