@@ -59,5 +59,5 @@ CASES: list[tuple[str, tuple[Any, ...]]] = [
     *(("different data", (method,)) for method in different_data.METHODS),
     *(("times", point) for point in times.POINTS),
     ("convergence", (convergence.METHODS[-1], *convergence.LONG)),
-    *(("resnet", (m, lr)) for lr in reversed(residual.RATES) for m in residual.METHODS),
+    *(("resnet", (m, lr)) for lr in residual.RATES for m in residual.METHODS),
 ]

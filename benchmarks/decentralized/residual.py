@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 NODES, PER_NODE, BATCH, SEED = 112, 500, 8, 1
 STEPS, SQUARE, GROUPS = 240, 2, 8
-RATES = (0.1, 0.3)
+RATES = (0.3,)
 METHODS = ("centralized", "D-PSGD")
 LOCAL, MARKS, CHECKED, CHUNK = 4, 12, 4096, 128
 
@@ -63,7 +63,7 @@ class Network:
         self._g[:] = 0
         for at in range(0, len(labels), CHUNK):
             part = slice(at, at + CHUNK)
-            (self._loss(rows[part], labels[part]) / len(labels)).backward()  # type: ignore[no-untyped-call]
+            (self._loss(rows[part], labels[part]) / len(labels)).backward()
         return self._g
 
     def loss(self, x: Floats, rows: Floats, labels: Labels) -> float:
@@ -71,7 +71,8 @@ class Network:
         self._x[:] = x
         with self._torch.no_grad():
             parts = [slice(at, at + CHUNK) for at in range(0, len(labels), CHUNK)]
-            return sum(self._loss(rows[p], labels[p]).item() for p in parts) / len(labels)
+            total = sum(float(self._loss(rows[p], labels[p])) for p in parts)
+        return total / len(labels)
 
     def _loss(self, rows: Floats, labels: Labels) -> torch.Tensor:
         torch = self._torch
