@@ -56,6 +56,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_simulate.py --json $(RESULTS)-simulate.json
 	$(BIN)/python benchmarks/run_reading.py --json $(RESULTS)-reading.json
 	$(BIN)/python benchmarks/run_threads.py --json $(RESULTS)-threads.json
+	$(BIN)/python benchmarks/run_linear_ranks.py --json $(RESULTS)-linear-ranks.json
 	$(BIN)/python benchmarks/run_startup.py --json $(RESULTS)-startup.json
 	$(BIN)/python benchmarks/run_rates.py --json $(RESULTS)-rates.json
 	$(BIN)/python benchmarks/run_kills.py --json $(RESULTS)-kills.json

@@ -48,6 +48,21 @@ def threads(rows: list[Row]) -> str:
     return markdown(head, lines)
 
 
+def linear_ranks(rows: list[Row]) -> str:
+    """Return one row per number of processes: the time of an epoch."""
+    head = ["processes", "epoch (ms)", "in allreduces (ms)", "times one process"]
+    lines = [
+        [
+            shown(row["ranks"]),
+            shown(row["epoch"] * 1e3, ".0f"),
+            shown(row["communicating"] * 1e3, ".0f"),
+            shown(row["times"], ".2f"),
+        ]
+        for row in rows
+    ]
+    return markdown(head, lines)
+
+
 def startup(rows: list[Row]) -> str:
     """Return one row per program that was started."""
     head = ["program", "wall (ms)", "processor (ms)", "more than `import numpy` (ms)"]

@@ -8,6 +8,7 @@
 #include "bindings/arrays.h"
 #include "kernels/dense/dense.h"
 #include "messages/collectives.h"
+#include "messages/decode.h"
 #include "messages/mpi_channel.h"
 
 namespace ms = sparcml::messages;
@@ -221,6 +222,18 @@ ms::Vector<T> vector_of(std::size_t blocks, std::size_t block, nb::handle indice
   return x;
 }
 
+// Returns the vector of a message that is shaped as `own` says, or else the message. It needs
+// the GIL.
+template <class T>
+nb::object item_of(ms::Call& call, const ms::Message& message, const ms::Header& own,
+                   int source) {
+  const ms::Header h = ms::read_header(message.data());
+  if (h.value_format != ms::raw_values || h.dtype != own.dtype || h.blocks != own.blocks ||
+      h.block != own.block)
+    return nb::bytes(message.data(), message.size);
+  return result_of(call, ms::decode<T>(call, message, {source, 0, own.blocks}));
+}
+
 template <class F>
 auto with_type(int dtype, F f) {
   switch (dtype) {
@@ -285,6 +298,29 @@ Returned run_agree(MessageLoop& loop, nb::handle host, int code, std::uint32_t s
     nb::list counts;
     for (const ms::Header& h : headers) counts.append(h.nnz);
     return nb::object(nb::tuple(counts));
+  });
+}
+
+// Returns the vectors of all ranks by rank, given this rank's message; other messages, and
+// vectors of another shape, as bytes.
+Returned run_allgather(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
+                       bool traced, int dtype, std::uint32_t blocks, std::uint32_t block,
+                       nb::handle message) {
+  const ms::Shared memory = memory_of(message);
+  require(memory->size >= ms::header_bytes, "allgather: message must have a header");
+  require(block > 0, "allgather: block must be positive");
+  return loop.run(host, {code, sequence, traced}, dtype, blocks, block, 0, [&](ms::Call& call) {
+    const auto messages = ms::allgather(call, {memory, memory->size});
+    call.finish();
+    nb::gil_scoped_acquire gil;
+    nb::list found;
+    const ms::Header own = call.header(0);
+    for (int rank = 0; rank < call.size(); ++rank)
+      found.append(with_type(dtype, [&](auto zero) {
+        return item_of<decltype(zero)>(call, messages[static_cast<std::size_t>(rank)], own,
+                                       rank);
+      }));
+    return nb::object(std::move(found));
   });
 }
 
@@ -357,6 +393,9 @@ void register_messages(nb::module_& m) {
       .def("agree", run_agree, "host"_a, "code"_a, "sequence"_a, "traced"_a, "round"_a,
            "dtype"_a, "blocks"_a, "block"_a, "nnz"_a,
            "Return the nnz of all ranks, or their headers if they differ, and the counters.");
+  loop.def("allgather", run_allgather, "host"_a, "code"_a, "sequence"_a, "traced"_a, "dtype"_a,
+           "blocks"_a, "block"_a, "message"_a,
+           "Gather the vectors or messages of all ranks; return them and the counters.");
   loop.def("native", run_native, "host"_a, "agreement"_a, "sequence"_a, "traced"_a, "dtype"_a,
            "blocks"_a, "block"_a, "type"_a, "op"_a, "values"_a, "out"_a,
            "Run the engine's allreduce; return whether there is a NaN, and the counters.");

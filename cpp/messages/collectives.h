@@ -14,6 +14,9 @@ void barrier(Call& call);
 // Returns the headers of all ranks, which describe their vectors, in rank order.
 std::vector<Header> agree(Call& call, Header own);
 
+// Returns the messages of all ranks, in rank order; each is complete, but not checked.
+std::vector<Message> allgather(Call& call, const Message& own);
+
 template <class T>
 Vector<T> ssar_recursive_double(Call& call, Vector<T> x);
 template <class T>

@@ -134,6 +134,39 @@ def test_agreement_equals_the_definition(ranks):
         assert run(body, ranks, compiled=group) == (defined, messages)
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+def test_allgather_equals_the_definition(ranks):
+    """Vectors of one shape, of another on some ranks, and numbers; ranks of both kinds."""
+
+    def item(rank, case):
+        kind = case % 4
+        if kind == 3:
+            return (rank, float(rank), rank % 2 == 0)[case % 3]
+        x = vector(rank, DTYPES[case % 4], INPUTS[case % len(INPUTS)])
+        if kind == 1 and rank % 2:  # another size
+            return vector(rank, np.float64, INPUTS[0])
+        return 7 if kind == 2 and rank == 1 else x
+
+    def read(x):
+        return bits(x) if isinstance(x, Stream) else (type(x), x)
+
+    def body(comm):
+        found = [
+            [read(x) for x in comm.allgather(item(comm.rank, case))] for case in range(12)
+        ]
+        found.append([comm.allreduce(comm.rank + 0.5, op) for op in ("sum", "max")])
+        with pytest.raises(ValueError, match="requires a vector"):
+            comm.allgather(1, out=np.zeros(3))
+        return found, comm.stats.messages, comm.stats.bytes, comm.stats.received_bytes
+
+    defined, messages = run(body, ranks, compiled=())
+    assert all(isinstance(found, tuple) for found in defined), defined
+    for group in (range(ranks), range(0, ranks, 2)):
+        results, sent = run(body, ranks, compiled=group)
+        assert results == defined
+        assert sent == messages
+
+
 def test_errors_are_those_of_the_definition():
     """A wrong size, round or checksum raises the error that Python's checks raise."""
 
@@ -160,7 +193,14 @@ def test_errors_are_those_of_the_definition():
         comm._transport.isend = isend
         comm.allreduce(Stream(9, [1], [1.0]), algorithm="ssar_recursive_double")
 
+    def damaged_bundle(comm):
+        if comm.rank == 1:
+            send = comm._transport.isend
+            comm._transport.isend = lambda peer, message: send(peer, message[:-8].copy())
+        comm.allgather(Stream(9, [1], [1.0]))
+
     for body, kind in (
+        (damaged_bundle, WireError),
         (sizes, MismatchError),
         (calls, MismatchError),
         (damaged, WireError),

@@ -20,6 +20,7 @@ from ..stream.densify import densify
 from ..stream.reduction import OPS
 from ..transport.wait_policy import wait_policy
 from ..wire.header import DTYPE_CODES
+from . import numbers
 from .allgather import unbundle
 from .base import AGREEMENT, call_code
 from .call import Call
@@ -29,9 +30,10 @@ from .compiled_native import NativeAllreduce
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..stream.arrays import Values
+    from ..stream.arrays import Indices, Values
     from ..transport import CountingTransport, Message, Pending
     from ..transport.mpi_functions import MpiFunctions
+    from .numbers import Number
 
 ALGORITHMS = {
     "ssar_recursive_double": 3,
@@ -93,12 +95,8 @@ class CompiledCollectives:
             x.raw_indices,
             values,
         )
-        nnz, positions, stored = returned[0]
         self.count(returned)
-        indices = None
-        if positions is not None:
-            indices = np.frombuffer(positions[0], np.uint32, nnz, positions[1])
-        result = np.frombuffer(stored[0], dtype, nnz * block, stored[1])
+        indices, result = _arrays(returned[0], dtype, block)
         return Stream.unchecked(x.size, indices, result, block, x.fill, scratch=True)
 
     def has(self, algorithm: str, op: str, dtype: np.dtype[Any]) -> bool:
@@ -123,6 +121,39 @@ class CompiledCollectives:
         assert self._native is not None
         self._current = (AGREEMENT, op, sequence, values)
         return self._native.run(op, sequence, values, agree=True)
+
+    def allgather(
+        self, name: str, op: str, sequence: int, x: Stream | Number
+    ) -> list[Stream | Number]:
+        """Return the streams or numbers of all ranks by rank, see `allgather.allgather`."""
+        self._current = (name, op, sequence, None)
+        call = self._call()
+        shaped = x if isinstance(x, Stream) else numbers.DESCRIBED
+        dtype, size, block = shaped.raw_values.dtype, shaped.size, shaped.block
+        returned = self._loop.allgather(
+            self,
+            self._code(name, op),
+            sequence & 0xFFFFFFFF,
+            self._is_traced(),
+            DTYPE_CODES[dtype],
+            shaped.blocks,
+            block,
+            numbers.encode(call, x, 0),
+        )
+        self.count(returned)
+        items: list[Stream | Number] = []
+        for rank, item in enumerate(returned[0]):
+            if isinstance(item, bytes):
+                message = np.frombuffer(item, np.uint8)
+                items.append(numbers.decode(call, message, rank, 0))
+            else:
+                indices, values = _arrays(item, dtype, block)
+                items.append(
+                    Stream.unchecked(
+                        size, indices, values, block, shaped.fill, scratch=True
+                    )
+                )
+        return items
 
     def barrier(self, name: str, sequence: int) -> None:
         """Wait for all ranks."""
@@ -287,6 +318,17 @@ class CompiledCollectives:
 
     def _action(self, peer: int, action: int) -> str:
         return ACTIONS[action].format(self._link.global_rank(peer))
+
+
+def _arrays(
+    found: tuple[int, Any, Any], dtype: np.dtype[Any], block: int
+) -> tuple[Indices | None, Values]:
+    """Return the indices and values of a vector that the loop has returned."""
+    nnz, positions, stored = found
+    indices = None
+    if positions is not None:
+        indices = np.frombuffer(positions[0], np.uint32, nnz, positions[1])
+    return indices, np.frombuffer(stored[0], dtype, nnz * block, stored[1])
 
 
 def _shape(x: Stream | Values) -> Shape:

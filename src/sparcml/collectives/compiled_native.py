@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from ..transport.mpi_functions import MpiFunctions
     from .compiled import CompiledCollectives
 
-# A result of at most this size comes from the heap, not from the pool: that is faster by some
-# microseconds, which count here, and memory of this size stays mapped, too.
-HEAP_BYTES = 1 << 20
-
 
 class NativeAllreduce:
     """The engine's own allreduce of one communicator.
@@ -70,8 +66,7 @@ class NativeAllreduce:
             agree: Whether to compare the vectors of all ranks first.
         """
         code, type_ = self._types[values.dtype]
-        heap = values.nbytes <= HEAP_BYTES
-        out = (np.empty if heap else buffer_pool.empty)(values.size, values.dtype)
+        out = buffer_pool.empty(values.size, values.dtype)
         returned = self._native(
             self._host,
             self._agreements[op] if agree else -1,

@@ -32,6 +32,7 @@ Number: TypeAlias = bool | int | float
 LAYOUTS = {bool: "<qq", int: "<qq", float: "<qd"}  # the type, and the value
 TYPES = tuple(LAYOUTS)
 NBYTES = 16
+DESCRIBED = Stream.unchecked(1, None, np.zeros(1))  # by the header of a number
 
 
 def is_number(x: Any) -> bool:
@@ -89,15 +90,16 @@ def encode(call: Call, x: Stream | Number, round: int) -> Message:
         return call.encode(x, round, bounded=True)[0]
     kind = next(t for t in TYPES if isinstance(x, t))
     payload = struct.pack(LAYOUTS[kind], TYPES.index(kind), x)
-    described = Stream.unchecked(1, None, np.zeros(1))
-    return call.header_only(described, np.frombuffer(payload, np.uint8), round)
+    return call.header_only(DESCRIBED, np.frombuffer(payload, np.uint8), round)
 
 
 def decode(call: Call, message: Message, source: int, round: int) -> Stream | Number:
     """Decode the stream or the number of a message of this call and round."""
     with call.decoding_from(source):
-        if wire.Header.read(message).value_format != wire.ABSENT:
-            return call.decode(message, source, round)
+        is_stream = wire.Header.read(message).value_format != wire.ABSENT
+    if is_stream:
+        return call.decode(message, source, round)
+    with call.decoding_from(source):
         call.verify(message, source)
         payload = wire.auxiliary(message, np.dtype(np.uint8)).tobytes()
         kind = int.from_bytes(payload[:8], "little")

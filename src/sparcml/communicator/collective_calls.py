@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from ..collectives.agree import agree_on_root
-from ..collectives.allgather import allgather
 from ..collectives.alltoall import alltoall
 from ..collectives.barrier import barrier
 from ..collectives.broadcast import broadcast
@@ -66,9 +65,8 @@ class CollectiveCalls(NonBlocking):
 
     def _reduce_number(self, function: str, x: Any, op: str) -> Number:
         number = as_number(function, x)
-        with self._session.call("numbers", op, None) as call:
-            items = allgather(call, number)
-            return fold([item for item in items if not isinstance(item, Stream)], op)
+        items = self._session.allgather("numbers", op, number)
+        return fold([item for item in items if not isinstance(item, Stream)], op)
 
     def reduce(self, x: Any, root: int = 0, op: Any = "sum", *, out: Any = None) -> Any:
         """Reduce over all ranks; return the result on root, None elsewhere. Collective.
@@ -128,8 +126,7 @@ class CollectiveCalls(NonBlocking):
         """
         sent, restore = to_item("allgather", x)
         write = _writer("allgather", out, sent)
-        with self._session.call("allgather", "sum", None) as call:
-            items = allgather(call, sent)
+        items = self._session.allgather("allgather", "sum", sent)
         return [restore(item) for item in items] if write is None else write(*items)
 
     @overload

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import buffer_pool
 from ..collectives import Call, Shape
 from ..collectives.agree import agree, quantizer_code, resolve
+from ..collectives.allgather import allgather
 from ..collectives.base import AGREEMENT
 from ..collectives.compiled import CompiledCollectives, compile_collectives
 from ..costs.workload import Workload
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from ..collectives.numbers import Number
     from ..quantize import Quantizer
     from ..stream.arrays import Values
     from ..transport.timeline import Span
@@ -195,6 +197,22 @@ class Session:
         self.transport.operation = f"native #{sequence + 1}"
         self._leave(None)
         return result
+
+    def allgather(self, name: str, op: str, x: Stream | Number) -> list[Stream | Number]:
+        """Return the streams or numbers of all ranks by rank."""
+        compiled = self.compiled
+        if compiled is None:
+            with self.call(name, op, None) as call:
+                return allgather(call, x)
+        span = self._enter(name)
+        try:
+            items = compiled.allgather(name, op, self._sequence, x)
+        except BaseException as error:
+            compiled.abandon()
+            self._fail(error, span)
+            raise
+        self._leave(span)
+        return items
 
     def barrier(self, name: str) -> bool:
         """Wait for all ranks in a compiled barrier; return whether there is one."""

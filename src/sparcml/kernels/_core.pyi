@@ -406,6 +406,11 @@ class MessageLoop:
         Return the nnz of all ranks, or their headers if they differ, and the counters.
         """
 
+    def allgather(self, host: object, code: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, message: object) -> tuple[Any, ...]:
+        """
+        Gather the vectors or messages of all ranks; return them and the counters.
+        """
+
     def native(self, host: object, agreement: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, type: int, op: int, values: object, out: object) -> tuple[Any, ...]:
         """
         Run the engine's allreduce; return whether there is a NaN, and the counters.
