@@ -27,7 +27,7 @@ from sparcml.environment import describe
 from sparcml.units import parse_bandwidth
 
 PARAMETERS = 16_000_000
-STEPS = {"D-PSGD": 9, "DCD, 4 bits": 13, "Choco, top 1 %": 31}  # the first one warms up
+STEPS = {"D-PSGD": 7, "DCD, 4 bits": 10, "Choco, top 1 %": 21}  # the first one warms up
 LR = 0.01
 SEED = 5
 
