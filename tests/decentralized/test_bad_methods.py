@@ -88,6 +88,13 @@ def test_gamma(gamma):
     refused(lambda g: dec.Choco(dec.ring(4), gamma=g), gamma, match="Choco: gamma must be")
 
 
+@pytest.mark.parametrize("build", [dec.DCD, dec.ECD, dec.Choco, dec.ADPSGD])
+@pytest.mark.parametrize("seed", ["1", 0.5, None, True])
+def test_seeds(build, seed):
+    match = r"\w+: seed must be an integer, got "
+    refused(lambda s: build(dec.ring(4), seed=s), seed, match=match)
+
+
 def test_momentum():
     refused(lambda: dec.DPSGD(dec.ring(4), momentum=1.0), match="DPSGD: momentum must be")
 

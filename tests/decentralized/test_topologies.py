@@ -149,6 +149,8 @@ def test_from_networkx():
             r"square .* got shape \(2, 3",
         ),
         (lambda: dec.from_matrix([]), ValueError, r"square matrix, got shape \(0,\)"),
+        (lambda: dec.from_matrix("ring"), TypeError, "matrix of numbers, got 'ring'"),
+        (lambda: dec.from_matrix([[1, 2], [1]]), TypeError, "matrix of numbers, got .*1"),
         (lambda: dec.from_matrix(3.0), ValueError, r"square matrix, got shape \(\)"),
         (lambda: dec.from_matrix([[np.nan]]), ValueError, "W must have finite entries"),
         (

@@ -13,7 +13,7 @@ from ..aggregate.flat_model import check_finite, flatten, flatten_gradient, mean
 from ..communicator.collective_errors import aborting
 from ..registry import Registry
 from .checks import check_call, check_rate, check_size, check_state, compare_ranks
-from .requirements import require_doubly_stochastic, require_topology
+from .requirements import require_doubly_stochastic, require_seed, require_topology
 from .state import SIZE, STEP, initial_state, keep_entries, mean_state
 from .step import Begun, Step
 
@@ -75,6 +75,7 @@ class Method(ABC):
     def __post_init__(self) -> None:
         require_topology(self, self.topology)
         self._check_topology()
+        require_seed(self)
 
     def _check_topology(self) -> None:
         """Raise a ValueError if the theorem of the method excludes the topology."""
@@ -188,8 +189,7 @@ class Method(ABC):
     def consolidate(self, comm: Communicator, x: Any, state: State) -> tuple[Any, State]:
         """Return one model and state for any world size: the mean. Collective.
 
-        Save it on one rank, and start any number of ranks from it, with a topology of that size.
-        `averaged_entries` are averaged, the others start again.
+        Any number of ranks may start from it. `averaged_entries` are averaged, others restart.
         """
         check_call("consolidate", comm, self.topology)
         x, state = self.flush(comm, x, state)

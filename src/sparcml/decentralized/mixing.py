@@ -7,6 +7,7 @@ average, with 1/n everywhere.
 from __future__ import annotations
 
 import math
+import reprlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -84,7 +85,12 @@ def check_matrix(function: str, W: Any, *, columns: bool = False) -> Matrix:
         W: The matrix.
         columns: Whether the columns must add up to 1, in place of the rows.
     """
-    matrix = np.array(W.toarray() if hasattr(W, "toarray") else W, np.float64)
+    try:
+        matrix = np.array(W.toarray() if hasattr(W, "toarray") else W, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{function}: W must be a square matrix of numbers, got {reprlib.repr(W)}"
+        ) from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"{function}: W must be a square matrix, got shape {matrix.shape}")
     if not np.isfinite(matrix).all():

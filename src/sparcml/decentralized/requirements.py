@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..quantize import Quantizer
 from ..sparsify import Sparsifier
+from ..validation import check_integer
 
 if TYPE_CHECKING:
     from .topologies import Topology
@@ -20,6 +21,12 @@ def require_topology(method: object, topology: Any) -> None:
             f"{_name(method)}: topology must be one of sparcml.decentralized such as "
             f"dec.ring(8), got {type(topology).__name__}"
         )
+
+
+def require_seed(method: object) -> None:
+    """Raise a TypeError if a method has a seed that is not an integer."""
+    if hasattr(method, "seed"):
+        check_integer(method, "seed")
 
 
 def require_doubly_stochastic(method: object, topology: Topology) -> None:
