@@ -37,6 +37,7 @@ def steps(rows: list[dict[str, Any]]) -> str:
         "vs wire time",
         "processor time per rank (s)",
         "time vs D-PSGD",
+        "with a core per rank",
         "bytes vs D-PSGD",
     ]
     lines = []
@@ -55,6 +56,7 @@ def steps(rows: list[dict[str, Any]]) -> str:
                     f"{time / row['wire']:.2f}x",
                     f"{median(row['cpu']):.2f}",
                     f"{base / time:.1f}x less",
+                    f"{_alone(found[0]) / _alone(row):.1f}x less",
                     f"{found[0]['bytes'] / row['bytes']:.1f}x less",
                 ]
             )
@@ -65,3 +67,8 @@ def steps(rows: list[dict[str, Any]]) -> str:
         f"{', '.join(str(len(row['seconds'])) for row in found)} steps."
     )
     return f"{markdown(head, lines)}\n{note}\n"
+
+
+def _alone(row: dict[str, Any]) -> float:
+    """Return the time of a step if ranks do not share cores: that of the wire and of the core."""
+    return float(row["wire"] + median(row["cpu"]))
