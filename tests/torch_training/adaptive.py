@@ -28,7 +28,7 @@ from sparcml.torch import compress, recommended, wrap
 from tests.aggregate import gradients
 
 from .hooking import raises
-from .models import Known, ddp, group, known, loss_of, mlp, same, weights
+from .models import Known, batch, ddp, group, known, loss_of, mlp, same, weights
 
 STEPS, FREEZE, LR = 8, 3, 0.01
 METHODS = (
@@ -42,8 +42,10 @@ def adamw(model, lr=LR):
     return torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.1)
 
 
-def run(model, optimizer, rank, steps=range(STEPS), clip=None):
+def run(model, optimizer, rank, steps=range(STEPS), clip=None, decay=False):
     for step in steps:
+        if decay:
+            optimizer.param_groups[0]["lr"] = LR / (1 + step)
         optimizer.zero_grad()
         loss_of(model, rank, step).backward()
         if clip is not None:
@@ -135,18 +137,18 @@ def resumed():
                 model = ddp()
                 optimizer = adamw(model)
                 handle = compress(model, method, optimizer=optimizer)
-                run(model, optimizer, rank, range(stop))
+                run(model, optimizer, rank, range(stop), decay=True)
                 saved = copy.deepcopy(
                     (model.module.state_dict(), optimizer.state_dict(), handle.state_dict())
                 )
-                run(model, optimizer, rank, range(stop, STEPS))
+                run(model, optimizer, rank, range(stop, STEPS), decay=True)
                 again = ddp()
                 second = adamw(again)
                 resuming = compress(again, method, optimizer=second)
                 again.module.load_state_dict(saved[0])
                 second.load_state_dict(saved[1])
                 resuming.load_state_dict(saved[2])
-                run(again, second, rank, range(stop, STEPS))
+                run(again, second, rank, range(stop, STEPS), decay=True)
                 same(weights(again), weights(model))
 
 
@@ -169,6 +171,125 @@ def changed():
         handle.change(METHODS[0])
         run(model, optimizer, rank, range(8, 10))
         check_replicas(model)
+
+
+def second_phase():
+    """What scripts do with the optimizer after the freeze."""
+    with group() as (rank, _):
+        for method in (METHODS[0], METHODS[2]):
+            with_closures(rank, method)
+            left_for_plain_adamw(rank, method)
+        with_unused_parameters(rank, METHODS[0])
+        consolidated(rank, METHODS[0])
+
+
+def attach(method, wrapped, module):
+    """Return a model, its optimizer and the handle, with DDP or without."""
+    unused = isinstance(module, Branches)
+    model = module if wrapped else ddp(module, find_unused_parameters=unused)
+    optimizer = adamw(model)
+    if wrapped:
+        return model, optimizer, wrap(optimizer, method, model=model)
+    return model, optimizer, compress(model, method, optimizer=optimizer)
+
+
+def with_closures(rank, method):
+    """`optimizer.step(closure)` is the same as a backward pass and `optimizer.step()`."""
+    for wrapped in (False, True):
+        expected, optimizer, handle = attach(method, wrapped, mlp())
+        run(expected, optimizer, rank)
+        handle.close()
+        model, optimizer, handle = attach(method, wrapped, mlp())
+        for step in range(STEPS):
+
+            def closure(model=model, optimizer=optimizer, step=step):
+                optimizer.zero_grad()
+                loss = loss_of(model, rank, step)
+                loss.backward()
+                return loss
+
+            loss = optimizer.step(closure) if step % 2 else optimizer.step(closure=closure)
+            assert loss > 0
+        for p, q in zip(model.parameters(), expected.parameters(), strict=True):
+            assert torch.equal(p, q)
+        assert all(int(s["step"]) == STEPS for s in optimizer.state.values())
+        handle.close()
+
+
+class Branches(torch.nn.Module):  # type: ignore[misc]
+    """Two layers, of which a batch uses one, and one that is never used after the freeze."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(20, 60) for _ in range(3))
+
+    def forward(self, x, used):
+        return sum(self.layers[i](x) for i in used)
+
+
+def with_unused_parameters(rank, method):
+    """A rank that does not use a parameter sends zeros; what no rank uses does not move."""
+    for wrapped in (False, True):
+        model, optimizer, handle = attach(method, wrapped, Branches())
+        layers = getattr(model, "module", model).layers
+        for step in range(STEPS):
+            used = (0, 1, 2) if step <= FREEZE else ((step + rank) % 2,)
+            if step == FREEZE + 1:
+                idle = [p.detach().clone() for p in layers[2].parameters()]
+            optimizer.zero_grad()
+            model(batch(rank, step)[0], used).square().mean().backward()
+            optimizer.step()
+        check_replicas(model)
+        for p, q in zip(layers[2].parameters(), idle, strict=True):
+            assert torch.equal(p, q)
+            assert int(optimizer.state[p]["step"]) == FREEZE + 1
+        handle.close()
+
+
+def left_for_plain_adamw(rank, method):
+    """The optimizer's second moment fits its step, so that steps of plain AdamW stay small."""
+    model, optimizer, handle = attach(method, False, mlp())
+    steps = 40
+    run(model, optimizer, rank, range(steps - 1))
+    last = length_of_step(model, optimizer, rank, steps - 1)
+    p = model.module[2].weight
+    v = optimizer.state[p]["exp_avg_sq"].double() / (1 - 0.999**steps)
+    frozen = handle.state_dict()["state"]["denominator/2.weight"].reshape(p.shape)
+    torch.testing.assert_close(v.sqrt() + 1e-8, frozen.double(), rtol=1e-5, atol=0)
+    saved = copy.deepcopy((model.module.state_dict(), optimizer.state_dict()))
+    handle.change(Dense())
+    assert length_of_step(model, optimizer, rank, steps) < 3 * last
+    check_replicas(model)
+    handle.close()
+    plain = ddp()
+    optimizer = adamw(plain)
+    plain.module.load_state_dict(saved[0])
+    optimizer.load_state_dict(saved[1])
+    assert length_of_step(plain, optimizer, rank, steps) < 3 * last
+
+
+def length_of_step(model, optimizer, rank, step):
+    before = [p.detach().clone() for p in model.parameters()]
+    run(model, optimizer, rank, [step])
+    changes = [
+        (p - q).square().sum() for p, q in zip(model.parameters(), before, strict=True)
+    ]
+    return math.sqrt(sum(map(float, changes)))
+
+
+def consolidated(rank, method):
+    """One state for any world size: counts of steps stay integers."""
+    model, optimizer, handle = attach(method, False, mlp())
+    run(model, optimizer, rank, range(5))
+    saved = handle.state_dict(consolidate=True)
+    count = saved["state"]["adam_step/2.weight"]
+    assert count.dtype == torch.int64
+    assert int(count) == 5
+    handle.load_state_dict(saved)
+    run(model, optimizer, rank, range(5, STEPS))
+    check_replicas(model)
+    handle.close()
 
 
 def fenced():

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.torch
         adaptive.sending_all_updates,
         adaptive.resumed,
         adaptive.changed,
+        adaptive.second_phase,
         adaptive.fenced,
         adaptive.rates_are_followed,
         adaptive.recommendations,

@@ -210,6 +210,15 @@ class FrozenAdam(Method):
         root += v.dtype.type(self.eps)
         return root
 
+    def second_moment(self, denominator: Values, t: int) -> Values:
+        """Return the second moment with which Adam has a denominator after `t` steps.
+
+        Adam corrects the bias of `t` steps, while the frozen moment is older and has a floor.
+        """
+        root = denominator - denominator.dtype.type(self.eps)
+        moment: Values = root * root * denominator.dtype.type(1 - self.betas[1] ** t)
+        return moment
+
     def _moment(self, state: State, p: Parameter, g: Values) -> Values:
         """Return the first moment with a new gradient."""
         m, beta = _moment_of(state, EXP_AVG, p), g.dtype.type(self.betas[0])

@@ -172,6 +172,8 @@ def _combine(
 def consolidate(comm: Communicator, state: State) -> State:
     """Return one state for any world size: the mean of every entry. Collective.
 
+    Counts, such as the steps of Adam, are equal on all ranks and stay as they are.
+
     If all of P ranks start with the mean residual, the residuals add up to P times the mean
     and are divided by P in the next mean: nothing is lost.
     """
@@ -182,8 +184,17 @@ def consolidate(comm: Communicator, state: State) -> State:
             f"consolidate: ranks must have residuals of the same parameters, got other ones "
             f"on rank {comm.rank}; call it between steps, on all ranks"
         )
-    means = {STEP: state[STEP]}
+    counts = {k: state[k] for k in keys if state[k].dtype.kind in "biu"}
+    numbers = {k: v.tolist() for k, v in counts.items()}
+    if numbers and (difference := find_difference(comm, numbers)) is not None:
+        raise ValueError(
+            f"consolidate: counts must be equal on all ranks, got another {difference[0]!r} on "
+            f"rank {difference[1]} than on rank {comm.rank}; call it between steps, on all ranks"
+        )
+    means = {STEP: state[STEP], **counts}
     for k in keys:
+        if k in counts:
+            continue
         flat = np.ascontiguousarray(state[k]).reshape(-1)
         means[k] = np.array(comm.allreduce(flat, op="mean")).reshape(state[k].shape)
     return means

@@ -7,8 +7,12 @@ A method such as `sparcml.TopKAdam` has two phases for each parameter that it co
    clipping them is local. `optimizer.step()` first averages those of other parameters. Then
    ranks exchange updates, which are subtracted from the weights, with the optimizer's weight
    decay. The optimizer does not get the gradients of these parameters, so it leaves them as they
-   are. Their `exp_avg` and `step` continue, and `exp_avg_sq` is frozen. With `TopKAdam` every
-   rank has its own `exp_avg`.
+   are. Their `exp_avg` and `step` continue. `exp_avg_sq` is what gives the frozen denominator at
+   this `step`, so that plain Adam can go on from it. With `TopKAdam` every rank has its own
+   `exp_avg`.
+
+As without compression, a parameter that has no gradient on any rank stays as it is. A rank without
+a gradient that another rank has contributes zeros.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from .tensors import write
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from .reducer import GradientReducer
@@ -48,14 +53,13 @@ class AdamUpdates:
         names: Mapping[Tensor, str],
     ) -> None:
         self.optimizer, self._reducer = optimizer, reducer
-        self._groups = {
-            p: group
-            for group in optimizer.param_groups
-            for p in group["params"]
-            if p in names
-        }
-        self._names = {p: names[p] for p in self._groups}
+        self._names = {p: names[p] for p in self._groups if p in names}
         self._hidden: dict[Tensor, Tensor] = {}
+
+    @property
+    def _groups(self) -> dict[Tensor, dict[str, Any]]:
+        """Groups of all parameters, which `optimizer.load_state_dict` replaces."""
+        return {p: group for group in self.optimizer.param_groups for p in group["params"]}
 
     @property
     def frozen(self) -> dict[str, Tensor]:
@@ -80,26 +84,30 @@ class AdamUpdates:
         frozen, reducer = self.frozen, self._reducer
         if not frozen:
             return
-        others = {
-            name: p.grad
-            for p, name in self._names.items()
-            if name not in frozen and p.grad is not None
-        }
+        used = self._used()
+        others: dict[str, Tensor] = {}
+        for p, name in self._names.items():
+            if name in used and name not in frozen:
+                if p.grad is None:
+                    p.grad = torch.zeros_like(p)
+                others[name] = p.grad
         for name, mean in reducer.average_exactly(others).items():
             write(others[name], mean)
-        gradients = {name: self._gradient(p) for name, p in frozen.items()}
+        frozen = {name: p for name, p in frozen.items() if name in used}
+        groups = self._groups
+        gradients = {name: self._gradient(p, groups[p]) for name, p in frozen.items()}
         for name, p in frozen.items():
             self._freeze(name, p)
         updates = reducer.exchange(gradients)
         with torch.no_grad():
             for name, p in frozen.items():
-                group, state = self._groups[p], self.optimizer.state[p]
+                group, state = groups[p], self.optimizer.state[p]
                 if is_decoupled(self.optimizer, group):
                     p.mul_(1 - float(group["lr"]) * group["weight_decay"])
                 p.sub_(updates[name].to(p.dtype))
-                moment = torch.from_numpy(np.asarray(reducer.state[key(EXP_AVG, name)]))
-                state["exp_avg"].copy_(moment.reshape(p.shape))
+                _fill(state["exp_avg"], reducer.state[key(EXP_AVG, name)])
                 state["step"] += 1
+                self._write_second_moment(name, p)
 
     def release(self) -> None:
         """Give the optimizers of all ranks the same moments, for another method. Collective."""
@@ -107,8 +115,8 @@ class AdamUpdates:
             moment = self._reducer.state.get(key(EXP_AVG, name))
             if moment is not None:
                 mean = np.array(self._reducer.comm.allreduce(moment, op="mean"))
-                own = self.optimizer.state[p]["exp_avg"]
-                own.copy_(torch.from_numpy(mean).reshape(p.shape))
+                _fill(self.optimizer.state[p]["exp_avg"], mean)
+                self._write_second_moment(name, p)
 
     def hide(self) -> None:
         """Take the gradients of frozen parameters away from the optimizer."""
@@ -125,9 +133,18 @@ class AdamUpdates:
     def _steps(self, p: Tensor) -> int:
         return int(self.optimizer.state.get(p, {}).get("step", 0))
 
-    def _gradient(self, p: Tensor) -> Tensor:
+    def _used(self) -> set[str]:
+        """Return the names of parameters that have a gradient on any rank. Collective."""
+        own = np.array([p.grad is not None for p in self._names], np.float32)
+        used = self._reducer.comm.allreduce(own, op="max")
+        return {
+            name
+            for name, any_rank in zip(self._names.values(), used, strict=True)
+            if any_rank
+        }
+
+    def _gradient(self, p: Tensor, group: Mapping[str, Any]) -> Tensor:
         """Return the gradient of this rank, with a weight decay that is part of it."""
-        group = self._groups[p]
         gradient = torch.zeros_like(p) if p.grad is None else p.grad.detach()
         if group["weight_decay"] and not is_decoupled(self.optimizer, group):
             return gradient + group["weight_decay"] * p.detach()
@@ -144,6 +161,18 @@ class AdamUpdates:
             state[key(DENOMINATOR, name)] = method.frozen_denominator(v, t)
         if key(EXP_AVG, name) not in state:
             state[key(EXP_AVG, name)] = flat_array(own["exp_avg"]).copy()
+
+    def _write_second_moment(self, name: str, p: Tensor) -> None:
+        """Give the optimizer the second moment of the frozen denominator at its step."""
+        method = self._reducer.method
+        assert isinstance(method, FrozenAdam)
+        denominator = self._reducer.state[key(DENOMINATOR, name)]
+        moment = method.second_moment(denominator, self._steps(p))
+        _fill(self.optimizer.state[p]["exp_avg_sq"], moment)
+
+
+def _fill(target: Tensor, values: NDArray[Any]) -> None:
+    target.copy_(torch.from_numpy(np.asarray(values)).reshape(target.shape))
 
 
 def is_decoupled(optimizer: torch.optim.Optimizer, group: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ import torch
 
 from ..aggregate.stats import SelectionStats
 from .auto import RowUsage, StepTimer, decide, is_training
+from .closures import after_closure
 from .handle import Handle, weak
 from .stats import bucket_advice, collect, table
 from .tensors import COMPILED, is_sparse, sparse_tables
@@ -98,8 +99,17 @@ class DDPHandle(Handle):
                 optimizer.register_step_post_hook(self._after_step),
             ]
 
-    def _before_step(self, *args: Any) -> None:
-        del args
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        del optimizer
+        if self._updates is None:
+            return None
+        arguments = after_closure(args, kwargs, self._exchange)
+        if arguments is None:
+            self._exchange()
+        return arguments
+
+    def _exchange(self) -> None:
+        """Exchange updates in place of gradients, in the second phase."""
         if self._updates is not None and self._updates.frozen:
             self._hook.run(self._updates.exchange)
             self._updates.hide()

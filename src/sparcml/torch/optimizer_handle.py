@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from .closures import after_closure
 from .handle import Handle, weak
 from .stats import collect, table
 from .tensors import empty_rows, is_sparse, scaled, squares, values_of, write
@@ -110,23 +110,27 @@ class OptimizerHandle(Handle):
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         del optimizer
-        closure = args[1] if len(args) > 1 else kwargs.get("closure")
-        if closure is not None:  # it computes the gradients
-            return (args[0], self._averaging(closure)), {}
+        arguments = after_closure(args, kwargs, self._average_or_exchange)
+        if arguments is not None:
+            return arguments
         if self._scaler is not None and not self._averaged:
             raise RuntimeError(
                 "wrap: handle.aggregate() must be called before scaler.step(optimizer), so "
                 "that all ranks apply or skip the step together"
             )
-        if not self._averaged:
-            self.aggregate()
+        self._average_or_exchange()
+        return None
+
+    def _average_or_exchange(self) -> None:
+        """Prepare the gradients for the optimizer, or apply updates in their place."""
+        self.aggregate()
         if self._updates is not None and self._updates.frozen:
             self._exchange(self._updates)
         self._averaged = False
-        return None
 
     def _exchange(self, updates: AdamUpdates) -> None:
         """Exchange updates in place of gradients."""
+        self._check_parameters()
         start = time.perf_counter()
         gradients = [p.grad for p in self._names if p.grad is not None]
         self._reducer.count(gradients)
@@ -157,19 +161,6 @@ class OptimizerHandle(Handle):
             )
             self._reducer.comm.abort(error)
             raise error
-
-    def _averaging(self, closure: Callable[[], Any]) -> Callable[[], Any]:
-        """Return a closure that also averages the gradients."""
-
-        @wraps(closure)
-        def averaged() -> Any:
-            with torch.enable_grad():
-                loss = closure()
-            self.aggregate()
-            self._averaged = False
-            return loss
-
-        return averaged
 
     def _gradients(self) -> dict[str, Tensor]:
         """Return the gradients of all parameters that have one on any rank.
