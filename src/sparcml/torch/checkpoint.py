@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ..aggregate.frozen_adam import EXP_AVG, FrozenAdam
 from ..aggregate.state import RESIDUAL, STEP, consolidate, key, keys_of, name_of
 from .tensors import plain_name
 
@@ -109,6 +110,7 @@ def restore(
     state[STEP] = np.array(saved["step"], np.int64)
     if _saved_method(saved) == _name_in(saved["version"], method):
         return state
+    _check_moments(saved, state, method)
     names = sorted({n for k in state if (n := name_of(k)) is not None})
     return method.init({n: shapes[n] for n in names}, state)
 
@@ -161,6 +163,19 @@ def _check_model(saved: Shapes, shapes: Shapes) -> None:
                 f"{_describe_shape(saved.get(name))}, that of this model "
                 f"{_describe_shape(shapes.get(name))}"
             )
+
+
+def _check_moments(saved: Mapping[str, Any], state: State, method: Method) -> None:
+    """Raise if an optimizer would go on with a first moment that differs between ranks."""
+    unequal = {name_of(k) or "" for k in keys_of(state, EXP_AVG)}
+    if isinstance(method, FrozenAdam):
+        unequal = {name for name in unequal if not method.is_frozen(state, name)}
+    if unequal and saved["rank"] is not None:
+        raise ValueError(
+            f"load_state_dict: the state is of {saved['method']}, with which every rank has its "
+            f"own exp_avg, and {method} needs equal ones; resume with the method of the state, "
+            f"then call handle.change(method)"
+        )
 
 
 def _describe_shape(shape: tuple[int, ...] | None) -> str:

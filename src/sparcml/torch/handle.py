@@ -156,7 +156,8 @@ class Handle(ABC):
         takes over the residual.
 
         Raises:
-            ValueError: If the state is of another rank, world size or model.
+            ValueError: If the state is of another rank, world size or model, or of `TopKAdam`
+                after its freeze, which only `change` can leave.
         """
         reducer = self._reducer
         arrays = restore(state, reducer.comm, reducer.method, self._shapes)
