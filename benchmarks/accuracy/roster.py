@@ -26,6 +26,7 @@ from sparcml import (
     TopK,
     TopKAdam,
 )
+from sparcml.aggregate.fence import LIMIT
 from sparcml.torch.recommended import MULTIPLES, recommended
 
 if TYPE_CHECKING:
@@ -123,10 +124,11 @@ def _quantized(quantize: Quantizer) -> Callable[[Setting], Method]:
     )
 
 
-def _recommended(setting: Setting) -> Method:
+def _recommended(setting: Setting, *, slow_link: bool = False) -> Method:
     model = torch.nn.Linear(1, 1)
-    optimizer = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[setting.work.optimizer]
-    return recommended(optimizer(model.parameters(), lr=1.0), steps=setting.work.steps)
+    kind = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[setting.work.optimizer]
+    optimizer = kind(model.parameters(), lr=1.0)
+    return recommended(optimizer, setting.work.steps, slow_link=slow_link)
 
 
 def _frozen(adam: type[FrozenAdam], **settings: Any) -> Callable[[Setting], Method]:
@@ -147,13 +149,8 @@ ROSTER: dict[str, Spec] = {
         optimizers=SGD,
     ),
     "qsgd2-rice": Spec(
-        "QSGD 2 bit (sums 3), buckets of 1024, Rice coder",
-        lambda _: Compressed(
-            quantize=QSGD(2, bucket=1024, coder="rice", reduced_bits=3),
-            error_feedback=False,
-            dense_below=DENSE_BELOW,
-            small=QSGD(8, bucket=128),
-        ),
+        "recommended, slow link",
+        lambda s: _recommended(s, slow_link=True),
         optimizers=ADAMW,
     ),
     "falling": Spec(
@@ -201,10 +198,21 @@ ROSTER: dict[str, Spec] = {
     "dgc0.1": Spec("DGC 0.1 %", _dgc(0.001), 6.0, True, SGD, ranks=(2,)),
     "powersgd4": Spec("PowerSGD, rank 4", lambda _: PowerSGD(rank=4), ranks=(2,)),
     "nuqsgd4": Spec("NUQSGD 4 bit", _quantized(NUQSGD(4)), ranks=(2,)),
-    "terngrad": Spec("TernGrad", _quantized(TernGrad(count_zeros=False)), ranks=(2,)),
+    "terngrad": Spec(
+        "TernGrad, fence",
+        lambda _: Compressed(
+            quantize=TernGrad(count_zeros=False),
+            error_feedback=False,
+            dense_below=DENSE_BELOW,
+            fence=LIMIT,
+        ),
+        ranks=(2,),
+    ),
     "onebit": Spec(
-        "OneBit, error feedback",
-        lambda _: Compressed(quantize=OneBit(bucket=128), dense_below=DENSE_BELOW),
+        "OneBit, error feedback, fence",
+        lambda _: Compressed(
+            quantize=OneBit(bucket=128), dense_below=DENSE_BELOW, fence=LIMIT
+        ),
         ranks=(2,),
     ),
     FP16: Spec("fp16 (torch)", None, ranks=(2,), networks=("gpt", "atis", "fashion-mnist")),

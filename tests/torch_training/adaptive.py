@@ -14,6 +14,7 @@ from torch import distributed as dist
 from sparcml import (
     DGC,
     QSGD,
+    Adaptive,
     Compressed,
     Dense,
     OneBit,
@@ -354,13 +355,17 @@ def recommendations():
         model = mlp()
         sgd = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
         method = recommended(sgd)
-        assert isinstance(method, Compressed)
+        assert isinstance(method, Adaptive)
         assert method.momentum == 0
         for other in (adamw(model), torch.optim.RMSprop(model.parameters())):
             method = recommended(other, steps=100)
             assert isinstance(method, Compressed)
             assert method.quantize == QSGD(3, bucket=512)
             assert method.sparsify is None
+            finest = recommended(other, slow_link=True)
+            assert isinstance(finest, Compressed)
+            assert finest.quantize == QSGD(2, bucket=1024, coder="rice", reduced_bits=3)
+            assert finest.small == QSGD(8, bucket=128)
         for optimizer_of in (adamw, lambda m: torch.optim.SGD(m.parameters(), lr=0.01)):
             model = ddp()
             optimizer = optimizer_of(model)
@@ -411,13 +416,12 @@ def warned(rank):
         model = ddp()
         with pytest.warns(UserWarning, match=words):
             compress(model, method, optimizer=optimizer_of(model))
-    for quantize in (OneBit(), TernGrad()):
-        layers = torch.nn.Sequential(torch.nn.Embedding(30, 8), torch.nn.Linear(8, 2))
-        model = torch.nn.parallel.DistributedDataParallel(layers)
-        with pytest.warns(UserWarning, match="accuracy on embeddings and .* such as '0'"):
-            compress(model, Compressed(quantize=quantize, dense_below=10))
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.LSTM(8, 8))
+    with pytest.warns(UserWarning, match="accuracy on recurrent layers such as ''.*leave"):
+        compress(model, Compressed(quantize=TernGrad(), dense_below=10))
     quiet: tuple[tuple[Any, Any], ...] = (
         (QSGD(4), adamw),
+        (OneBit(), lambda m: torch.optim.SGD(m.parameters(), 0.1)),
         (
             Compressed(TopK(0.1), dense_below=10),
             lambda m: torch.optim.SGD(m.parameters(), 0.1),
