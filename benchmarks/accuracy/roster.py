@@ -196,6 +196,14 @@ ROSTER: dict[str, Spec] = {
     ),
     "onebit-adam": Spec("OneBitAdam", _frozen(OneBitAdam), optimizers=ADAMW, ranks=(2,)),
     "dgc0.1": Spec("DGC 0.1 %", _dgc(0.001), 6.0, True, SGD, ranks=(2,)),
+    "dgc1": Spec(
+        "DGC 1 %",
+        _dgc(0.01),
+        6.0,
+        includes_momentum=True,
+        networks=("fashion-mnist", "moby-dick"),
+        ranks=(2,),
+    ),
     "powersgd4": Spec("PowerSGD, rank 4", lambda _: PowerSGD(rank=4), ranks=(2,)),
     "nuqsgd4": Spec("NUQSGD 4 bit", _quantized(NUQSGD(4)), ranks=(2,)),
     "terngrad": Spec(

@@ -74,11 +74,12 @@ QUANTIZERS = (
         "QSGD(bits | levels, bucket=256, norm='max' | 'l2', coder=None, reduced_bits=None)",
         "n sign(v_i) xi_i / s with n the norm of the bucket, s levels, and xi_i the level below "
         "or above s |v_i| / n, chosen at random so that the expectation is v_i",
-        "d b bits + 32 per bucket, s = 2^(b-1) - 1; fewer with a coder (claim 3)",
+        "d b bits + 32 per bucket, s = 2^(b-1) - 1; fewer with a coder: about 0.8 d at 2 bits with "
+        "'rice' (claim 3 for 'elias')",
         "unbiased; E|Q - v|^2 <= min(d/s^2, sqrt(d)/s) |v|^2 for the 2-norm of d values",
         "first choice among quantizers, and with Adam: 3 or 4 bits train as float32 does, and need "
         "neither error feedback nor tuning. `coder=` is for slow links, where encoding time does "
-        "not matter",
+        "not matter. `reduced_bits=` gives sums more bits: more than two ranks quantize them again",
         "Alistarh, Grubic, Li, Tomioka, Vojnovic 2017",
     ),
     Text(
