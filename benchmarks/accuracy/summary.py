@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tables import markdown
+
+from sparcml import Compressed
+from sparcml.aggregate.schedule import at
 
 from .judge import complete
 from .roster import DENSE, LATE, ROSTER, Setting, build
@@ -92,6 +96,47 @@ def by_optimizer(rows: list[Row]) -> str:
             lines = [[t, *(_cell(cells.get((t, n))) for n in networks)] for t in titles]
             parts.append(f"Under {name}:\n\n{markdown(head, lines)}")
     return "\n".join(parts)
+
+
+def expectations(rows: list[Row]) -> dict[str, str]:
+    """Return what to expect of a sparsifier, quantizer or method, by the name of its class.
+
+    Of a method with several parts it is the sparsifier's, then the quantizer's. Results are those
+    of 2 ranks.
+    """
+    found: dict[tuple[str, str, str], list[Judged]] = {}
+    for row in complete(rows):
+        if row.ranks == FEW and is_default(row) and ROSTER[row.method].make is not None:
+            key = principal(row), WORKLOADS[row.network].optimizer, title(row)
+            found.setdefault(key, []).append(row)
+    texts: dict[str, list[str]] = {}
+    for (name, used, method), results in found.items():
+        within = sum(row.within for row in results)
+        worst = max(results, key=_excess)
+        text = (
+            f"{method} under {OPTIMIZERS[used]} within the tolerance on {within} of "
+            f"{len(results)} networks, worst {with_unit(worst)} on the "
+            f"{WORKLOADS[worst.network].title}"
+        )
+        texts.setdefault(name, []).append(text)
+    return {name: "; ".join(parts) for name, parts in texts.items()}
+
+
+def principal(row: Judged) -> str:
+    """Return the class whose results these are."""
+    work = WORKLOADS[row.network]
+    method = build(row.method, Setting(work, row.ranks, 0, work.learning_rate))
+    if type(method) is not Compressed:
+        return type(method).__name__
+    part = at(method.sparsify, 0) or method.quantize
+    return type(part or method).__name__
+
+
+def _excess(row: Judged) -> float:
+    """Return the loss relative to the tolerance."""
+    if row.score is None:
+        return math.inf
+    return -row.difference / WORKLOADS[row.network].tolerance
 
 
 def is_default(row: Judged) -> bool:

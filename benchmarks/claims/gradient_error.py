@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Way = sparcml.Sparsifier | Quantizer | sparcml.PowerSGD
 
-STEPS, ROWS, SEED = 200, 256, 1
+STEPS, ROWS, SEEDS = 200, 256, (1, 2, 3)
 SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 
 FAMILIES: dict[str, list[Way]] = {
@@ -36,8 +36,8 @@ FAMILIES: dict[str, list[Way]] = {
     "RandomK": [sparcml.RandomK(share, scaled=False, shared=True) for share in SHARES],
     "Blocks of 16": [sparcml.BlockTopK(share, block=16) for share in SHARES],
     "Threshold": [sparcml.Threshold(ratio=share) for share in SHARES],
-    "QSGD": [sparcml.QSGD(bits=bits) for bits in range(2, 9)],
-    "NUQSGD": [sparcml.NUQSGD(bits=bits) for bits in (3, 4, 5)],
+    "QSGD": [sparcml.QSGD(bits=bits, bucket=1024) for bits in range(2, 9)],
+    "NUQSGD": [sparcml.NUQSGD(bits=bits, bucket=1024) for bits in (3, 4, 5)],
     "TernGrad": [sparcml.TernGrad()],
     "OneBit": [sparcml.OneBit(bucket=1024)],
     "Sign": [sparcml.Sign(bucket=1024)],
@@ -51,11 +51,11 @@ WAYS = {
 
 
 @cache
-def gradient() -> Floats:
+def gradient(seed: int) -> Floats:
     """Return the gradient of the first layer after training on one rank."""
     work = WORKLOADS["fashion-mnist"]
-    rng = np.random.default_rng(SEED)
-    weights = work.start(SEED)
+    rng = np.random.default_rng(seed)
+    weights = work.start(seed)
     for step in range(STEPS + 1):
         rows = rng.integers(0, len(fashion_mnist().labels), ROWS)
         slopes = work.gradient(weights, rows)
@@ -64,32 +64,41 @@ def gradient() -> Floats:
     return slopes["first"]
 
 
-def coded(way: Way, matrix: Floats) -> tuple[Any, int]:
+def coded(way: Way, matrix: Floats, seed: int) -> tuple[Any, int]:
     """Return the decoded gradient, flat, and its bytes."""
     x = matrix.reshape(-1)
     if isinstance(way, sparcml.PowerSGD):
         mean, _ = way.aggregate(sparcml.world(), matrix, way.init(matrix.shape))
         return np.asarray(mean).reshape(-1), 4 * way.rank * sum(matrix.shape)
     if isinstance(way, Quantizer):
-        code = way.encode(x, SEED)
+        code = way.encode(x, seed)
         return way.decode(code).reshape(-1), code.nbytes
-    stream = way.select(x, SEED)
+    stream = way.select(x, seed)
     if getattr(way, "shared", False):  # all know the places
         return stream.to_dense(), stream.values.nbytes
     return stream.to_dense(), len(wire.encode(stream, wire.Tag(0, 0))[0])
 
 
 def measure(name: str) -> Row:
-    """Return the relative error of one code."""
-    matrix, way = gradient(), WAYS[name]
-    seen, nbytes = coded(way, matrix)
+    """Return the relative error of one code, mean over the gradients of all seeds."""
+    way, found = WAYS[name], [error_of(WAYS[name], seed) for seed in SEEDS]
+    return {
+        "family": name.rpartition(" ")[0],
+        "method": label(way),
+        "size": gradient(SEEDS[0]).size,
+        "seeds": len(SEEDS),
+        **{k: float(np.mean([one[k] for one in found])) for k in found[0]},
+    }
+
+
+def error_of(way: Way, seed: int) -> dict[str, float]:
+    """Return bytes, relative error and bias of one code of one gradient."""
+    matrix = gradient(seed)
+    seen, nbytes = coded(way, matrix, seed)
     x = matrix.reshape(-1).astype(np.float64)
     off = seen - x
     squares = float(np.dot(x, x))
     return {
-        "family": name.rpartition(" ")[0],
-        "method": label(way),
-        "size": x.size,
         "nbytes": nbytes,
         "error": float(np.sqrt(np.dot(off, off) / squares)),
         "bias": float(np.dot(off, x) / squares),

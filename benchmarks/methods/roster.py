@@ -65,7 +65,7 @@ ROSTER = (
     Entry("TopK 4 of 512", Compressed(TopK(k=4, bucket=512)), CONTRACTS, SPARSE),
     Entry(
         "TopK 4 of 512 + QSGD 4 bits",
-        Compressed(TopK(k=4, bucket=512), QSGD(bits=4)),
+        Compressed(TopK(k=4, bucket=512), QSGD(bits=4, bucket=1024)),
         "Alistarh 2018; SparCML, theorem 4.1",
         LAWS,
     ),
@@ -83,25 +83,25 @@ ROSTER = (
     Entry("DGC 1 %", DGC(ratio=0.01), "none", "aggregate/test_dgc", 0.1),
     Entry(
         "QSGD 8 bits",
-        Compressed(quantize=QSGD(bits=8), error_feedback=False),
+        Compressed(quantize=QSGD(bits=8, bucket=1024), error_feedback=False),
         UNBIASED,
         CODES,
     ),
     Entry(
         "QSGD 4 bits",
-        Compressed(quantize=QSGD(bits=4), error_feedback=False),
+        Compressed(quantize=QSGD(bits=4, bucket=1024), error_feedback=False),
         UNBIASED,
         CODES,
     ),
     Entry(
         "QSGD 2 bits",
-        Compressed(quantize=QSGD(bits=2), error_feedback=False),
+        Compressed(quantize=QSGD(bits=2, bucket=1024), error_feedback=False),
         UNBIASED,
         CODES,
     ),
     Entry(
         "NUQSGD 4 bits",
-        Compressed(quantize=NUQSGD(bits=4), error_feedback=False),
+        Compressed(quantize=NUQSGD(bits=4, bucket=1024), error_feedback=False),
         "unbiased: Ramezani-Kebrya 2019",
         CODES,
     ),

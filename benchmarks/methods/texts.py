@@ -98,8 +98,8 @@ QUANTIZERS = (
         "unbiased but for the clipping; variance s |v|_1 - |v|^2",
         "integer sums, for hardware that adds integers; otherwise QSGD 2 bits, with one scale per "
         "bucket. For gradients that are mostly zero, `count_zeros=False`: zeros do not count in "
-        "the standard deviation, or clipping would remove nearly all. Not for embeddings and "
-        "recurrent layers (compress warns)",
+        "the standard deviation, or clipping would remove nearly all. Not for recurrent layers; "
+        "output layers of many classes are beyond its fence (docs/torch.md)",
         "Wen et al. 2017",
     ),
     Text(
@@ -110,8 +110,8 @@ QUANTIZERS = (
         "messages of Compressed",
         "the best two values for that partition; bucket sums are preserved. Biased: needs error "
         "feedback, and stalls without (claim 1)",
-        "fewest bits with which networks still train; not for embeddings and recurrent layers "
-        "(compress warns); the owner of a range has a residual too",
+        "fewest bits with which networks still train; the owner of a range has a residual too. "
+        "Output layers of many classes are beyond its fence (docs/torch.md)",
         "Seide, Fu, Droppo, Li, Yu 2014",
     ),
     Text(
@@ -159,11 +159,7 @@ METHODS = (
         "as Compressed with the uniform setting",
         "expected bytes (or error) of a choice are within the budget, its error (or bytes) at most "
         "that of the uniform setting, as measured at that step; nothing is lost",
-        "SGD, if layers differ in scale. TopK 1 % + 8 bits with a warm-up of a tenth of the steps, "
-        "2 ranks, against the uniform ratio at the same bytes (within 0.5 %), seeds 0 to 2: +0.21 "
-        "(standard error 0.08) points on Fashion-MNIST, -0.53 (0.24) % perplexity on Moby-Dick; "
-        "with seeds 3 and 4, added after these were known, +0.29 (0.10) and -0.43 (0.16) %. "
-        "These are trial runs, whose rows were not saved",
+        "SGD, if layers differ in scale",
         "Alimohammadi, Markov, Frantar, Alistarh 2023 (L-GreCo)",
     ),
     Text(
