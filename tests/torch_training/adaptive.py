@@ -350,6 +350,24 @@ def rates_are_followed():
                 np.testing.assert_allclose(virtual, expected[n], rtol=0, atol=1e-6)
 
 
+def rates_that_rise_again():
+    """Momentum of a residual that was sent at a low rate is not applied at a high one."""
+    with group() as (rank, _):
+        moved = []
+        for method in (Dense(), Compressed(TopK(0.05), dense_below=100)):
+            model = ddp()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+            compress(model, method, optimizer=optimizer)
+            for step, lr in enumerate((0.1, 0.1, 1e-3, 1e-5, 0.1)):
+                optimizer.param_groups[0]["lr"] = lr
+                before = [p.detach().clone() for p in model.parameters()]
+                run(model, optimizer, rank, [step])
+            pairs = zip(model.parameters(), before, strict=True)
+            moved.append(max(float((p.detach() - b).abs().max()) for p, b in pairs))
+            check_replicas(model)
+        assert moved[1] < 10 * moved[0]
+
+
 def recommendations():
     with group() as (rank, _):
         model = mlp()

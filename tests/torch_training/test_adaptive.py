@@ -20,6 +20,7 @@ pytestmark = pytest.mark.torch
         adaptive.second_phase,
         adaptive.fenced,
         adaptive.rates_are_followed,
+        adaptive.rates_that_rise_again,
         adaptive.recommendations,
     ],
 )

@@ -233,15 +233,3 @@ def with_settings(
         )
     (beta1, beta2), eps = groups[0]
     return replace(method, betas=(beta1, beta2), eps=eps)
-
-
-def learning_rates(
-    optimizer: torch.optim.Optimizer, names: Mapping[Tensor, str]
-) -> dict[str, float]:
-    """Return the current learning rates of an optimizer by name of the parameter."""
-    return {
-        names[p]: float(group["lr"])
-        for group in optimizer.param_groups
-        for p in group["params"]
-        if p in names
-    }

@@ -7,15 +7,15 @@ import math
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..aggregate import as_method
 from ..aggregate.frozen_adam import FrozenAdam
-from .adam_updates import AdamUpdates, learning_rates, with_settings
+from .adam_updates import AdamUpdates, with_settings
 from .checkpoint import consolidated_state, restore, saved_state
+from .learning_rates import LearningRates
 from .recommended import check_optimizer
 from .tensors import plain_name
 
@@ -51,7 +51,7 @@ class Handle(ABC):
         self._updates: AdamUpdates | None = None
         self._step_hooks: list[Any] = []
         if optimizer is not None:
-            reducer.rates = partial(learning_rates, optimizer, names)
+            reducer.rates = LearningRates(optimizer, reducer, names)
         if isinstance(optimizer, torch.optim.Adam):
             self._updates = updates = AdamUpdates(optimizer, reducer, names)
             reducer.local = lambda: updates.local
