@@ -142,7 +142,8 @@ QUANTIZERS = (
 
 METHODS = (
     Text(
-        "Compressed(sparsify=None, quantize=None, error_feedback=True, global_topk=None)",
+        "Compressed(sparsify=None, quantize=None, error_feedback=True, momentum=0, nesterov=False, "
+        "masking=False, warm_up=0, clip=None, global_topk=None, fence=None, small=None)",
         "corrected = residual + gradient; sent = quantize(sparsify(corrected)); "
         "residual = corrected - seen; mean = sum of sent / P",
         "that of the sparsifier and the quantizer",

@@ -212,7 +212,7 @@ def test_sums_may_have_more_bits():
     finer, same = errors(coarse), errors(QSGD(2, bucket=64))
     assert len(set(finer)) == 1
     assert finer[0] < 0.7 * same[0]
-    with pytest.raises(ValueError, match="bits must be from 2 to 8, got 9"):
+    with pytest.raises(ValueError, match="reduced_bits must be from 2 to 8 or None, got 9"):
         QSGD(2, reduced_bits=9)
     with pytest.raises(ValueError, match="reduced_bits must be None with levels, got 4"):
         QSGD(levels=2, reduced_bits=4)

@@ -403,6 +403,9 @@ def refusals(rank):
         "optimizer must be a torch.optim.Adam", compress, ddp(), METHODS[0], optimizer=sgd
     )
     raises("optimizer must be the optimizer of the model", compress, ddp(), "recommended")
+    raises("optimizer must have parameters of", compress, ddp(), QSGD(4), optimizer=sgd)
+    raises("optimizer must be an optimizer of torch", recommended, "adam")
+    raises("steps must be", recommended, sgd, steps=1.5)
     model = ddp()
     optimizer = adamw(model)
     raises("clip and clip_each", compress, model, METHODS[0], optimizer=optimizer, clip=1.0)
@@ -428,6 +431,11 @@ def warned(rank):
             DGC(),
             lambda m: torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9),
             "applied twice",
+        ),
+        (
+            DGC(),
+            lambda m: torch.optim.SGD(m.parameters(), lr=0.1),
+            "use 3 to 6 times the learning rate",
         ),
     ]
     for method, optimizer_of, words in cases:

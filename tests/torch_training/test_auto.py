@@ -1,8 +1,10 @@
 """auto: measured first, and what it decides; statistics."""
 
 import pytest
+import torch
 
 import sparcml
+from sparcml.torch import recommended
 from sparcml.torch.auto import RowUsage, StepTimes, decide
 from tests.torch_engine.jobs import outcomes
 
@@ -54,6 +56,25 @@ def test_rows_of_tables_count_as_they_take_time():
         assert decision.why == "no hook: no dense gradient is large enough to compress"
     for decision in sparcml.launch(lambda comm: decide(comm, SHAPES, found, tables), 2):
         assert decision.method is not None
+
+
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+def test_only_methods_with_known_accuracy(kind):
+    optimizer = getattr(torch.optim, kind)(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+    slow = StepTimes(step=10.0, communication=9.5, exposed=9.0, backward=0.5)
+
+    def work(comm):
+        return decide(comm, SHAPES, slow, optimizer=optimizer)
+
+    for decision in sparcml.launch(work, 2):
+        text = str(decision)
+        assert not any(name in text for name in ("PowerSGD", "Ok-", "TopK 1 %", "DGC"))
+        if kind == "SGD":
+            assert decision.method == recommended(optimizer)
+        else:
+            assert isinstance(decision.method, sparcml.Compressed)
+            assert decision.method.sparsify is None
+            assert not decision.method.error_feedback
 
 
 def test_one_rank_needs_nothing():

@@ -85,7 +85,11 @@ class QSGD(Quantizer):
                 raise ValueError(
                     f"QSGD: reduced_bits must be None with levels, got {self.reduced_bits}"
                 )
-            self.for_reduced(1)
+            check_integer(self, "reduced_bits", optional=True)
+            if not 2 <= self.reduced_bits <= 8:
+                raise ValueError(
+                    f"QSGD: reduced_bits must be from 2 to 8 or None, got {self.reduced_bits}"
+                )
 
     def _set_bits(self, levels: int) -> None:
         """Derive the width from the levels, so that QSGD(levels=7) == QSGD(bits=4)."""

@@ -19,11 +19,14 @@ import torch
 
 from ..aggregate import Compressed, Dense
 from ..aggregate.planning import planned_methods
+from ..aggregate.schedule import at
 from ..costs import ring_nbytes
 from ..network.models import Model
 from ..network.plan import plan
+from ..quantize import QSGD, Half
+from ..sparsify import TopK
 from ..transport.stats import text_table
-from .recommended import keeps_accuracy
+from .recommended import UNKNOWN_RATIO, is_adaptive, recommended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,7 +163,7 @@ def decide(
         times: Times of plain DDP.
         tables: Sparse gradients, which are always sent as rows.
         excluded: Shapes of dense gradients that are not compressed.
-        optimizer: The optimizer. Methods that lose accuracy under it are not considered.
+        optimizer: The optimizer. Only methods with known accuracy under it are considered.
     """
     if comm.size == 1:
         return Decision(None, "no hook: there is only one rank", times)
@@ -171,11 +174,7 @@ def decide(
     model = Model("this model", tuple(shapes.values()), "its parameters")
     network = _with_bandwidth(comm.network, model, comm.size, times)
     overlap = min(1.0, times.backward / times.compute)
-    methods = {
-        m.planning(model.tensors).label: m
-        for m in planned_methods(RATIOS)
-        if optimizer is None or keeps_accuracy(m, optimizer)
-    }
+    methods = {m.planning(model.tensors).label: m for m in _candidates(optimizer)}
     planned = plan(
         model,
         comm.size,
@@ -200,7 +199,32 @@ def decide(
     )
     if step > GAIN * times.step:
         return Decision(None, f"no hook: {figures}", times, planned)
+    if at(getattr(method, "sparsify", None), 0) is not None and optimizer is not None:
+        method = recommended(optimizer)
     return Decision(method, f"{method}: {figures}", times, planned)
+
+
+def _candidates(optimizer: torch.optim.Optimizer | None) -> list[Method]:
+    """Return the methods whose accuracy is on the results page (docs/training.md).
+
+    These are the dense mean, 16-bit values and QSGD, without error feedback under Adam; under
+    SGD also the recommended method, here with the ratio that it ends with. Without an optimizer
+    all planned methods are considered.
+    """
+    planned = planned_methods(RATIOS)
+    if optimizer is None:
+        return list(planned)
+    adaptive = is_adaptive(optimizer)
+    found: list[Method] = []
+    for m in planned:
+        if isinstance(m, Dense):
+            found.append(m)
+        elif isinstance(m, Compressed) and m.sparsify is None:
+            if isinstance(m.quantize, QSGD):
+                found.append(replace(m, error_feedback=not adaptive))
+            elif isinstance(m.quantize, Half):
+                found.append(m)
+    return found if adaptive else [*found, Compressed(TopK(UNKNOWN_RATIO), QSGD(4))]
 
 
 def _with_bandwidth(

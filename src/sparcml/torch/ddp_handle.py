@@ -200,7 +200,7 @@ class AutoDDPHandle(DDPHandle):
         text = f"auto: {self.decision}"
         return f"{text}\n\n{super().explain()}" if self._registered else text
 
-    def change(self, method: Method | Quantizer | Sparsifier) -> None:
+    def change(self, method: Method | Quantizer | Sparsifier | str) -> None:
         """Use this method from the next step on. All ranks must call it."""
         super().change(method)
         self.decision = None  # it is not about this method

@@ -16,7 +16,7 @@ from ..aggregate.frozen_adam import FrozenAdam
 from .adam_updates import AdamUpdates, with_settings
 from .checkpoint import consolidated_state, restore, saved_state
 from .learning_rates import LearningRates
-from .recommended import check_optimizer
+from .recommended import RECOMMENDED, check_optimizer, recommended_for
 from .tensors import plain_name
 
 if TYPE_CHECKING:
@@ -74,15 +74,17 @@ class Handle(ABC):
         """Number of completed steps."""
         return self._reducer.step
 
-    def change(self, method: Method | Quantizer | Sparsifier) -> None:
+    def change(self, method: Method | Quantizer | Sparsifier | str) -> None:
         """Use another method from the next step on. All ranks must call it.
 
         The residual is kept.
 
         Args:
             method: An aggregation method, or a quantizer or sparsifier, with error feedback
-                around it.
+                around it, or "recommended".
         """
+        if isinstance(method, str) and method == RECOMMENDED:
+            method = recommended_for("change", self._optimizer)
         new = as_method("change", method)
         if isinstance(new, FrozenAdam):
             new = with_settings("change", new, self._optimizer)

@@ -38,6 +38,12 @@ class LearningRates:
         reducer: GradientReducer,
         names: Mapping[Tensor, str],
     ) -> None:
+        groups = optimizer.param_groups
+        if not any(p in names for group in groups for p in group["params"]):
+            raise ValueError(
+                "compress: optimizer must have parameters of the model, got one that has none "
+                "of them; create it from this model"
+            )
         self._optimizer, self._reducer, self._names = optimizer, reducer, names
         self._scaled: dict[str, tuple[float, float]] = {}  # rises that were handled
 

@@ -9,6 +9,7 @@ import torch
 
 from ..aggregate import Adaptive, Compressed, Dense, Schedule
 from ..quantize import QSGD, TernGrad
+from ..validation import as_integer
 
 if TYPE_CHECKING:
     from ..aggregate import Method
@@ -27,7 +28,7 @@ def recommended(
 
     - SGD, with or without momentum: the largest entries as 4-bit values, with error feedback.
       Their ratio falls from 25 % to 3 % over the run (`Schedule.falling`); if the number of
-      steps is unknown, to 2.5 % over 1,000 steps. Layers share the bytes of that ratio by
+      steps is unknown, to 2.5 % within 500 steps. Layers share the bytes of that ratio by
       their measured errors (`Adaptive`). Momentum stays in the optimizer, where it acts on
       the mean.
     - Adam, AdamW and all others: 3-bit gradients (`QSGD`), which are unbiased and need no error
@@ -49,6 +50,12 @@ def recommended(
         >>> recommended(sgd, steps=500).sparsify.at(499).ratio
         0.03
     """
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(
+            f"recommended: optimizer must be an optimizer of torch, got {optimizer!r}"
+        )
+    if steps is not None:
+        as_integer("recommended", "steps", steps, 1)
     if type(optimizer) is torch.optim.SGD:
         falling = Schedule.warm_up(UNKNOWN_RATIO, WARM_UP_STEPS)
         if steps is not None:
@@ -89,6 +96,11 @@ def check_optimizer(
         message = (
             f"momentum is applied twice: by {method} and by {name}; set momentum=0 in one of "
             f"them"
+        )
+    elif momentum and getattr(method, "masking", True):
+        message = (
+            f"{method} forgets the momentum of what it sends: use 3 to 6 times the learning "
+            f"rate that is best for SGD with momentum"
         )
     elif not keeps_accuracy(method, optimizer):
         message = (
