@@ -29,6 +29,11 @@ DELAY = """\
 Dense gradients, exact and uncompressed, that are applied one step late. Error feedback delays a
 part of each gradient, often by more than one step, and biased methods need it. Where the delay
 alone exceeds the tolerance, use an unbiased quantizer without error feedback.
+
+At a ratio of 1 / n a value waits n steps on average. `DGC` at 0.1 % therefore needs runs of many
+thousand steps: here, in 380 to 720 steps, most values are not sent once after the warm-up. At 1 %
+they are sent several times. The tables below have both ratios, at the dense learning rate and at 6
+times that.
 """
 
 
