@@ -442,9 +442,12 @@ def warned(rank):
         model = ddp()
         with pytest.warns(UserWarning, match=words):
             compress(model, method, optimizer=optimizer_of(model))
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.LSTM(8, 8))
-    with pytest.warns(UserWarning, match="accuracy on recurrent layers such as ''.*leave"):
-        compress(model, Compressed(quantize=TernGrad(), dense_below=10))
+    for poor in (Compressed(quantize=TernGrad(), dense_below=10), PowerSGD()):
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.LSTM(8, 8))
+        with pytest.warns(
+            UserWarning, match="accuracy on recurrent layers such as ''.*lea"
+        ):
+            compress(model, poor)
     quiet: tuple[tuple[Any, Any], ...] = (
         (QSGD(4), adamw),
         (OneBit(), lambda m: torch.optim.SGD(m.parameters(), 0.1)),
