@@ -94,7 +94,7 @@ def test_a_figure_has_a_point_per_method_and_world_size():
     assert names == [
         "QSGD 4 bit",
         "TopK 1 %: -50.00 ± 0.00",
-        "OneBit, error feedback: diverged",
+        "OneBit, error feedback, fence: diverged",
         "dense",
     ]
     low, high = ax.get_ylim()
