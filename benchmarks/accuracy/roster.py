@@ -171,18 +171,6 @@ ROSTER: dict[str, Spec] = {
         networks=("fashion-mnist",),
         ranks=(2,),
     ),
-    "topk8of512": Spec(
-        "TopK 8 of 512 + 4 bit, falling",
-        _topk(TopK(k=8, bucket=512)),
-        networks=("fashion-mnist",),
-        ranks=(2,),
-    ),
-    "topk16of512": Spec(
-        "TopK 16 of 512 + 4 bit, falling",
-        _topk(TopK(k=16, bucket=512)),
-        networks=("fashion-mnist",),
-        ranks=(2,),
-    ),
     "topk1": Spec(
         "TopK 1 %",
         lambda _: Compressed(TopK(0.01), dense_below=DENSE_BELOW),

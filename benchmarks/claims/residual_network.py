@@ -32,7 +32,8 @@ def answer(rows: list[Row]) -> Answer:
     ours = listed(found)
     details = (
         f"*Measured*. The density falls over the run: 25 % at first, and 8 or 16 of 512 values "
-        f"in the last quarter (`Schedule.falling`). Values have 4 bits.\n\n{tables(rows)}"
+        f"in the last quarter (`Schedule.falling`). Layers share these bytes by their errors "
+        f"(`Adaptive`), and values have 4 bits.\n\n{tables(rows)}"
     )
     return Answer(not (missing or off), ours, why, details, not missing)
 

@@ -128,10 +128,10 @@ def test_deep_compression_takes_the_best_rate():
 def test_both_densities_of_the_residual_network_count():
     found = [trained("fashion-mnist", m, worse=0.5) for m in residual_network.METHODS]
     assert residual_network.answer(dense() + found[0] + found[1]).verdict == "hit"
-    bad = trained("fashion-mnist", "topk16of512", worse=1.5)
+    bad = trained("fashion-mnist", "topk16of512-layers", worse=1.5)
     answer = residual_network.answer(dense() + found[0] + bad)
     assert answer.verdict == "miss"
-    assert "topk16of512 on 2 ranks" in answer.why
+    assert "topk16of512-layers on 2 ranks" in answer.why
 
 
 def test_the_lstm_is_judged_by_speed():
@@ -146,7 +146,7 @@ def test_claims_without_three_seeds_are_open():
     everything = [
         ("gpt", "qsgd4"),
         ("moby-dick", "dgc0.1"),
-        ("fashion-mnist", "topk8of512"),
+        ("fashion-mnist", "topk8of512-layers"),
     ]
     short = [row for job in everything for row in trained(*job, seeds=2)]
     no_rows = links()[:0]
