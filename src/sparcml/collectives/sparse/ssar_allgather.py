@@ -13,6 +13,7 @@ Compression, ICLR 2018.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ...costs.workload import EntryCount, Round, Workload
@@ -29,9 +30,11 @@ def ssar_allgather(call: Call, x: Stream) -> Stream:
     message, seen = call.encode(x, 0, see=call.wants_seen)
     call.seen, call.offsets = [seen], (0, x.blocks)
     messages = allgather.allgather_messages(call, message)
-    # A message is also on its way to other ranks, and may be x itself.
-    streams = [call.decode(m, rank, 0).read_only() for rank, m in enumerate(messages)]
-    return call.add_many(streams)
+    decoded = (call.decode(m, rank, 0) for rank, m in enumerate(messages))
+    if call.quantizer is not None and x.is_dense:  # one vector at a time, to save memory
+        return reduce(call.add, decoded)
+    # A message is also in flight to other ranks, and may be x itself.
+    return call.add_many([stream.read_only() for stream in decoded])
 
 
 def cost(rank: int, workload: Workload) -> list[Round]:
