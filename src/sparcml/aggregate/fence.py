@@ -3,8 +3,8 @@
 TernGrad and OneBit have one or two magnitudes for many values. They suit gradients whose largest
 magnitude is 5 to 50 times the root mean square of the nonzeros, as in most layers. In the output
 layer of a language model it is 50 to 200 times: rows of frequent words are large, and all others
-are lost or drowned in noise. Nearly all the accuracy that these quantizers lose on such models is
-lost there, and not in the embedding (docs/training.md).
+are lost or drowned in noise. On a word LSTM these quantizers lost nearly all of their accuracy
+there, and not in the embedding.
 
 The ranks measure this dispersion every 100 steps, and the largest on any rank decides. What was
 decided is in the state, so that it survives checkpoints and changes of the world size.

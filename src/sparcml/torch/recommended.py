@@ -41,8 +41,8 @@ def recommended(
         optimizer: The optimizer of the model.
         steps: Number of optimizer steps of the full run. Pass it if you know it: fewer bytes
             are sent at the same accuracy.
-        slow_link: Under Adam, send a third to a quarter of the bytes: 2-bit gradients, 3-bit
-            sums and a Rice code, which take more processor time. SGD has few bytes anyway.
+        slow_link: Under Adam, send 60 to 80 % fewer bytes: 2-bit gradients, 3-bit sums and a
+            Rice code, which take more processor time. The method for SGD stays the same.
 
     Example:
         >>> model = torch.nn.Linear(2, 2)
@@ -117,7 +117,7 @@ def check_layers(
     """Warn if a method is known to lose accuracy on layers of a model.
 
     Output layers of many classes are recognized by their gradients, see
-    `sparcml.aggregate.fence`; recurrent layers, where TernGrad and PowerSGD lose 4 to 5 % of the
+    `sparcml.aggregate.fence`; recurrent layers, where TernGrad and PowerSGD lose 4 to 6 % of the
     perplexity of a word LSTM, are not.
     """
     poor = method if isinstance(method, PowerSGD) else getattr(method, "quantize", None)
