@@ -105,7 +105,7 @@ class Network:
         return replace(self, **zeros)
 
     def with_shared_processors(self, ranks: float) -> Network:
-        """Return the same network with several ranks per processor, who compute in turn."""
+        """Return the same network with several ranks per processor, which compute in turn."""
         costs: dict[str, Any] = {
             name: ranks * getattr(self, name) for name in COMPUTE_COSTS
         }

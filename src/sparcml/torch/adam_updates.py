@@ -8,7 +8,7 @@ A method such as `sparcml.TopKAdam` has two phases for each parameter that it co
    ranks exchange updates, which are subtracted from the weights, with the optimizer's weight
    decay. The optimizer does not get the gradients of these parameters, so it leaves them as they
    are. Their `exp_avg` and `step` continue. `exp_avg_sq` is what gives the frozen denominator at
-   this `step`, so that plain Adam can go on from it. With `TopKAdam` every rank has its own
+   this `step`, so that plain Adam can resume from it. With `TopKAdam` every rank has its own
    `exp_avg`.
 
 As without compression, a parameter that has no gradient on any rank stays as it is. A rank without

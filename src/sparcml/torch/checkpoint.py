@@ -166,7 +166,7 @@ def _check_model(saved: Shapes, shapes: Shapes) -> None:
 
 
 def _check_moments(saved: Mapping[str, Any], state: State, method: Method) -> None:
-    """Raise if an optimizer would go on with a first moment that differs between ranks."""
+    """Raise if an optimizer would continue with a first moment that differs between ranks."""
     unequal = {name_of(k) or "" for k in keys_of(state, EXP_AVG)}
     if isinstance(method, FrozenAdam):
         unequal = {name for name in unequal if not method.is_frozen(state, name)}
