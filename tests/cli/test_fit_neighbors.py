@@ -14,9 +14,8 @@ from sparcml import decentralized as dec
 from sparcml.decentralized.parse import COMPRESS, parse_method
 from sparcml.errors import DataError
 from sparcml.linear import SGD, Constant, write_svmlight
-from sparcml.linear.training.checkpoint import Checkpoint
+from sparcml.linear.training.checkpoint import OWN_MODEL, Checkpoint
 from sparcml.linear.training.model import Model
-from sparcml.linear.training.neighbors import NEIGHBOR_ARRAYS
 
 from ..linear.problems import problem
 from .fitting import config, trained
@@ -103,7 +102,7 @@ def test_resume_on_another_number_of_ranks_keeps_the_mean(
     assert folder is not None
     ranks = [np.load(folder / f"rank-{r}.npz") for r in range(before)]
     means = {
-        name: np.mean([r[f"0/{name}"] for r in ranks], axis=0) for name in NEIGHBOR_ARRAYS
+        name: np.mean([r[f"0/{name}"] for r in ranks], axis=0) for name in OWN_MODEL
     }
     _, results = trained(replace(options, epochs=2, resume=True), after)
     np.testing.assert_allclose(

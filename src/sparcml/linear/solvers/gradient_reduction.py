@@ -53,8 +53,16 @@ class GradientReduction:
         """Whether there is nothing to communicate or compress."""
         return self.comm.size == 1 and self.method is None
 
-    def sum(self, gradient: Stream, state: MethodState) -> tuple[Stream, MethodState]:
-        """Return the sum over all ranks and the method's new state. Collective."""
+    def sum(
+        self, gradient: Stream, state: MethodState, steps: int = 1
+    ) -> tuple[Stream, MethodState]:
+        """Return the sum over all ranks and the method's new state. Collective.
+
+        Args:
+            gradient: Gradient, or change of the weights.
+            state: State of the method.
+            steps: Steps whose dense rings it stands for.
+        """
         ranks, start = self.comm.size, self.comm.now()
         if self.method is not None:
             result, state = self._by_method(self.method, gradient, state)
@@ -68,7 +76,7 @@ class GradientReduction:
             result = self.comm.allreduce(gradient, algorithm=self.algorithm)
         self.seconds += self.comm.now() - start
         itemsize = gradient.dtype.itemsize
-        self.dense_bytes += ring_nbytes(ranks, self._full_size * itemsize)
+        self.dense_bytes += steps * ring_nbytes(ranks, self._full_size * itemsize)
         return result, state
 
     def _by_method(

@@ -19,6 +19,7 @@ from ...validation import check_integer, check_real
 from .early_stopping import no_improvement
 from .gradient_reduction import COMMUNICATION
 from .learning_rate import Constant, LearningRate
+from .local_steps import check_local_steps
 from .neighbor_steps import check_decentralized
 from .objective import Penalty, loss_of
 from .sgd_run import SGDRun
@@ -81,6 +82,10 @@ class SGD:
             `sparcml.decentralized`, by which each rank trains its own model and mixes it with its
             neighbours'. The result is then the mean of all models after each epoch. The penalty
             must be l2, and momentum is an option of `DPSGD`.
+        local_steps: Steps that each rank makes on its own rows of the batches before the ranks
+            average the changes of their weights; the last round of an epoch may be shorter. The
+            result depends on the number of ranks. With an aggregation method, changes are
+            compressed. The penalty must be l2, without momentum and adaptive learning rates.
         patience: With a validation set: epochs without a loss that is smaller by `tol` than
             the best before, after which training stops.
         tol: Relative improvement of the validation loss that counts.
@@ -99,12 +104,13 @@ class SGD:
     communication: str = "sparse"
     algorithm: str = "auto"
     method: Method | decentralized.Method | None = None
+    local_steps: int = 1
     patience: int = 3
     tol: float = 1e-4
 
     def __post_init__(self) -> None:
         loss_of(self.loss)
-        for name in ("batch_size", "epochs", "patience"):
+        for name in ("batch_size", "epochs", "local_steps", "patience"):
             check_integer(self, name)
             if getattr(self, name) < 1:
                 raise ValueError(f"SGD: {name} must be >= 1, got {getattr(self, name)}")
@@ -135,6 +141,8 @@ class SGD:
             )
         if isinstance(self.method, decentralized.Method):
             check_decentralized(self)
+        if self.local_steps > 1:
+            check_local_steps(self)
 
     def _check_adaptive(self, adaptive: float) -> None:
         check_real(self, "adaptive")

@@ -14,6 +14,7 @@ from ..data.column_index import MIN_FEATURES, ColumnIndex
 from ..data.partition import check_partition
 from ..data.shuffle import batches
 from .gradient_reduction import GradientReduction
+from .local_steps import LocalSteps
 from .neighbor_steps import NeighborSteps
 from .objective import check_rows, loss_of, mean_loss, to_csr
 from .solver_progress import SolverProgress
@@ -72,6 +73,10 @@ class SGDRun:
                 solver.algorithm,
                 solver.method,
             )
+        self.local: LocalSteps | None = None
+        if solver.local_steps > 1:
+            assert isinstance(self.reduction, GradientReduction)  # checked by the solver
+            self.local = LocalSteps(solver, self.reduction)
         self._compress_columns()
         self.csr = to_csr(self.rows)
         self.last_report = (comm.now(), state.seen, state.pending)
@@ -113,6 +118,7 @@ class SGDRun:
             and solver.epochs * self.steps >= MIN_STEPS
             and solver.communication == "sparse"
             and solver.method is None
+            and solver.local_steps == 1
         )
         if not (wanted and indexed):
             state.expand()
@@ -183,6 +189,9 @@ class SGDRun:
             for t, rate in enumerate(rates):
                 batch = order[offsets[state.step + t] : offsets[state.step + t + 1]]
                 self._step(batch, int(starts[t + 1] - starts[t]), float(rate))
+                made = state.step + t + 1
+                if self.local is not None and self.local.ends_round(made, self.steps):
+                    self.local.exchange(state, made)
         state.step, state.seen = stop, int(before + starts[-1])
         if stop == self.steps and isinstance(self.reduction, NeighborSteps):
             self.reduction.end_epoch(state)
@@ -192,13 +201,17 @@ class SGDRun:
     def _step(self, batch: NDArray[np.int64], count: int, learning_rate: float) -> None:
         """Make one step with all ranks on a batch of `count` rows, here those of `batch`."""
         state, solver = self.state, self.solver
-        # The mean over ranks of decentralized gradients is that of the batch, and else the sum.
-        ranks = self.comm.size if isinstance(self.reduction, NeighborSteps) else 1
+        # The mean over ranks of their own gradients is that of the batch, and else the sum.
+        is_own = self.local is not None or isinstance(self.reduction, NeighborSteps)
+        ranks = self.comm.size if is_own else 1
         scale = ranks / count
         own = loops.gradient(self.csr, batch, self.loss.code, scale, state.model)
         state.pending += own.loss
         if isinstance(self.reduction, NeighborSteps):
             self.reduction.step(state, own, learning_rate)
+            return
+        if self.local is not None:
+            self.local.step(state, own, learning_rate)
             return
         nnz = own.indices.size - (not solver.intercept)
         gradient = Stream.unchecked(

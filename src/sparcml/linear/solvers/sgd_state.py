@@ -43,6 +43,8 @@ class SGDState:
             last epoch: the weights, and the intercept if there is one. `model` is this rank's.
         consensus_distance: With such a method, the root mean square distance of the models
             from their mean then.
+        shared: With local steps, the stored weights (and the intercept) of all ranks at the start
+            of the round; None before the first step of an epoch. `model` is this rank's.
         column_index: Index of active columns; the model has numbers for these only.
     """
 
@@ -56,6 +58,7 @@ class SGDState:
     method: MethodState = field(default_factory=dict)
     averaged: NDArray[Any] | None = None
     consensus_distance: float | None = None
+    shared: NDArray[Any] | None = None
     column_index: ColumnIndex | None = None
 
     @classmethod
@@ -213,6 +216,7 @@ class SGDState:
         if flush or self.model.numbers[CLOCK] * FLUSH_COLUMNS >= self.features:
             self.flush()
         self.epoch, self.step, self.pending = self.epoch + 1, 0, 0.0
+        self.shared = None
 
     def flush(self) -> None:
         """Apply everything pending to all weights; the table is empty afterwards."""
@@ -230,6 +234,7 @@ class SGDState:
             "validation_losses": np.array(self.validation_losses),
             **{f"method/{name}": array for name, array in self.method.items()},
             **self._averaged_arrays(),
+            **({} if self.shared is None else {"shared": self.shared}),
         }
 
     def _averaged_arrays(self) -> dict[str, NDArray[Any]]:
@@ -269,4 +274,6 @@ class SGDState:
         if "averaged" in arrays:
             state.averaged = arrays["averaged"].copy()
             state.consensus_distance = float(arrays["consensus_distance"][0])
+        if "shared" in arrays:
+            state.shared = arrays["shared"].copy()
         return state

@@ -20,6 +20,7 @@ import numpy as np
 from ...aggregate.state import reshard_rank
 from ...communicator.collective_errors import run_collectively
 from ...errors import DataError
+from ..solvers.sgd_state import INTERCEPT
 from .npz import read_npz, write_npz
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ def _rank_file(folder: Path, rank: int) -> Path:
 # `SGDState.arrays` and `SCDState.arrays`, after the number of the target: 0/pending.
 SGD_ARRAYS = ("pending", "method/")
 METHOD = re.compile(r"\d+/method/")
+OWN_MODEL = ("weights", "numbers")  # also, while each rank has a model of its own
 SCD_ARRAYS = ("coordinates", "trust_radius")
 
 
@@ -210,6 +212,25 @@ def reshard_sgd(parts: Sequence[Arrays], rank: int, ranks: int) -> dict[str, NDA
         ]
         state = reshard_rank(states, rank, ranks, reduction="sum")
         own |= {f"{prefix}{name}": array for name, array in state.items()}
+    return own
+
+
+def reshard_local(
+    parts: Sequence[Arrays], rank: int, ranks: int
+) -> dict[str, NDArray[Any]]:
+    """Return a rank's arrays of SGD with local steps after a change of the world size.
+
+    Within a round, all new ranks start with the mean of the weights, so that the mean change of
+    the round is kept. At the end of an epoch all ranks have the same weights.
+    """
+    own = reshard_sgd(parts, rank, ranks)
+    every = [parts[k] for k in range(len(parts))]
+    for name, array in every[0].items():
+        if array_name(name) == "weights":
+            own[name] = np.mean([part[name] for part in every], axis=0)
+        elif array_name(name) == "numbers":
+            own[name] = array.copy()
+            own[name][INTERCEPT] = np.mean([part[name][INTERCEPT] for part in every])
     return own
 
 

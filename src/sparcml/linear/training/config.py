@@ -21,7 +21,7 @@ from ..solvers.objective import LOSSES, Penalty, loss_of
 from ..solvers.scd import SCD
 from ..solvers.sgd import SGD
 from .neighbors import check_neighbors, neighbor_method
-from .options import check_effective
+from .options import check_effective, check_local_steps
 
 if TYPE_CHECKING:
     from ...aggregate import Method
@@ -152,6 +152,14 @@ class TrainingConfig:
             solver="sgd",
         ),
     )
+    local_steps: int = field(
+        default=1,
+        metadata=_option(
+            "sgd: steps of each rank on its own rows before the ranks average the changes of "
+            "their weights. --compress is then of these changes.",
+            solver="sgd",
+        ),
+    )
     class_weight: str | None = field(
         default=None,
         metadata=_option("Class weights: balanced, or LABEL:WEIGHT,...", metavar="RULE"),
@@ -238,6 +246,8 @@ class TrainingConfig:
         check_effective(self)
         if self.topology is not None:
             check_neighbors(self, ranks)
+        if self.local_steps != 1:
+            check_local_steps(self, ranks)
         self._check_checkpoint()
         if parse_class_weight(self.class_weight) and not loss_of(self.loss).signs:
             raise ValueError(
@@ -298,6 +308,7 @@ class TrainingConfig:
             communication=self.communication,
             algorithm=self.algorithm,
             method=self.aggregation() or neighbor_method(self, ranks),
+            local_steps=self.local_steps,
             patience=self.patience,
             **common,
         )

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
 
-NEIGHBOR_ARRAYS = ("weights", "numbers")  # of a rank's own, since each has a model
-
 
 def check_neighbors(config: TrainingConfig, ranks: int | None) -> None:
     """Raise ValueError for options that are invalid or have no effect with a topology.

@@ -69,6 +69,33 @@ def check_effective(config: TrainingConfig) -> None:
         )
 
 
+def check_local_steps(config: TrainingConfig, ranks: int | None) -> None:
+    """Raise ValueError for options that are invalid or have no effect with local steps.
+
+    Args:
+        config: The options; `local_steps` is not 1.
+        ranks: Number of ranks, if it is known.
+    """
+    if config.local_steps < 1:
+        raise ValueError(f"fit: --local-steps must be >= 1, got {config.local_steps}")
+    remedies = {"l1": "use --l2", "momentum": "ranks have no common gradient"}
+    for name, remedy in remedies.items():
+        if getattr(config, name):
+            raise ValueError(f"fit: --{name} must be left out with --local-steps; {remedy}")
+    if config.topology is not None:
+        raise ValueError(
+            "fit: --topology must be left out with --local-steps; use one of them"
+        )
+    method = config.aggregation()
+    if method is not None and not method.returns_mean:
+        raise ValueError(
+            f"fit: --compress must return a mean with --local-steps, got {config.compress}; use "
+            f"topk:0.01"
+        )
+    if ranks == 1:
+        raise ValueError("fit: --local-steps needs several ranks; add -n")
+
+
 def _check_algorithm(config: TrainingConfig) -> None:
     if config.algorithm == "auto":
         return

@@ -15,15 +15,17 @@ from ..solvers.scd_state import SCDState
 from ..solvers.sgd import SGD
 from ..solvers.sgd_state import SGDState
 from .checkpoint import (
+    OWN_MODEL,
     SCD_ARRAYS,
     SGD_ARRAYS,
     Checkpoint,
     array_name,
+    reshard_local,
     reshard_scd,
     reshard_sgd,
 )
 from .history import EpochRecord, History
-from .neighbors import NEIGHBOR_ARRAYS, reshard_neighbors
+from .neighbors import reshard_neighbors
 from .options import resume_remedy
 
 if TYPE_CHECKING:
@@ -144,8 +146,8 @@ class TrainingRun:
         own: dict[str, NDArray[Any]] = {}
         common: dict[str, NDArray[Any]] = {}
         own_names: tuple[str, ...] = SGD_ARRAYS if self.uses_sgd else SCD_ARRAYS
-        if self._neighbors() is not None:
-            own_names += NEIGHBOR_ARRAYS
+        if self._neighbors() is not None or self._is_within_round():
+            own_names += OWN_MODEL
         for k, state in enumerate(self.states):
             arrays = state.arrays() | (self.best[k].arrays() if self.best else {})
             for name, array in arrays.items():
@@ -177,6 +179,8 @@ class TrainingRun:
             )
             return
         reshard = reshard_sgd if self.uses_sgd else reshard_scd
+        if isinstance(self.solver, SGD) and self.solver.local_steps > 1:
+            reshard = reshard_local
         if (method := self._neighbors()) is not None:
             reshard = partial(reshard_neighbors, self.config, method)
         header, arrays = self.checkpoint.load(self.comm, reshard)
@@ -196,6 +200,10 @@ class TrainingRun:
     def _neighbors(self) -> decentralized.Method | None:
         method = self.solver.method if isinstance(self.solver, SGD) else None
         return method if isinstance(method, decentralized.Method) else None
+
+    def _is_within_round(self) -> bool:
+        """Return whether ranks have made local steps since their last exchange."""
+        return self.uses_sgd and any(state.shared is not None for state in self.states)
 
     def _check_columns(self, path: str, state: SGDState | SCDState) -> None:
         """Raise DataError for a state of all columns, as it was before version 0.2."""

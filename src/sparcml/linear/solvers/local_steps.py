@@ -1,0 +1,111 @@
+"""Steps of SGD that each rank makes on its own, with an exchange after every few of them.
+
+    w_m = w - learning_rate * g_m(w), and so on      `local_steps` times, on rank m
+    w = w + mean over ranks of (w_m - w)
+
+g_m is the gradient of the rank's own rows of a batch, divided by the mean number of rows per rank:
+one step per round is SGD of all ranks. Only columns of the round's rows change, so changes are
+sparse. The l2 penalty multiplies all weights of all ranks by the same factor and is not sent: the
+weights are `scale * stored`, and the stored numbers are exchanged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import decentralized
+from ...kernels import linear as loops
+from ...stream import Stream
+from .sgd_state import INTERCEPT, SCALE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...kernels.linear import Gradient
+    from .gradient_reduction import GradientReduction
+    from .sgd import SGD
+    from .sgd_state import SGDState
+
+SMALL_SCALE = 1e-6  # as in the kernel, which would flush the weights without the shared ones
+
+
+class LocalSteps:
+    """The rounds of one rank.
+
+    Args:
+        solver: Its settings.
+        reduction: Sums changes over ranks, and counts their costs.
+    """
+
+    def __init__(self, solver: SGD, reduction: GradientReduction) -> None:
+        self.solver, self.reduction = solver, reduction
+
+    def step(self, state: SGDState, own: Gradient, learning_rate: float) -> None:
+        """Update this rank's weights with its own gradient, whose last entry is the intercept's."""
+        if state.shared is None:
+            state.shared = self._stored(state)
+        scale = state.model.numbers[SCALE]
+        if scale < SMALL_SCALE:
+            state.shared[: state.features] *= scale
+            loops.flush(state.model)
+        nnz = own.indices.size - (not self.solver.intercept)
+        loops.apply_gradient(
+            state.model,
+            0.0,
+            self.solver.decay,
+            learning_rate,
+            own.indices[:nnz],
+            own.values[:nnz],
+            self.solver.intercept_rate,
+        )
+
+    def ends_round(self, step: int, steps: int) -> bool:
+        """Return whether ranks exchange after a step of an epoch; the first is step 1."""
+        return step % self.solver.local_steps == 0 or step == steps
+
+    def exchange(self, state: SGDState, step: int) -> None:
+        """Give all ranks the same weights, after a step of an epoch. Collective."""
+        shared = state.shared
+        assert shared is not None  # there was a step
+        change = self._stored(state) - shared
+        changed = np.flatnonzero(change)
+        mean = change[changed] / change.dtype.type(self.reduction.comm.size)
+        sent = Stream.unchecked(shared.size, changed.astype(np.uint32), mean)
+        made = (step - 1) % self.solver.local_steps + 1
+        total, state.method = self.reduction.sum(sent, state.method, made)
+        if total.raw_indices is None:
+            shared += total.raw_values
+        else:
+            shared[total.raw_indices] += total.raw_values
+        state.model.weights[:] = shared[: state.features]
+        if self.solver.intercept:
+            state.model.numbers[INTERCEPT] = shared[-1]
+
+    def _stored(self, state: SGDState) -> NDArray[Any]:
+        """Return a copy of the stored weights, followed by the intercept if there is one."""
+        weights = state.model.weights
+        if not self.solver.intercept:
+            return weights.copy()
+        return np.append(weights, weights.dtype.type(state.model.numbers[INTERCEPT]))
+
+
+def check_local_steps(solver: SGD) -> None:
+    """Raise ValueError for settings that local steps do not support."""
+    method = solver.method
+    excluded = {
+        "penalty": (f"without l1, got {solver.penalty}", bool(solver.penalty.l1)),
+        "momentum": (f"0, got {solver.momentum}", solver.momentum > 0),
+        "adaptive": (f"None, got {solver.adaptive}", solver.adaptive is not None),
+        "method": (
+            f"an aggregation method that returns a mean, got {method}",
+            isinstance(method, decentralized.Method)
+            or (method is not None and not method.returns_mean),
+        ),
+    }
+    for setting, (requirement, is_set) in excluded.items():
+        if is_set:
+            raise ValueError(
+                f"SGD: {setting} must be {requirement}, with local_steps={solver.local_steps}"
+            )
