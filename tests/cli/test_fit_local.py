@@ -40,9 +40,7 @@ def text(tmp_path) -> Path:
 def test_model_is_that_of_the_solver(text):
     options = config(text, local_steps=3)
     _, results = trained(options, 4)
-    sgd = SGD(
-        learning_rate=Constant(0.5), batch_size=16, epochs=3, seed=3, local_steps=3
-    )
+    sgd = SGD(learning_rate=Constant(0.5), batch_size=16, epochs=3, seed=3, local_steps=3)
     rows = problem(dtype=np.float32)
     states = sparcml.launch(lambda c: sgd.run(c, rows.part(c.rank, c.size)), 4)
     loaded = Model.load(options.out)

@@ -101,9 +101,7 @@ def test_resume_on_another_number_of_ranks_keeps_the_mean(
     folder = Checkpoint(tmp_path / "c").newest()
     assert folder is not None
     ranks = [np.load(folder / f"rank-{r}.npz") for r in range(before)]
-    means = {
-        name: np.mean([r[f"0/{name}"] for r in ranks], axis=0) for name in OWN_MODEL
-    }
+    means = {name: np.mean([r[f"0/{name}"] for r in ranks], axis=0) for name in OWN_MODEL}
     _, results = trained(replace(options, epochs=2, resume=True), after)
     np.testing.assert_allclose(
         results[0].model.weights[0] if how != "momentum" else means["weights"],

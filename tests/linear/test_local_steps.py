@@ -73,7 +73,9 @@ def test_weights_are_the_mean_of_dense_models(local_steps, ranks, intercept):
 
 def test_reference_with_one_step_per_round_is_sgd():
     sgd, rows = solver(1), problem()
-    for expected, found in zip(reference_sgd(sgd, rows), reference(sgd, rows, 3)):
+    for expected, found in zip(
+        reference_sgd(sgd, rows), reference(sgd, rows, 3), strict=True
+    ):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
@@ -130,7 +132,7 @@ def test_resume_at_any_step(method):
             ),
             ranks,
         )
-        for state, expected in zip(resumed, whole):
+        for state, expected in zip(resumed, whole, strict=True):
             np.testing.assert_array_equal(state.weights, expected.weights)
             assert (state.intercept, state.losses) == (expected.intercept, expected.losses)
 

@@ -1,6 +1,8 @@
 """What each rank does in test_local.py."""
 
+import contextlib
 import io
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import sparcml
 from sparcml.torch import BMUF, SPARTA, DeMo, DiLoCo, LocalSGD, SparseLoCo
 
 from .decentralizing import Normed
-from .models import ddp, group, mlp, same, train
+from .models import ddp, group, loss_of, mlp, same, train
 from .optimizing import parameters, trained
 
 FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -23,6 +25,14 @@ FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "streaming": (DiLoCo, {"sync_every": 4, "fragments": 2, "delay": 1, "mix": 0.5}),
     "sparse_loco": (SparseLoCo, {"sync_every": 3, "k": 16, "chunk": 256}),
+    "synchronous start": (
+        DiLoCo,
+        {
+            "sync_every": 3,
+            "synchronous_steps": 4,
+            "synchronous_method": sparcml.Compressed(sparcml.TopK(0.1), dense_below=100),
+        },
+    ),
     "demo": (DeMo, {"k": 8, "side": 16}),
     "sparta": (SPARTA, {"ratio": 0.1}),
 }
@@ -37,6 +47,8 @@ def everything():
     with group() as (rank, ranks):
         one_step_per_round_is_ddp(rank)
         models_are_averaged(rank, ranks)
+        synchronous_start_is_ddp(rank)
+        rounds_follow_the_synchronous_start(rank)
         for build, options in FORMS.values():
             resumes_bit_for_bit(rank, build, options)
             agrees_at_the_end(rank, ranks, build, options)
@@ -79,6 +91,51 @@ def models_are_averaged(rank, ranks):
         same(parameters(training.shared()), mean, rtol=1e-4, atol=1e-6)
         average = parameters(training.averaged())
         assert any(not torch.equal(average[n], p) for n, p in parameters(module).items())
+
+
+def synchronous_start_is_ddp(rank):
+    """Also with a closure, in which the gradients are computed."""
+    plain = train(ddp(), rank)
+    for with_closure in (False, True):
+        module = mlp()
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        with DiLoCo(module, optimizer, synchronous_steps=4) as training:
+            if with_closure:
+                for step in range(4):
+                    optimizer.step(partial(computed, module, optimizer, rank, step))
+            else:
+                trained(module, rank, optimizer, range(4))
+            same(parameters(module), plain, rtol=1e-5, atol=1e-7)
+            same(parameters(training.shared()), parameters(module))
+            assert (training.steps, training.stats.exchanges) == (4, 4)
+            assert training.stats.bytes > 0
+
+
+def computed(module, optimizer, rank, step):
+    optimizer.zero_grad()
+    loss = loss_of(module, rank, step)
+    loss.backward()
+    return loss
+
+
+def rounds_follow_the_synchronous_start(rank):
+    """They are those of a model that was trained before."""
+    results = []
+    for steps in (2, 0):
+        module = mlp()
+        optimizer = adam(module)
+        with contextlib.ExitStack() as stack:
+            if not steps:
+                with LocalSGD(module, optimizer, synchronous_steps=2):
+                    trained(module, rank, optimizer, range(2))
+            stack.enter_context(
+                DiLoCo(module, optimizer, sync_every=3, synchronous_steps=steps)
+            )
+            if steps:
+                trained(module, rank, optimizer, range(2))
+            trained(module, rank, optimizer, range(2, 7))
+        results.append(parameters(module))
+    same(*results)
 
 
 def saved(module, optimizer, training):

@@ -45,6 +45,15 @@ class WithoutSteps:
         ({"sync_every": 30, "fragments": 4}, "fragments must divide sync_every, 30, got 4"),
         ({"sync_every": 30, "delay": 30}, "delay must be below sync_every / fragments, 30"),
         ({"buffers": "mix"}, "buffers must be average or local, got 'mix'"),
+        ({"synchronous_steps": -1}, "synchronous_steps must be >= 0, got -1"),
+        (
+            {"synchronous_method": sparcml.QSGD(8)},
+            "DiLoCo: synchronous_method must be None without synchronous_steps, got QSGD",
+        ),
+        (
+            {"synchronous_steps": 2, "synchronous_method": sparcml.MajorityVote()},
+            "DiLoCo: synchronous_method must return a mean, which MajorityVote",
+        ),
         ({"sync_every": 3, "fragments": 3}, "at most the number of parameters, 2, got 3"),
     ],
 )

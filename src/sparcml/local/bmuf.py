@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from .aggregated_round import AggregatedRound
 from .checks import check_fraction, check_positive
 from .outer import Outer
-from .round import AggregatedRound
 
 if TYPE_CHECKING:
     from .base import Call

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..validation import check_integer
+from .aggregated_round import AggregatedRound
 from .outer import Outer
-from .round import AggregatedRound
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,11 @@ class FlatParameters:
         """Numbers that differ after a parameter has been modified in place."""
         return [p._version for p in self._tensors]
 
+    @property
+    def by_name(self) -> dict[str, Tensor]:
+        """The parameters."""
+        return dict(zip(self.names, self._tensors, strict=True))
+
     def is_all_of(self, optimizer: torch.optim.Optimizer) -> bool:
         """Return whether the optimizer has no other parameters."""
         known = {id(p) for p in self._tensors}
@@ -64,6 +69,16 @@ class FlatParameters:
         """Return a copy of all values."""
         values: Values = np.concatenate([flat_array(p) for p in self._tensors])
         return values
+
+    def read_by_name(self) -> dict[str, Values]:
+        """Return copies of the parameters."""
+        parts = np.split(self.read(), self._offsets[1:-1])
+        named = zip(self.names, self._tensors, parts, strict=True)
+        return {name: part.reshape(tuple(p.shape)) for name, p, part in named}
+
+    def write_by_name(self, values: Mapping[str, Values]) -> None:
+        """Set all parameters."""
+        self.write(np.concatenate([np.ravel(values[name]) for name in self.names]))
 
     def write(self, values: Values) -> None:
         """Set all values."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..local.state import State
 
 VERSION = 1
-FIELDS = frozenset(("version", "rank", "ranks", "method", "state"))
+FIELDS = frozenset(("version", "rank", "ranks", "method", "state", "start"))
 EVERY_RANK = -1  # rank of a consolidated state
 
 

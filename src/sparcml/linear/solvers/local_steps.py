@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from .sgd import SGD
     from .sgd_state import SGDState
 
-SMALL_SCALE = 1e-6  # as in the kernel, which would flush the weights without the shared ones
+SMALL_SCALE = (
+    1e-6  # as in the kernel, which would flush the weights without the shared ones
+)
 
 
 class LocalSteps:
