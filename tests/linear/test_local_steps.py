@@ -1,5 +1,6 @@
 """SGD with local steps: ranks average the changes of their weights after several of their own."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,12 +96,12 @@ def test_strong_penalty():
 def test_other_exchanges(how):
     """Without losses the weights are the same; else what is not sent stays in the residual."""
     rows, plain = problem(), on_ranks(solver(4), problem(), 3)[0]
-    settings: dict[str, Any] = {
+    settings: dict[str, dict[str, Any]] = {
         "all": {"method": Compressed(sparsify=TopK(1.0))},
         "topk": {"method": Compressed(sparsify=TopK(0.05))},
         "dense": {"communication": "dense"},
-    }[how]
-    states = on_ranks(solver(4, **settings), rows, 3)
+    }
+    states = on_ranks(solver(4, **settings[how]), rows, 3)
     for state in states:
         np.testing.assert_array_equal(state.weights, states[0].weights)
     if how != "topk":
@@ -108,6 +109,10 @@ def test_other_exchanges(how):
         return
     assert any(np.any(state.method["residual"]) for state in states)
     assert states[0].losses[-1] < states[0].losses[0]
+
+
+def continued(sgd, rows, states, comm):
+    return sgd.run(comm, rows.part(comm.rank, comm.size), states[comm.rank])
 
 
 @pytest.mark.parametrize("method", [None, Compressed(sparsify=TopK(0.05))])
@@ -126,12 +131,8 @@ def test_resume_at_any_step(method):
     whole = sparcml.launch(body, ranks)
     assert {"shared" in a for a in saved[0].values()} == {True}
     for number in (13, 14, 19):
-        resumed = sparcml.launch(
-            lambda c, n=number: sgd.run(
-                c, rows.part(c.rank, ranks), SGDState.of(saved[c.rank][n])
-            ),
-            ranks,
-        )
+        states = [SGDState.of(arrays[number]) for arrays in saved]
+        resumed = sparcml.launch(partial(continued, sgd, rows, states), ranks)
         for state, expected in zip(resumed, whole, strict=True):
             np.testing.assert_array_equal(state.weights, expected.weights)
             assert (state.intercept, state.losses) == (expected.intercept, expected.losses)
