@@ -152,11 +152,11 @@ class TrainingConfig:
             solver="sgd",
         ),
     )
-    local_steps: int = field(
-        default=1,
+    local_steps: int | None = field(
+        default=None,
         metadata=_option(
             "sgd: steps of each rank on its own rows before the ranks average the changes of "
-            "their weights. --compress is then of these changes.",
+            "their weights, which --compress is then of. Default: gradients in every step.",
             solver="sgd",
         ),
     )
@@ -246,8 +246,8 @@ class TrainingConfig:
         check_effective(self)
         if self.topology is not None:
             check_neighbors(self, ranks)
-        if self.local_steps != 1:
-            check_local_steps(self, ranks)
+        if self.local_steps is not None:
+            check_local_steps(self, self.local_steps, ranks)
         self._check_checkpoint()
         if parse_class_weight(self.class_weight) and not loss_of(self.loss).signs:
             raise ValueError(
@@ -308,7 +308,7 @@ class TrainingConfig:
             communication=self.communication,
             algorithm=self.algorithm,
             method=self.aggregation() or neighbor_method(self, ranks),
-            local_steps=self.local_steps,
+            local_steps=1 if self.local_steps is None else self.local_steps,
             patience=self.patience,
             **common,
         )

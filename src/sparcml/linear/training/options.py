@@ -69,15 +69,16 @@ def check_effective(config: TrainingConfig) -> None:
         )
 
 
-def check_local_steps(config: TrainingConfig, ranks: int | None) -> None:
+def check_local_steps(config: TrainingConfig, steps: int, ranks: int | None) -> None:
     """Raise ValueError for options that are invalid or have no effect with local steps.
 
     Args:
-        config: The options; `local_steps` is not 1.
+        config: The options.
+        steps: The given number of local steps.
         ranks: Number of ranks, if it is known.
     """
-    if config.local_steps < 1:
-        raise ValueError(f"fit: --local-steps must be >= 1, got {config.local_steps}")
+    if steps < 1:
+        raise ValueError(f"fit: --local-steps must be >= 1, got {steps}")
     remedies = {"l1": "use --l2", "momentum": "ranks have no common gradient"}
     for name, remedy in remedies.items():
         if getattr(config, name):
