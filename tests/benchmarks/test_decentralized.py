@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import run_decentralized
-from decentralized import compressed, different_data, problem, rows, vectorized
+from decentralized import compressed, different_data, problem, residual, rows, vectorized
 from rich.console import Console
 from workloads import data
 
@@ -62,6 +62,25 @@ def test_sorted_nodes_have_few_classes():
     assert max(len(set(each.tolist())) for each in parts.labels) <= 3
     mixed = problem.shards(16, 64)
     assert min(len(set(each.tolist())) for each in mixed.labels) >= 8
+
+
+def test_models_of_many_residual_networks_have_the_gradients_of_single_ones():
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    models = residual.start() + 0.1 * rng.standard_normal((3, 269_434)).astype(np.float32)
+    images = rng.standard_normal((3, 2, 7, 7)).astype(np.float32)
+    labels = rng.integers(10, size=(3, 2))
+    found = residual.gradients(models, images, labels)
+    for node in range(3):
+        part = slice(node, node + 1)
+        single = residual.gradients(models[part], images[part], labels[part])[0]
+        np.testing.assert_allclose(found[node], single, atol=1e-5 * abs(single).max())
+        moved = 1e-3 * single / np.linalg.norm(single)
+        high, low = (
+            residual.loss(x, images[node], labels[node])
+            for x in (models[node] + moved, models[node] - moved)
+        )
+        assert (high - low) / 2e-3 == pytest.approx(np.linalg.norm(single), rel=0.02)
 
 
 def test_binary_tree_is_one():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml import QSGD, OneBit, RandomK, Sign, TopK
+from sparcml import QSGD, BlockTopK, OneBit, RandomK, Sign, TopK
 from sparcml import decentralized as dec
+from sparcml.decentralized.methods import choco
 from sparcml.quantize.base import QUANTIZERS as REGISTERED
 
 from ..rosters import SPARSIFIERS
@@ -33,6 +34,27 @@ def test_the_mean_is_kept_and_replicas_match_for_any_compressor(name):
     mixed, states = mix_only(method, models, 8)
     np.testing.assert_allclose(mixed.mean(0), models.mean(0), atol=1e-12)
     assert_replicas_match(states, [state["estimate"] for state in states])
+
+
+@pytest.mark.parametrize("compress", [TopK(0.1), BlockTopK(k=2, block=8), TopK(1.0)], ids=str)
+def test_large_models_are_mixed_during_the_exchange_with_the_same_bits(compress, monkeypatch):
+    """Only entries that arrived are mixed again."""
+
+    def body(comm):
+        rng = np.random.default_rng(comm.rank)
+        x = rng.standard_normal(160)
+        method = dec.Choco(RING, compress, gamma=0.1)
+        state, trace = method.init(x), []
+        for _ in range(4):
+            g = rng.standard_normal(160)
+            x, state = method.step(comm, x, g, state, 0.1, overwrite_state=True)
+            trace += [x.copy(), state["estimate"].copy()]
+        return np.concatenate(trace)
+
+    plain = sparcml.launch(body, 8)
+    monkeypatch.setattr(choco, "OVERLAPPED", 0)
+    overlapped = sparcml.launch(body, 8)
+    np.testing.assert_array_equal(overlapped, plain)
 
 
 def test_identity_with_gamma_1_is_dpsgd():

@@ -47,6 +47,36 @@ def test_bit_for_bit(size, count, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("block", [1, 4])
+def test_differences_at_some_blocks_are_those_of_all(block, count, dtype):
+    g, own, x, *vectors = data(3000, count + 3, dtype)
+    indices = np.flatnonzero(np.arange(3000 // block) % 7 == 2).astype(np.uint32)
+    where = np.add.outer(indices * block, np.arange(block)).reshape(-1)
+    for options in ({}, {"gamma": 0.3, "rate": 0.1, "g": g}):
+        weights, want = [1 / 3] * count, np.full(3000, 7, dtype)
+        got = want.copy()
+        want[where] = mixing.add_differences(x, own, weights, vectors, **options)[where]
+        mixing.add_differences_at(indices, block, x, own, weights, vectors, got, **options)
+        same_bits(got, want)
+
+
+def test_differences_at_wrong_blocks_are_refused():
+    x = np.zeros(6, np.float32)
+    for indices, block, message in (
+        ([0, 6], 1, "indices must ascend and be below"),
+        ([3, 1], 1, "indices must ascend and be below"),
+        ([0], 4, "block must be positive and divide"),
+        ([0], 0, "block must be positive and divide"),
+    ):
+        chosen = np.array(indices, np.uint32)
+        with pytest.raises(ValueError, match=f"add_differences_at: {message}"):
+            mixing.add_differences_at(chosen, block, x, x, [1.0], [x], x.copy())
+    with pytest.raises(ValueError, match="add_differences_at: there must be one weight"):
+        mixing.add_differences_at(np.zeros(0, np.uint32), 1, x, x, [1.0], [x[:3]], x.copy())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_special_values(dtype):
     """A NaN of a sum is the canonical one."""
     vectors = data(3000, 3, dtype, special=True)
@@ -78,6 +108,12 @@ def test_large_results_are_the_same(dtype):
     for count in (1, 3):
         got = mixing.weighted_sum([0.5] * count, vectors[:count], rate=0.1, g=g)
         want = reference.weighted_sum([0.5] * count, vectors[:count], rate=0.1, g=g)
+        same_bits(got, want)
+    x, own, *others = vectors
+    for count in (1, 0):
+        options = {"gamma": 0.3, "rate": 0.1, "g": g}
+        got = mixing.add_differences(x, own, [0.5] * count, others[:count], **options)
+        want = reference.add_differences(x, own, [0.5] * count, others[:count], **options)
         same_bits(got, want)
 
 

@@ -90,10 +90,14 @@ void write(const T* from, T* out, std::size_t n, bool past_caches) {
 }
 
 template <class T>
+bool is_large(const T* out, std::size_t n) {
+  return reinterpret_cast<std::uintptr_t>(out) % 16 == 0 && n * sizeof(T) >= 1 << 22;
+}
+
+template <class T>
 bool weighted_sum_all(const double* weights, const T* const* vectors, std::size_t count, T rate,
                       const T* g, const T* base, T* out, std::size_t n) {
-  const bool past_caches =
-      reinterpret_cast<std::uintptr_t>(out) % 16 == 0 && n * sizeof(T) >= 1 << 22;
+  const bool past_caches = is_large(out, n);
   const double one = 1;
   bool finite = true;
   double total[kBlock];
@@ -139,35 +143,48 @@ void add_differences_of(const double* weights, const T* const* vectors, double g
   }
 }
 
+// Any number of vectors, and a gradient that may be missing.
+template <class T>
+void add_differences_many(const double* weights, const T* const* vectors, std::size_t count,
+                          double gamma, const T* own, const T* x, T rate, const T* g, T* out,
+                          std::size_t start, std::size_t n) {
+  double total[kBlock];
+  for (std::size_t i = 0; i < n; ++i) total[i] = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const double w = weights[k];
+    const T* v = vectors[k] + start;
+    for (std::size_t i = 0; i < n; ++i) {
+      total[i] += w * (static_cast<double>(v[i]) - static_cast<double>(own[i]));
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const T h = g != nullptr ? x[i] - rate * g[i] : x[i];
+    out[i] = static_cast<T>(static_cast<double>(h) + gamma * total[i]);
+  }
+}
+
 template <class T>
 void add_differences_all(const double* weights, const T* const* vectors, std::size_t count,
                          double gamma, const T* own, const T* x, T rate, const T* g, T* out,
                          std::size_t n) {
-  if (g != nullptr && count == 1) {
-    return add_differences_of<T, 1>(weights, vectors, gamma, own, x, rate, g, out, n);
-  }
-  if (g != nullptr && count == 2) {
-    return add_differences_of<T, 2>(weights, vectors, gamma, own, x, rate, g, out, n);
-  }
-  double total[kBlock];
-  T h[kBlock];
+  const bool past_caches = is_large(out, n);
+  alignas(64) T block[kBlock];
   for (std::size_t start = 0; start < n; start += kBlock) {
     const std::size_t size = n - start < kBlock ? n - start : kBlock;
-    for (std::size_t i = 0; i < size; ++i) total[i] = 0;
-    for (std::size_t k = 0; k < count; ++k) {
-      const double w = weights[k];
-      const T* v = vectors[k] + start;
-      for (std::size_t i = 0; i < size; ++i) {
-        total[i] += w * (static_cast<double>(v[i]) - static_cast<double>(own[start + i]));
-      }
+    const T* step = g ? g + start : g;
+    const T* v[2];
+    for (std::size_t k = 0; k < 2 && k < count; ++k) v[k] = vectors[k] + start;
+    if (g != nullptr && count == 1) {
+      add_differences_of<T, 1>(weights, v, gamma, own + start, x + start, rate, step, block,
+                               size);
+    } else if (g != nullptr && count == 2) {
+      add_differences_of<T, 2>(weights, v, gamma, own + start, x + start, rate, step, block,
+                               size);
+    } else {
+      add_differences_many(weights, vectors, count, gamma, own + start, x + start, rate, step,
+                           block, start, size);
     }
-    for (std::size_t i = 0; i < size; ++i) h[i] = x[start + i];
-    if (g != nullptr) {
-      for (std::size_t i = 0; i < size; ++i) h[i] -= rate * g[start + i];
-    }
-    for (std::size_t i = 0; i < size; ++i) {
-      out[start + i] = static_cast<T>(static_cast<double>(h[i]) + gamma * total[i]);
-    }
+    write(block, out + start, size, past_caches);
   }
 }
 

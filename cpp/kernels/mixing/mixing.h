@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/isa.h"
 
@@ -22,6 +23,13 @@ template <class T>
 void add_differences(const double* weights, const T* const* vectors, std::size_t count,
                      double gamma, const T* own, const T* x, T rate, const T* g, T* out,
                      std::size_t n);
+
+// Like add_differences, only for the values of these blocks: entries [block i, block (i + 1)) for
+// each of the indices.
+template <class T>
+void add_differences_at(const std::uint32_t* indices, std::size_t indexed, std::size_t block,
+                        const double* weights, const T* const* vectors, std::size_t count,
+                        double gamma, const T* own, const T* x, T rate, const T* g, T* out);
 
 namespace scalar {
 template <class T>

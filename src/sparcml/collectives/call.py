@@ -18,11 +18,11 @@ from ..stream import MEAN, Stream, add, add_many, identity
 from ..stream.densify import densify
 from ..stream.reduction import add_into
 from ..stream.weighted import weighted_sum
-from ..transport import SubgroupTransport
+from ..transport import SendsInTurn, SubgroupTransport
 from .checks import MessageChecks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -271,6 +271,21 @@ class Call(MessageChecks):
         # Drop the messages that have been sent: the next one can reuse their memory.
         self._sending[:] = [pending for pending in self._sending if not pending.poll()]
         self._sending.append(self._transport.isend(peer, message, round))
+
+    def exchange_messages(
+        self, messages: Mapping[int, Message], peers: Sequence[int], round: int | None = None
+    ) -> Iterator[tuple[int, Message]]:
+        """Send a message to each receiver, and yield those of peers as `arrivals` does."""
+        pendings = [self._transport.irecv(peer) for peer in peers]
+        sends, longest = None, max(map(len, messages.values()), default=0)
+        if longest > (self._transport.transport.in_turn_bytes or longest):
+            sends = SendsInTurn(self._transport, messages, round)
+            self._sending.append(sends)
+        else:
+            for peer, message in messages.items():
+                self.send_message(peer, message, round)
+        found = self._transport.finish_each(pendings, round, sends)
+        return zip(peers, found, strict=True)
 
     def receive_message(self, peer: int, round: int | None = None) -> Message:
         """Receive the next message of a peer without decoding it."""

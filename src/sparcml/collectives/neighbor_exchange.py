@@ -70,10 +70,7 @@ def exchange_messages(
 
     The messages are yielded in the order of `sources`, whichever arrives first.
     """
-    arrivals = call.arrivals(sources, 0)
-    for peer, message in messages.items():
-        call.send_message(peer, message, 0)
-    return arrivals
+    return call.exchange_messages(messages, sources, 0)
 
 
 def cost(counts: Mapping[int, EntryCount]) -> list[Round]:

@@ -44,8 +44,7 @@ def exchange_compressed(
         What the receivers decode, and what the neighbours sent.
     """
     if isinstance(compress, Sparsifier):
-        own = mix_seed(seed, call.number, call.rank)
-        stream, quantize = _select(call, compress, x, own, state, new), None
+        stream, quantize = select(call, compress, x, seed, state, new), None
     else:
         stream, quantize = as_stream(x), compress
     received, seen = call.exchange(
@@ -54,10 +53,11 @@ def exchange_compressed(
     return seen, received
 
 
-def _select(
+def select(
     call: Step, sparsifier: Sparsifier, x: Values, seed: int, state: State, new: State
 ) -> Stream:
     """Return the selection of each parameter, joined in one stream."""
+    seed = mix_seed(seed, call.number, call.rank)
     offsets = call.layout.offsets
     rows = len(offsets) - 1
     initial = sparsifier.initial_state()

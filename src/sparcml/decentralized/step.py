@@ -14,7 +14,7 @@ from ..communicator.collective_errors import find_difference
 from ..stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..aggregate.flat_model import Layout
     from ..communicator.communicator import Communicator
@@ -157,21 +157,63 @@ class Step:
         It is formed in float64 and rounded once. Both ends of an edge compute the same difference
         with opposite signs, so the mean over all ranks is that of x - lr g up to rounding.
         """
+        weights, vectors = self._ordered(others)
+        return kernels.add_differences(
+            x, own, weights, vectors, gamma=gamma, rate=self.lr, g=g
+        )
+
+    def add_differences_again(
+        self,
+        changed: Iterable[Stream],
+        out: Values,
+        x: Values,
+        own: Values,
+        others: Mapping[int, Values],
+        gamma: float = 1.0,
+        g: Values | None = None,
+    ) -> Values:
+        """Return the result of `add_differences`, given that of vectors before they changed.
+
+        Args:
+            changed: Streams whose entries were added to vectors; the rest is as it was.
+            out: The result before. It is overwritten.
+            x: As in `add_differences`, like the other arguments.
+            own: Vector of this rank.
+            others: Vectors of its neighbours.
+            gamma: Factor of the sum.
+            g: Gradient.
+        """
+        weights, vectors = self._ordered(others)
+        for stream in changed:
+            if stream.raw_indices is None:
+                return self.add_differences(x, own, others, gamma, g)
+            kernels.add_differences_at(
+                stream.raw_indices,
+                stream.block,
+                x,
+                own,
+                weights,
+                vectors,
+                out,
+                gamma=gamma,
+                rate=self.lr,
+                g=g,
+            )
+        return out
+
+    def _ordered(self, others: Mapping[int, Values]) -> tuple[list[float], list[Values]]:
+        """Return weights and vectors of the neighbours in the order of their ranks."""
         _, weights = self.weights
         ranks = sorted(weights)
-        return kernels.add_differences(
-            x,
-            own,
-            [weights[rank] for rank in ranks],
-            [others[rank] for rank in ranks],
-            gamma=gamma,
-            rate=self.lr,
-            g=g,
-        )
+        return [weights[rank] for rank in ranks], [others[rank] for rank in ranks]
 
     def exchange(self, x: Any, **options: Any) -> Any:
         """Send x to the receivers, and return what the neighbours sent. Collective."""
         return self.comm.neighbor_exchange(x, self.receivers, self.neighbors, **options)
+
+    def begin_exchange(self, x: Any) -> Request:
+        """Start `exchange`; `wait` returns its result. Collective."""
+        return self.comm.ineighbor_exchange(x, self.receivers, self.neighbors)
 
     def is_equal_everywhere(self, x: Values) -> bool:
         """Return whether all ranks have the same x. Collective."""

@@ -14,6 +14,7 @@ from .coding import gap_encode as gap_encode
 from .coding import gap_plan as gap_plan
 from .coding import to_half as to_half
 from .mixing import add_differences as add_differences
+from .mixing import add_differences_at as add_differences_at
 from .mixing import checked_sum as checked_sum
 from .mixing import weighted_sum as weighted_sum
 from .quantization import GIVEN_NORM as GIVEN_NORM

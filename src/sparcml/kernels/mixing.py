@@ -63,3 +63,22 @@ def add_differences(
     out = buffer_pool.empty(x.size, x.dtype)
     _core.add_differences(list(weights), list(vectors), gamma, own, x, rate, g, out)
     return out
+
+
+def add_differences_at(
+    indices: NDArray[np.uint32],
+    block: int,
+    x: NDArray[Float],
+    own: NDArray[Float],
+    weights: Sequence[float],
+    vectors: Sequence[NDArray[Float]],
+    out: NDArray[Float],
+    *,
+    gamma: float = 1.0,
+    rate: float = 0.0,
+    g: NDArray[Float] | None = None,
+) -> None:
+    """Write the results of `add_differences` to the blocks of `out` at these indices."""
+    _core.add_differences_at(
+        indices, block, list(weights), list(vectors), gamma, own, x, rate, g, out
+    )

@@ -105,6 +105,7 @@ class Transport(ABC):
         engine: Name of the engine.
         is_simulated: Whether the clock is virtual, so that `charge` advances it.
         segment_bytes: Longest message that `functions` sends in one piece.
+        in_turn_bytes: Longest message that is sent to several neighbours at once; 0 for all.
         operation: The current call, for error messages.
         input_summary: Description of the current call's input, for error messages.
         control: State of the control channel.
@@ -120,6 +121,7 @@ class Transport(ABC):
     engine: str
     is_simulated = False
     segment_bytes = 0
+    in_turn_bytes = 0
 
     def __init__(self, rank: int, size: int, timeouts: Timeouts) -> None:
         self.rank = rank

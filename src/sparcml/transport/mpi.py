@@ -129,7 +129,7 @@ class MpiTransport(Transport):
     """One process's end of an MPI communicator."""
 
     engine = "mpi"
-    segment_bytes = SEGMENT_BYTES
+    segment_bytes = in_turn_bytes = SEGMENT_BYTES
 
     def __init__(self, comm: MPI.Comm, timeouts: Timeouts) -> None:
         super().__init__(comm.Get_rank(), comm.Get_size(), timeouts)

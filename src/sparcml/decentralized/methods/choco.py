@@ -11,7 +11,7 @@ from ...quantize import Quantizer
 from ...sparsify import RandomK, Sparsifier
 from ...validation import check_real
 from ..base import Method
-from ..compression import Compressor, add_to, exchange_compressed
+from ..compression import Compressor, add_to, exchange_compressed, select
 from ..replicas import load_replicas, update_replicas
 from ..requirements import (
     require_compressor,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..step import Step
 
 ESTIMATE = "estimate"
+OVERLAPPED = 1 << 22  # bytes of a model whose exchange is worth a thread; smaller ones wait
 SAMPLE = 4096  # values, for the bits per value of a quantizer
 
 
@@ -118,13 +119,25 @@ class Choco(Method):
         difference = call.difference(x, g, estimate)
         if isinstance(compress, Quantizer) and not compress.biased:
             difference = _contracted(compress, difference)
+        reused, gamma = call.may_overwrite(estimate), self.consensus_rate
+        if isinstance(compress, Sparsifier) and x.nbytes >= OVERLAPPED:
+            sent = select(call, compress, difference, self.seed, state, new)
+            request = call.begin_exchange(sent)
+            # Few entries of the replicas are about to change: form the sum of all others now.
+            new[ESTIMATE] = estimate = add_to(estimate, sent, overwrite=reused)
+            mixed = call.add_differences(x, estimate, replicas, gamma, g)
+            received = request.wait()
+            replicas = update_replicas(call, replicas, received, new)
+            changed = received.values()
+            return call.add_differences_again(
+                changed, mixed, x, estimate, replicas, gamma, g
+            ), new
         sent, received = exchange_compressed(
             call, compress, difference, self.seed, state, new
         )
-        reused = call.may_overwrite(estimate)
         new[ESTIMATE] = estimate = add_to(estimate, sent, overwrite=reused)
         replicas = update_replicas(call, replicas, received, new)
-        return call.add_differences(x, estimate, replicas, self.consensus_rate, g), new
+        return call.add_differences(x, estimate, replicas, gamma, g), new
 
 
 def default_gamma(compress: Compressor) -> float:
