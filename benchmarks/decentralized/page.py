@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from tables import markdown
 
@@ -14,12 +13,9 @@ from .rows import (
     CENTRAL,
     PEER,
     RABENSEIFNER,
-    RESIDUAL,
     RING,
     RING_SUM,
-    SMALL_NETWORK,
     Row,
-    Setting,
     excess,
     final_gap,
     largest_excess,
@@ -33,9 +29,6 @@ from .rows import (
 )
 from .step_table import steps
 from .times import RANKS, SIZES, SLOW_NETWORK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NETWORKS = {"100 Mbit/s, 5 ms": (5e-3, 1e8), "1 Gbit/s, 50 us": (50e-6, 1e9)}
 NETWORKS |= {"10 Gbit/s, 30 us": (30e-6, 1e10), "80 Gbit/s, 1.5 us": (1.5e-6, 8e10)}
@@ -73,48 +66,30 @@ def check_times(rows: list[Row]) -> str:
 
 def convergence(rows: list[Row]) -> str:
     """Return the loss after the last step by setting, and the excess over centralized SGD."""
+    head = ["learning rate", "steps", "method", "mean model", "vs centralized"]
+    head += ["largest, second half", "single nodes", "distance between models"]
     constants = "; ".join(
         f"{r['rate']:.2f} after {r['after']} steps (L = {r['L']:.1f}, sigma = {r['sigma']:.1f})"
         for r in of(rows, "constants")
     )
-    note = (
-        f"{_size(of(rows, SMALL_NETWORK)[0])} *Distance* is the root mean square of "
-        f"||x - mean of x||. The theorem's learning rate for {SMALL[1]:,} steps is "
-        f"1/(2 L + sigma sqrt(K/n)): {constants}."
-    )
-    return f"{_losses(rows, SMALL_NETWORK, SETTINGS)}\n{note}\n"
-
-
-def residual(rows: list[Row]) -> str:
-    """Return the same for the residual network."""
-    settings = sorted({(row["lr"], row["steps"]) for row in of(rows, RESIDUAL)})
-    return (
-        f"{_losses(rows, RESIDUAL, settings)}\n{_size(of(rows, RESIDUAL)[0])} One seed.\n"
-    )
-
-
-def _size(row: Row) -> str:
-    return (
-        f"{row['nodes']} nodes, {row['parameters']:,} parameters, batches of {row['batch']} per "
-        f"node; the learning rate falls linearly to 0."
-    )
-
-
-def _losses(rows: list[Row], part: str, settings: Sequence[Setting]) -> str:
-    head = ["learning rate", "steps", "method", "mean model", "vs centralized"]
-    head += ["largest, second half", "single nodes", "distance between models"]
     lines = []
-    for setting in settings:
-        for row in of(rows, part, lr=setting[0], steps=setting[1]):
+    for setting in SETTINGS:
+        for row in of(rows, "convergence", lr=setting[0], steps=setting[1]):
             method = row["method"]
             cells = [f"{setting[0]:g}", f"{setting[1]:,}", method, f"{row['mean'][-1]:.4f}"]
             if method == CENTRAL:
                 lines.append([*cells, "", "", "", ""])
                 continue
-            cells.append(f"{excess(rows, method, setting, part)[-1][1]:+.2%}")
-            cells.append(f"{largest_excess(rows, method, setting, part):.2%}")
+            cells.append(f"{excess(rows, method, setting)[-1][1]:+.2%}")
+            cells.append(f"{largest_excess(rows, method, setting):.2%}")
             lines.append([*cells, f"{row['local'][-1]:.4f}", f"{row['distance'][-1]:.2f}"])
-    return markdown(head, lines)
+    note = (
+        f"{row['nodes']} nodes, {row['parameters']:,} parameters, batches of {row['batch']} per "
+        f"node; the learning rate falls linearly to 0. *Distance* is the root mean square of "
+        f"||x - mean of x||. The theorem's learning rate for {SMALL[1]:,} steps is "
+        f"1/(2 L + sigma sqrt(K/n)): {constants}."
+    )
+    return f"{markdown(head, lines)}\n{note}\n"
 
 
 def rate(rows: list[Row]) -> str:
@@ -261,7 +236,6 @@ TABLES = {
     "decentralized-map": time_map,
     "decentralized-times": check_times,
     "decentralized-convergence": convergence,
-    "decentralized-resnet": residual,
     "decentralized-rate": rate,
     "decentralized-compressed": compressed,
     "decentralized-bytes": counted,

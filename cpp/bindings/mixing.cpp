@@ -68,7 +68,8 @@ static void bind(nb::module_& m) {
          const std::vector<In<T>>& vectors, double gamma, In<T> own, In<T> x, double rate,
          std::optional<In<T>> g, Out<T> out) {
         const char* message =
-            "add_differences_at: there must be one weight per vector, and all vectors must have "
+            "add_differences_at: there must be one weight per vector, and all vectors must "
+            "have "
             "the size of out";
         const auto data = pointers<T>(weights, vectors, out.size(), message);
         require(own.size() == out.size() && x.size() == out.size() &&
@@ -78,7 +79,8 @@ static void bind(nb::module_& m) {
                 "add_differences_at: block must be positive and divide the size of out");
         const std::size_t blocks = out.size() / block, most = UINT32_MAX;
         require_ascending(
-            indices, "add_differences_at: indices must ascend and be below the number of blocks",
+            indices,
+            "add_differences_at: indices must ascend and be below the number of blocks",
             static_cast<std::uint32_t>(blocks < most ? blocks : most));
         nb::gil_scoped_release nogil;
         sparcml::add_differences_at<T>(indices.data(), indices.size(), block, weights.data(),

@@ -36,8 +36,12 @@ def test_the_mean_is_kept_and_replicas_match_for_any_compressor(name):
     assert_replicas_match(states, [state["estimate"] for state in states])
 
 
-@pytest.mark.parametrize("compress", [TopK(0.1), BlockTopK(k=2, block=8), TopK(1.0)], ids=str)
-def test_large_models_are_mixed_during_the_exchange_with_the_same_bits(compress, monkeypatch):
+@pytest.mark.parametrize(
+    "compress", [TopK(0.1), BlockTopK(k=2, block=8), TopK(1.0)], ids=str
+)
+def test_large_models_are_mixed_during_the_exchange_with_the_same_bits(
+    compress, monkeypatch
+):
     """Only entries that arrived are mixed again."""
 
     def body(comm):

@@ -13,6 +13,7 @@ import numpy as np
 
 import sparcml
 from sparcml import decentralized as dec
+from sparcml.decentralized.methods import choco
 
 SIZE, STEPS, BAD = 3000, 5, 2
 
@@ -79,7 +80,16 @@ def die(comm):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def treat_models_as_large():
+    """Send messages in turn, and mix during the exchange, as with models of megabytes."""
+    from sparcml.transport.mpi import MpiTransport
+
+    MpiTransport.in_turn_bytes = 1000
+    choco.OVERLAPPED = 0
+
+
 if __name__ == "__main__":
+    treat_models_as_large()
     os.write(1, f"pid {os.getpid()}\n".encode())
     with sparcml.world() as world:
         if sys.argv[1] == "dies":

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.mpi
     ids=["arrays", "torch"],
 )
 def test_threads_and_mpi_give_the_same_bits(tmp_path, ranks, options):
-    """Law 10: the same code on every engine."""
+    """Law 10: the same code on every engine; on MPI in the way of large models."""
     if options:
         pytest.importorskip("torch")
     job = mpiexec(ranks, "gossip.py", tmp_path, *options, SPARCML_TIMEOUT="60")

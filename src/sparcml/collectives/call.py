@@ -273,7 +273,10 @@ class Call(MessageChecks):
         self._sending.append(self._transport.isend(peer, message, round))
 
     def exchange_messages(
-        self, messages: Mapping[int, Message], peers: Sequence[int], round: int | None = None
+        self,
+        messages: Mapping[int, Message],
+        peers: Sequence[int],
+        round: int | None = None,
     ) -> Iterator[tuple[int, Message]]:
         """Send a message to each receiver, and yield those of peers as `arrivals` does."""
         pendings = [self._transport.irecv(peer) for peer in peers]
