@@ -24,8 +24,8 @@ void add_differences(const double* weights, const T* const* vectors, std::size_t
                      double gamma, const T* own, const T* x, T rate, const T* g, T* out,
                      std::size_t n);
 
-// Like add_differences, only for the values of these blocks: entries [block i, block (i + 1)) for
-// each of the indices.
+// Like add_differences, only for the values of these blocks: entries [block i, block (i + 1))
+// for each of the indices.
 template <class T>
 void add_differences_at(const std::uint32_t* indices, std::size_t indexed, std::size_t block,
                         const double* weights, const T* const* vectors, std::size_t count,
