@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 NODES, PER_NODE, BATCH, SEED = 112, 500, 8, 1
 STEPS = 800
-RATES = (0.1, 0.2)
+RATES = (0.1,)
 METHODS = ("centralized", "D-PSGD")
 LOCAL, MARKS, CHECKED = 4, 14, 4096
 TOGETHER, CHUNK = (
@@ -117,7 +117,8 @@ def gradients(X: Floats, rows: Floats, labels: Labels) -> Floats:
         part = slice(at, at + CHUNK)
         (_losses(models, rows[:, part], labels[:, part]).sum() / labels.shape[1]).backward()
     assert models.grad is not None
-    return models.grad.numpy()
+    found: Floats = models.grad.numpy()
+    return found
 
 
 def loss(x: Floats, rows: Floats, labels: Labels) -> float:
