@@ -60,11 +60,15 @@ def steps(rows: list[dict[str, Any]]) -> str:
                     f"{found[0]['bytes'] / row['bytes']:.1f}x less",
                 ]
             )
-    facts = measured(RANKS[0])["environment"]
+    facts = {ranks: measured(ranks)["environment"] for ranks in RANKS}
+    runs = "; ".join(
+        f"{ranks} ranks: {each['date']}, commit {each['commit']}, medians of "
+        f"{', '.join(str(len(row['seconds'])) for row in measured(ranks)['rows'])} steps"
+        for ranks, each in facts.items()
+    )
     note = (
-        f"`{COMMAND.format(4)}` and `-n 8`: {facts['date']}, commit {facts['commit']}, cpu "
-        f"{facts['cpu']}, which all ranks share; {row['parameters']:,} parameters; medians of "
-        f"{', '.join(str(len(row['seconds'])) for row in found)} steps."
+        f"`{COMMAND.format(4)}` and `-n 8`. {runs}. {row['parameters']:,} parameters; cpu "
+        f"{facts[RANKS[0]]['cpu']}, which all ranks share."
     )
     return f"{markdown(head, lines)}\n{note}\n"
 

@@ -5,8 +5,10 @@ Bytes sent per rank: one message per receiver.
 Fan-in: the number of ranks that a rank receives from.
 
 All receives and sends are started before the first wait, so that messages go both ways at
-once. A vector for several receivers is encoded once. Messages are sent in the order that the
-caller gives: topologies order them such that no two ranks send to the same one at a time.
+once. Over a network, large messages to several receivers start one after the other
+(`Transport.in_turn_bytes`): each then has the link for itself. A vector for several receivers is
+encoded once. Messages are sent in the order that the caller gives: topologies order them such
+that no two ranks send to the same one at a time.
 """
 
 from __future__ import annotations
