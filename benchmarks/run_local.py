@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import fcntl
 import json
 import os
 import re
@@ -27,7 +28,7 @@ from sparcml.bench.results import write_json  # noqa: E402
 from sparcml.environment import describe  # noqa: E402
 
 RESULTS = HERE / "results"
-KEY = ("network", "settings", "form", "method", "workers", "seed")
+KEY = ("network", "settings", "form", "method", "workers", "synchronous", "seed")
 
 Row = dict[str, Any]
 
@@ -47,7 +48,7 @@ def main() -> None:
     date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d")
     path = chosen.json or RESULTS / f"{date}-local.json"
     wanted = [job for job in jobs() if re.search(chosen.only, str(job))]
-    done = {tuple(row[k] for k in KEY) for row in _rows(path)}
+    done = {tuple(row.get(k, 0) for k in KEY) for row in _rows(path)}
     missing = [job for job in wanted if _key(job) not in done]
     if chosen.list:
         print("\n".join(map(str, missing)))
@@ -72,8 +73,10 @@ def run(job: Job) -> Row:
     from accuracy.workloads import WORKLOADS
     from local.train import train
 
-    found = train(WORKLOADS[job.network], FORMS[job.form](job.every), job.workers, job.seed)
-    return {**_about(job), **found}
+    about = _about(job)
+    method, work = FORMS[job.form](job.every), WORKLOADS[job.network]
+    found = train(work, method, job.workers, job.seed, about["synchronous"])
+    return {**about, **found}
 
 
 def _about(job: Job) -> Row:
@@ -86,6 +89,7 @@ def _about(job: Job) -> Row:
         "method": str(FORMS[job.form](job.every)),
         "every": job.every,
         "workers": job.workers,
+        "synchronous": round(job.start * WORKLOADS[job.network].steps),
         "seed": job.seed,
     }
 
@@ -101,11 +105,14 @@ def _rows(path: Path) -> list[Row]:
 
 
 def _save(path: Path, row: Row) -> None:
+    """Add a row to the file; several processes may run different jobs."""
     import torch
 
     new = path.with_suffix(".new")
-    write_json(new, describe("", 0, torch=torch.__version__), [*_rows(path), row])
-    new.replace(path)
+    with path.parent.joinpath("unfinished-local.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        write_json(new, describe("", 0, torch=torch.__version__), [*_rows(path), row])
+        new.replace(path)
 
 
 if __name__ == "__main__":

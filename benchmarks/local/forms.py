@@ -17,7 +17,9 @@ FORMS: dict[str, Callable[[int], local.Method]] = {
     "local SGD": local.LocalSGD,
     "BMUF": local.BMUF,
     "DiLoCo": local.DiLoCo,
-    "DiLoCo, momentum 0.5": lambda h: local.DiLoCo(h, outer_momentum=0.5),
+    "DiLoCo, outer 1.0 and 0.5": lambda h: local.DiLoCo(
+        h, outer_lr=1.0, outer_momentum=0.5
+    ),
     "DiLoCo, 8 bit": lambda h: local.DiLoCo(
         h, sparcml.Compressed(quantize=sparcml.QSGD(bits=8))
     ),
@@ -39,6 +41,7 @@ class Job(NamedTuple):
         form: Name in `FORMS`.
         every: Inner steps per round.
         workers: Number of workers.
+        start: Fraction of the steps that are synchronous, at the start.
         seed: Seed of weights and batches.
     """
 
@@ -46,28 +49,33 @@ class Job(NamedTuple):
     form: str
     every: int
     workers: int
+    start: float
     seed: int
 
     def __str__(self) -> str:
-        return f"{self.network} {self.form} H={self.every} {self.workers} workers seed {self.seed}"
+        return (
+            f"{self.network} {self.form} H={self.every} {self.workers} workers start "
+            f"{self.start:.0%} seed {self.seed}"
+        )
 
 
-# The most important first: network, form, steps per round, workers.
+# The most important first: network, form, steps per round, workers, synchronous start.
 CASES = (
-    ("gpt", "DiLoCo", 30, 4),
-    ("gpt", "SparseLoCo", 30, 4),
-    ("gpt", "local SGD", 30, 4),
-    ("gpt", "DiLoCo, momentum 0.5", 30, 4),
-    ("gpt", "Streaming DiLoCo", 30, 4),
-    ("gpt", "local SGD", 5, 4),
-    ("gpt", "DiLoCo", 30, 8),
-    ("moby-dick", "BMUF", 30, 4),
-    ("moby-dick", "DiLoCo", 30, 4),
-    ("moby-dick", "SparseLoCo", 30, 4),
-    ("moby-dick", "local SGD", 30, 4),
-    ("fashion-mnist", "DiLoCo", 30, 4),
-    ("fashion-mnist", "local SGD", 30, 4),
-    ("fashion-mnist", "SparseLoCo", 30, 4),
+    ("gpt", "DiLoCo, outer 1.0 and 0.5", 30, 4, 0.3),
+    ("gpt", "SparseLoCo", 30, 4, 0.3),
+    ("gpt", "DiLoCo", 30, 4, 0.3),
+    ("moby-dick", "BMUF", 30, 4, 0.3),
+    ("moby-dick", "DiLoCo, outer 1.0 and 0.5", 30, 4, 0.3),
+    ("moby-dick", "SparseLoCo", 30, 4, 0.3),
+    ("fashion-mnist", "DiLoCo, outer 1.0 and 0.5", 30, 4, 0.3),
+    ("fashion-mnist", "SparseLoCo", 30, 4, 0.3),
+    ("gpt", "local SGD", 30, 4, 0.3),
+    ("gpt", "DiLoCo, outer 1.0 and 0.5", 30, 8, 0.3),
+    ("gpt", "Streaming DiLoCo", 30, 4, 0.3),
+    ("gpt", "DiLoCo", 30, 4, 0.0),
+    ("gpt", "SparseLoCo", 30, 4, 0.0),
+    ("moby-dick", "BMUF", 30, 4, 0.0),
+    ("fashion-mnist", "DiLoCo", 30, 4, 0.0),
 )
 
 

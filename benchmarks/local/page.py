@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from statistics import mean
 from typing import Any
@@ -31,7 +32,8 @@ def speed_table(rows: list[Row]) -> str:
     first = rows[0]
     text = (
         f"{first['ranks']} ranks on emulated links of {first['link']}, "
-        f"{first['parameters'] / 1e6:.1f} M parameters, 30 steps per round:"
+        f"{first['parameters'] / 1e6:.1f} M parameters, rounds of 30 steps. A step computes few "
+        f"rows and waits until it has taken {first['step_time']:g} s:"
     )
     lines = [
         "| form | s per step | computing alone (s) | speed kept | exposed (s) |",
@@ -47,36 +49,50 @@ def speed_table(rows: list[Row]) -> str:
 
 def loss_table(rows: list[Row]) -> str:
     """Return the mean score of each case beside that of the synchronous run."""
-    groups: dict[tuple[str, str, int, int], list[Row]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        groups[row["network"], row["form"], row["every"], row["workers"]].append(row)
+        start = row.get("synchronous", 0) / WORKLOADS[row["network"]].steps
+        case = (row["form"], row["every"], row["workers"], start)
+        groups[row["network"], *case].append(row)
     lines = [
-        "| network | form | H | workers | seeds | score | vs synchronous | MB sent per rank |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        (
+            "| network | form | H | workers | synchronous start | seeds | score | vs synchronous | "
+            "MB sent per rank |"
+        ),
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for network in dict.fromkeys(row["network"] for row in rows):
-        dense = synchronous(network)
+        dense = mean(synchronous(network))
         metric = next(row["metric"] for row in rows if row["network"] == network)
         lines.append(
-            f"| {WORKLOADS[network].title} ({metric}) | synchronous | 1 | any | "
-            f"{len(dense)} | {mean(dense):.3f} | | |"
+            f"| {WORKLOADS[network].title} ({metric}) | synchronous | 1 | any | | "
+            f"{len(synchronous(network))} | {dense:.3f} | | |"
         )
-        lines += _compressed_ddp(network, mean(dense))
-        for (name, form, every, workers), found in groups.items():
+        lines += _compressed_ddp(network, metric, dense)
+        for (name, form, every, workers, start), found in groups.items():
             if name != network:
                 continue
             scores = [row["score"] for row in found if row["score"] is not None]
             score = f"{mean(scores):.3f}" if scores else "diverged"
-            change = f"{mean(scores) / mean(dense) - 1:+.1%}" if scores else ""
+            change = difference(metric, scores, dense) if scores else ""
             sent = mean(row["sent"] for row in found) / 1e6
             lines.append(
-                f"| | {form} | {every} | {workers} | {len(found)} | {score} | {change} | "
-                f"{sent:.2f} |"
+                f"| | {form} | {every} | {workers} | {start:.0%} | {len(found)} | {score} | "
+                f"{change} | {sent:.2f} |"
             )
     return "\n".join([*lines, ""])
 
 
-def _compressed_ddp(network: str, dense: float) -> list[str]:
+def difference(metric: str, scores: list[float], dense: float) -> str:
+    """Return the difference to the synchronous run: of perplexities in percent, or in points."""
+    if metric.startswith("accuracy"):
+        return f"{mean(scores) - dense:+.2f} points"
+    if metric.startswith("loss"):
+        return f"perplexity {math.exp(mean(scores) - dense) - 1:+.1%}"
+    return f"{mean(scores) / dense - 1:+.1%}"
+
+
+def _compressed_ddp(network: str, metric: str, dense: float) -> list[str]:
     """Return a row for the recommended method under DDP, on the most ranks that were run."""
     rows = [
         row
@@ -95,8 +111,8 @@ def _compressed_ddp(network: str, dense: float) -> list[str]:
     score, sent = (mean(row[k] for row in chosen) for k in ("score", "sent"))
     return [
         (
-            f"| | compressed DDP, `recommended` | 1 | {ranks} | {len(chosen)} | {score:.3f} | "
-            f"{score / dense - 1:+.1%} | {sent / 1e6:.2f} |"
+            f"| | compressed DDP, `recommended` | 1 | {ranks} | | {len(chosen)} | {score:.3f} | "
+            f"{difference(metric, [score], dense)} | {sent / 1e6:.2f} |"
         )
     ]
 

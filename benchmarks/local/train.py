@@ -18,9 +18,11 @@ from accuracy.aggregators import clip
 from accuracy.ranks import RankPool
 from accuracy.train import AVERAGED, TEST_BATCH, arrays_of, batches, schedule
 
+import sparcml
 from sparcml import local
 
 if TYPE_CHECKING:
+    from accuracy.aggregators import Arrays
     from accuracy.workloads import Workload
     from loop import Task
     from torch import Tensor, nn
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from sparcml.local.state import State
 
 Row = dict[str, Any]
+
+START = sparcml.Compressed(quantize=sparcml.QSGD(bits=8))  # of the gradients of a start
 
 
 class Worker:
@@ -70,23 +74,43 @@ def inner_optimizer(
     )  # fmt: skip
 
 
-def train(work: Workload, method: local.Method, workers: int, seed: int) -> Row:
-    """Train once, and return the results; the score is None if it diverged."""
+def train(
+    work: Workload, method: local.Method, workers: int, seed: int, synchronous: int = 0
+) -> Row:
+    """Train once, and return the results; the score is None if it diverged.
+
+    Args:
+        work: The network and its settings.
+        method: The local method.
+        workers: Number of workers.
+        seed: Seed of weights and batches.
+        synchronous: Number of first steps, in which gradients are averaged.
+    """
     torch.set_num_threads(1)
     task = work.task()
     torch.manual_seed(seed)
     first = task.model()
     group = [Worker(work, copy.deepcopy(first), method) for _ in range(workers)]
+    states = [START.init({n: a.shape for n, a in arrays_of(first).items()})] * workers
     losses: list[float] = []
     start, cpu = time.perf_counter(), time.process_time()
     with WorkerPool(workers) as pool:
         for number, rows in enumerate(batches(work, task.rows, seed), 1):
             lr = work.learning_rate * schedule(work, number - 1)
-            losses.append(_inner_step(work, task, group, rows, lr))
+            losses.append(_gradients(work, task, group, rows))
             if not math.isfinite(losses[-1]):
                 break
-            pool.exchange(method, group, "step")
-            if method.ends_round(number):
+            if number <= synchronous:
+                states = _average_gradients(pool, group, states)
+            _inner_steps(group, lr)
+            if number < synchronous:
+                continue
+            if number == synchronous:
+                for worker in group:
+                    worker.state = method.init(arrays_of(worker.model))
+            else:
+                pool.exchange(method, group, "step")
+            if number == synchronous or method.ends_round(number - synchronous):
                 _average_buffers(group)
         diverged = not math.isfinite(losses[-1])
         if not diverged:
@@ -106,9 +130,8 @@ def train(work: Workload, method: local.Method, workers: int, seed: int) -> Row:
     }
 
 
-def _inner_step(
-    work: Workload, task: Task, group: list[Worker], rows: Tensor, lr: float
-) -> float:
+def _gradients(work: Workload, task: Task, group: list[Worker], rows: Tensor) -> float:
+    """Compute the gradient of each worker on its part of a batch; return the mean loss."""
     total = 0.0
     for worker, part in zip(group, rows.chunk(len(group)), strict=True):
         worker.optimizer.zero_grad()
@@ -116,11 +139,30 @@ def _inner_step(
         loss.backward()
         total += float(loss.detach()) / len(group)
         if work.clip is not None:
-            clip({n: p.grad.numpy() for n, p in worker.model.named_parameters()}, work.clip)
+            clip(_gradient(worker), work.clip)
+    return total
+
+
+def _gradient(worker: Worker) -> Arrays:
+    return {n: p.grad.numpy() for n, p in worker.model.named_parameters()}
+
+
+def _average_gradients(
+    pool: WorkerPool, group: list[Worker], states: list[Any]
+) -> list[Any]:
+    """Replace the gradients by their mean over workers."""
+    mean, states = pool.aggregate(START, [_gradient(worker) for worker in group], states)
+    for worker in group:
+        for name, p in worker.model.named_parameters():
+            p.grad = torch.from_numpy(np.array(mean[name]))
+    return states
+
+
+def _inner_steps(group: list[Worker], lr: float) -> None:
+    for worker in group:
         for settings in worker.optimizer.param_groups:
             settings["lr"] = lr
         worker.optimizer.step()
-    return total
 
 
 def _average_buffers(group: list[Worker]) -> None:
