@@ -7,11 +7,16 @@ import time
 from datetime import timedelta
 
 import numpy as np
+import torch
 from torch import distributed as dist
 
 from sparcml import kernels, local
 from sparcml.local.elastic import ElasticRounds
 from sparcml.local.quorum import Quorum
+from sparcml.torch import ElasticTraining
+
+from .models import mlp, same
+from .optimizing import parameters, trained
 
 SIZE, ROUNDS, GRACE = 300, 20, 4.0
 
@@ -69,9 +74,37 @@ def rounds_with_a_death():
     rounds.close()
     if member == 0:
         checks(store)
+    models_with_a_leaver(member, dist.PrefixStore("models", store))
     store.set(f"ended/{member}", "")
     if member == 0:  # its process has the store
         store.wait(["ended/2", "ended/3"])
+
+
+def models_with_a_leaver(member, store):
+    """Three workers train a model; worker 3 stops after two rounds without a word."""
+    quorum = Quorum(store, member, workers=3, minimum=2, grace=GRACE, timeout=60)
+    module = mlp()
+    with torch.no_grad():
+        module[0].weight.add_(member)  # the others receive that of worker 0
+    optimizer = torch.optim.AdamW(module.parameters(), lr=0.01)
+    method = local.DiLoCo(2)
+    with ElasticTraining(module, optimizer, method, quorum) as training:
+        same(parameters(module), parameters(mlp()))
+        while training.rounds < (2 if member == 3 else 4):
+            before = parameters(module)
+            trained(module, member, optimizer, [training.steps])
+            assert any(not torch.equal(before[n], p) for n, p in parameters(module).items())
+        same(parameters(training.shared()), parameters(module))
+        stats = training.stats
+        assert (stats.steps, stats.exchanges) == (2 * training.rounds, training.rounds)
+        assert stats.bytes > 0
+        trained(module, member, optimizer, [99])  # not exchanged, so it is dropped
+    flat = torch.cat([p.flatten() for p in parameters(module).values()])
+    store.set(f"checksum/{training.rounds}/{member}", str(flat.double().sum().item()))
+    if member != 3:
+        assert training.members == (0, 2)
+        sums = [store.get(f"checksum/4/{m}") for m in (0, 2)]
+        assert sums[0] == sums[1]
 
 
 def waits(store, member, number):

@@ -1,12 +1,14 @@
 """Rounds that workers leave and join, on processes of which one is killed."""
 
 import pytest
+import torch
 import torch.distributed as dist
 
 from sparcml import local
 from sparcml.errors import TransportError
 from sparcml.local.elastic import ElasticRounds
 from sparcml.local.quorum import Quorum
+from sparcml.torch import ElasticTraining
 from tests.torch_engine.jobs import outcomes
 
 from . import elastic_workers
@@ -26,6 +28,13 @@ def test_bad_settings():
         Quorum(store, 0, workers=3, minimum=4)
     with pytest.raises(ValueError, match="one fragment without delay, got DiLoCo"):
         ElasticRounds(local.DiLoCo(4, delay=1), Quorum(store, 0, 1))
+    module = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(module.parameters())
+    quorum = Quorum(store, 0, 1)
+    with pytest.raises(TypeError, match=r"method must be a method of rounds .*got SPARTA"):
+        ElasticTraining(module, optimizer, local.SPARTA(), quorum)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"quorum must be a sparcml.local.quorum.Quorum"):
+        ElasticTraining(module, optimizer, local.DiLoCo(2), 3)  # type: ignore[arg-type]
 
 
 def test_a_quorum_that_is_never_reached():

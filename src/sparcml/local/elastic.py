@@ -56,6 +56,12 @@ class ElasticRounds:
         self._comm: Communicator | None = None
         self._members: tuple[int, ...] = ()
         self._last = 0  # number of the last meeting that counted
+        self._sent = 0  # bytes of closed groups
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes that this worker has sent, in all groups."""
+        return self._sent + (0 if self._comm is None else _sent(self._comm))
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -79,6 +85,7 @@ class ElasticRounds:
         """Close the connections."""
         comm, self._comm = self._comm, None
         if comm is not None:
+            self._sent += _sent(comm)
             with contextlib.suppress(SparcmlError):  # a member may be dead
                 comm.close()
 
@@ -154,3 +161,7 @@ class ElasticRounds:
             self._comm = from_store(store, rank, len(meeting.members), timeout=self.timeout)
             self._members = meeting.members
         return self._comm
+
+
+def _sent(comm: Communicator) -> int:
+    return int(comm.stats.bytes + comm.stats.native_bytes)

@@ -9,6 +9,7 @@ if find_spec("torch") is None:
 
 from .ddp import compress as compress
 from .decentralized import Decentralized as Decentralized
+from .elastic import ElasticTraining as ElasticTraining
 from .handle import Handle as Handle
 from .handle import Stateful as Stateful
 from .local import BMUF as BMUF

@@ -78,11 +78,16 @@ class OptimizerSteps(ABC):
 
     def close(self) -> None:
         """Remove the hooks from the optimizer and close the connections."""
-        if self._hooks:
-            while self._hooks:
-                self._hooks.pop().remove()
+        if self._remove_hooks():
             with contextlib.suppress(SparcmlError):  # an exchange may be in flight
                 self._comm.close()
+
+    def _remove_hooks(self) -> bool:
+        """Return whether there were any."""
+        hooks, self._hooks = self._hooks, []
+        for hook in hooks:
+            hook.remove()
+        return bool(hooks)
 
     @abstractmethod
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
