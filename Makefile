@@ -122,6 +122,7 @@ claims: $(VENV)/.dev
 TORCH = $(BIN)/sparcml run --engine torch
 bench-torch: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_large_tensor.py --json $(RESULTS)-large-tensor.json
+	$(BIN)/python benchmarks/run_torch_latency.py --json $(RESULTS)-torch-latency.json
 	$(TORCH) -n 2 benchmarks/run_auto.py --json $(RESULTS)-auto.json
 	$(TORCH) -n 4 --network 100mbit benchmarks/run_auto.py --networks fashion-mnist --steps 30 --json $(RESULTS)-auto-100mbit.json
 	$(TORCH) -n 4 --network 1gbit benchmarks/run_embedding.py --link 1gbit --json $(RESULTS)-embedding.json

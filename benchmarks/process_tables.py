@@ -104,6 +104,27 @@ def latency(rows: list[Row]) -> str:
     return "\n".join(blocks)
 
 
+def torch_latency(rows: list[Row]) -> str:
+    """Return short collectives against gloo's, and the processor use of waiting ranks."""
+    blocks = []
+    for ranks in sorted({row["ranks"] for row in rows}):
+        found = {row["case"]: row for row in rows if row["ranks"] == ranks}
+        head = [f"{ranks} torch ranks, loopback", "us", "processor (us)", "times gloo's"]
+        lines = []
+        for case, row in found.items():
+            own = case
+            if not case.startswith("gloo"):
+                own = "gloo's barrier" if case == "barrier" else "gloo's allreduce, 4 kB"
+            cells = [shown(row[key] * 1e6, ".0f") for key in ("seconds", "cpu")]
+            lines.append(
+                [case, *cells, shown(row["seconds"] / found[own]["seconds"], ".2f")]
+            )
+        idle = 100 * next(iter(found.values()))["idle"]
+        lines.append(["a waiting rank, after one second", "", f"{idle:.1f} %", ""])
+        blocks.append(markdown(head, lines))
+    return "\n".join(blocks)
+
+
 def _own(case: str) -> str:
     """Return MPI's collective that a case is compared with."""
     if case == "barrier":

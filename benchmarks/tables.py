@@ -59,7 +59,7 @@ def measured(name: str) -> Any:
             target = "bench-linear"
         elif name == "linear-peers":
             target = "bench-peers"
-        elif name.startswith(("auto", "embedding", "large-tensor")):
+        elif name.startswith(("auto", "embedding", "large-tensor", "torch-latency")):
             target = "bench-torch"
         raise SystemExit(f"tables: no file named DATE-{name}.json; run: make {target}")
     return found
@@ -109,6 +109,7 @@ COMMANDS = {
     "linear-ranks": "python benchmarks/run_linear_ranks.py",
     "large-tensor": "python benchmarks/run_large_tensor.py",
     "latency": "python benchmarks/run_latency.py --against FOLDER",
+    "torch-latency": "python benchmarks/run_torch_latency.py",
     "predict-1gbit": "sparcml run -n 8 --network 1gbit benchmarks/run_predict.py",
     "predict-100mbit": "sparcml run -n 8 --network 100mbit benchmarks/run_predict.py",
     "table2": "sparcml run -n 8 --network 1gbit benchmarks/run_table2.py",
@@ -148,6 +149,7 @@ def section(name: str) -> str:
         "linear-ranks": process_tables.linear_ranks,
         "large-tensor": process_tables.large_tensor,
         "latency": process_tables.latency,
+        "torch-latency": process_tables.torch_latency,
         "predict-1gbit": predict,
         "predict-100mbit": predict,
         "table2": linear.run,

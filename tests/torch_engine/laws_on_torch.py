@@ -1,6 +1,7 @@
 """The checks on torch.distributed; torchrun starts it as `laws_on_torch.py FILE`."""
 
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import sparcml
 from sparcml import decentralized as dec
+from sparcml.collectives.compiled import ALGORITHMS
 from tests import rosters, waiting
 from tests.engine_checks import law_checks, run_checks
 
@@ -30,7 +32,7 @@ def messages_of_any_size(comm):
     if comm.size == 1:
         return
     to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    for size in (0, 1, 1006, 1007, 1008, 5000, 10_000_000):
+    for size in (0, 1, 5000, 65_535, 65_536, 65_537, 131_072, 10_000_000):
         message = np.arange(size).astype(np.uint8)
         message.flags.writeable = False
         received = comm._transport.exchange(to, message, source)
@@ -50,6 +52,29 @@ def many_messages_in_flight(comm):
             assert transport.receive(p).tolist() == [p] * n
     for pending in sending:
         pending.wait()
+
+
+def compiled_collectives(comm):
+    """They equal their definitions, also if only some ranks run them."""
+
+    def bits(compiled):
+        with comm.duplicate() as some:
+            if comm.rank not in compiled:
+                some._session.use_python()
+            found = []
+            for algorithm, entries, size in product(ALGORITHMS, (3, 2000), (5000, 1 << 20)):
+                rng = np.random.default_rng((comm.rank, entries, size))
+                indices = np.sort(rng.choice(size, entries, replace=False))
+                values = rng.standard_normal(entries * 16, np.float32)
+                x = sparcml.Stream(16 * size, indices, values, block=16)
+                y = some.allreduce(x, algorithm=algorithm)
+                found.append((y.is_dense, y.indices.tobytes(), y.values.tobytes()))
+            some.barrier()
+            return found, some.stats.messages, some.stats.bytes
+
+    defined = bits(())
+    assert bits(range(comm.size)) == defined
+    assert bits(range(0, comm.size, 2)) == defined
 
 
 def groups(comm):
@@ -154,6 +179,7 @@ def second_world(comm):
 CHECKS = {
     "world": world,
     **law_checks(ops_of),
+    "compiled_collectives": compiled_collectives,
     "groups": groups,
     "tensors": tensors,
     "torch_names": torch_names,
@@ -172,7 +198,9 @@ CHECKS = {
 UNDER_TORCHRUN = {
     name: check
     for name, check in CHECKS.items()
-    if not name.startswith(("same_bits", "declared_cost", "integers", "conserves"))
+    if not name.startswith(
+        ("same_bits", "declared_cost", "integers", "conserves", "compiled")
+    )
     and (not name.startswith("same_sum") or name == "same_sum-auto")
 }
 

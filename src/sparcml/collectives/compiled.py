@@ -47,7 +47,7 @@ ACTIONS = ("receive from rank {}", "send to rank {}", "native allreduce")
 NATIVE = 2  # of ACTIONS
 VECTOR, HEADER, BUNDLE = range(3)  # how the loop reads a message
 CLOCK_SECONDS = 1e-3  # by which two readings of one clock differ at most
-ENGINES = ("mpi", "threads")
+ENGINES = ("mpi", "threads", "torch")
 FLOAT32 = DTYPE_CODES[np.dtype(np.float32)]
 
 

@@ -15,6 +15,8 @@ from torch import distributed as dist
 from .operations import FOREVER, Operation, WaiterPool
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Bytes = NDArray[np.uint8]
@@ -63,11 +65,12 @@ class Mesh:
         work = self._sending(peer).send([_tensor(array)], peer, tag)
         return Operation(self.waiters, work, array)
 
-    def receive(self, peer: int, array: Bytes, tag: int, last: int) -> Operation:
-        """Start a receive of exactly the array's size; `last` is the value of its last byte."""
-        array[-1] = last ^ 0xFF
+    def receive(
+        self, peer: int, array: Bytes, tag: int, has_arrived: Callable[[], bool]
+    ) -> Operation:
+        """Start a receive of at most the array's size, see `Operation`."""
         work = self._receiving(peer).recv([_tensor(array)], peer, tag)
-        return Operation(self.waiters, work, array, lambda: bool(array[-1] == last))
+        return Operation(self.waiters, work, array, has_arrived)
 
     def allreduce(self, array: NDArray[Any], op: str) -> Operation:
         """Start gloo's own allreduce, in place."""

@@ -73,8 +73,8 @@ class Operation:
         waiters: Threads that wait for it if needed.
         work: Return value of gloo.
         buffer: The buffer that is sent or received.
-        arrived: For a receive: returns whether the buffer's last byte has arrived. Bytes
-            arrive in order, so a wait then returns at once.
+        has_arrived: For a receive: returns whether its last byte has arrived. Bytes arrive in
+            order, so a wait then returns at once.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class Operation:
         waiters: WaiterPool,
         work: Any,
         buffer: NDArray[Any],
-        arrived: Callable[[], bool] | None = None,
+        has_arrived: Callable[[], bool] | None = None,
     ) -> None:
         self._waiters = waiters
         self._work = work
         self.buffer = buffer
-        self._arrived = arrived
+        self._has_arrived = has_arrived
         self._complete = False
         self._watched = False
         self._error: RuntimeError | None = None
@@ -106,15 +106,15 @@ class Operation:
 
     def poll_arrival(self) -> bool:
         """Return whether the buffer has arrived; no thread waits for it."""
-        assert self._arrived is not None
-        if not self._complete and self._arrived():
+        assert self._has_arrived is not None
+        if not self._complete and self._has_arrived():
             self.finish()
         return self._complete and self._error is None
 
     def _check(self) -> None:
-        if self._arrived is None:
+        if self._has_arrived is None:
             self.watch()
-        elif self._arrived():
+        elif self._has_arrived():
             self.finish()
         else:
             self._waiters.unfinished.add(self)

@@ -2,8 +2,7 @@
 
 All messages use separate connections, apart from those of the user's process groups.
 Messages and control messages share them, so that the last control message of a rank
-arrives before the end of its connection is seen. A receive of one frame per peer is
-always posted, so that a short message needs one trip.
+arrives before the end of its connection is seen.
 """
 
 from __future__ import annotations
@@ -13,16 +12,15 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from torch import distributed as dist
 
-from ... import buffer_pool
 from ...errors import TransportError
 from ..base import EMPTY, Message, Pending, Transport
 from ..control import CLOSED
 from ..shutdown import ShutdownHandler
 from ..timeouts import Timeouts, start_error
-from .frames import CAPACITY, START, ControlMessages, Peer, message_length
+from ..wait_policy import wait_policy
+from .frames import ControlMessages, Peer
 from .mesh import Mesh
 
 if TYPE_CHECKING:
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
     from .operations import Operation
 
-SPIN_SECONDS = 50e-6  # of polling, before a wait sleeps
 SLEEP_SECONDS = 0.02  # between two polls of the control messages
 MAX_PAUSE = 0.1  # between two looks whether all ranks have come
 LAST_MESSAGE_SECONDS = 0.2  # to receive the reason why a connection has closed
@@ -67,23 +64,16 @@ class _Receiving(Pending):
         self._body: Operation | None = None
 
     def poll(self) -> bool:
-        with suppress(RuntimeError):
+        try:
             if self._message is None:
-                self._begin()
-            return self._message is not None and (self._body is None or self._body.poll())
+                received = self.transport.peers[self.peer].receive()
+                if received is None:
+                    return False
+                self._message, self._body = received
+            return self._body is None or self._body.poll()
+        except RuntimeError:
+            pass
         raise self.transport.lost(self.peer, self.action)
-
-    def _begin(self) -> None:
-        peer = self.transport.peers[self.peer]
-        frame = peer.next_frame()
-        if frame is None:
-            return
-        size = message_length(frame)
-        if size <= CAPACITY:
-            self._message = frame[START : START + size]
-        else:
-            self._message = buffer_pool.empty(size, np.uint8)
-            self._body = peer.receive_body(frame, self._message)
 
     def result(self) -> Message:
         assert self._message is not None
@@ -124,6 +114,7 @@ class TorchTransport(Transport):
         super().__init__(rank, size, timeouts)
         self._store = store
         self._closed = False
+        self._yield_seconds = wait_policy(self).yield_
         meet(store, rank, size, timeouts.start)
         try:
             self._mesh = Mesh(store, rank, size, timeouts.start)
@@ -151,7 +142,7 @@ class TorchTransport(Transport):
         return [] if self._closed else self._control_messages.poll()
 
     def idle(self, waited: float) -> None:
-        if waited < SPIN_SECONDS:
+        if waited < self._yield_seconds:
             os.sched_yield()
         else:
             self._mesh.waiters.sleep(SLEEP_SECONDS)
