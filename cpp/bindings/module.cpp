@@ -8,6 +8,7 @@ void register_bitmap(nb::module_& m);
 void register_coordinates(nb::module_& m);
 void register_crc(nb::module_& m);
 void register_ascending(nb::module_& m);
+void register_coalesce(nb::module_& m);
 void register_compact(nb::module_& m);
 void register_dense(nb::module_& m);
 void register_elias(nb::module_& m);
@@ -39,6 +40,7 @@ NB_MODULE(_core, m) {
   register_coordinates(m);
   register_crc(m);
   register_ascending(m);
+  register_coalesce(m);
   register_compact(m);
   register_dense(m);
   register_elias(m);

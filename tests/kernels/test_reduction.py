@@ -262,3 +262,30 @@ def test_momentum_equals_the_reference(nesterov, dtype):
             want = reference.add_momentum(0.9, a, b, nesterov=nesterov)
             for x, y in zip(got, want, strict=True):
                 np.testing.assert_array_equal(x, y)
+
+
+@over_dtypes
+@over_blocks
+def test_coalesce_equals_the_reference(dtype, block):
+    """Few and many equal indices, in any order, and indices of all sizes."""
+    rng = np.random.default_rng(block)
+    for count in (0, 1, 2, 300):
+        for size in (1, 3, 5000, 2**32):
+            indices = rng.integers(0, size, count)
+            rows = values(rng, count * block, dtype)
+            got = reduction.coalesce(indices, rows, block)
+            same_entries(got, reference.coalesce(indices, rows, block))
+
+
+def test_coalesce_adds_in_the_order_of_the_rows():
+    indices = np.array([7, 2, 7, 7], np.int64)
+    rows = np.array([1e8, 5.0, 1.0, -1e8], np.float32)  # another order gives another sum
+    found, sums = reduction.coalesce(indices, rows)
+    assert found.tolist() == [2, 7]
+    assert sums.tolist() == [5.0, 0.0]
+
+
+@pytest.mark.parametrize("bad", [-1, 2**32])
+def test_coalesce_refuses_indices_beyond_32_bits(bad):
+    with pytest.raises(ValueError, match=r"indices must be in \[0, 2\*\*32\)"):
+        reduction.coalesce(np.array([bad, 3], np.int64), np.ones(2, np.float32))

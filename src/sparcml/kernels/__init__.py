@@ -38,6 +38,7 @@ from .reduction import add_momentum as add_momentum
 from .reduction import ascending_prefix as ascending_prefix
 from .reduction import bitmap_compact as bitmap_compact
 from .reduction import bitmap_expand as bitmap_expand
+from .reduction import coalesce as coalesce
 from .reduction import combine_dense as combine_dense
 from .reduction import compact as compact
 from .reduction import count_nonfill as count_nonfill

@@ -102,6 +102,20 @@ def merge_many(op: str, parts: list[Entries[Scalar]], block: int = 1) -> Entries
     return oi[:nnz], ov[: nnz * block]
 
 
+def coalesce(
+    indices: NDArray[np.int64], values: Values[Scalar], block: int = 1
+) -> Entries[Scalar]:
+    """Return the entries sorted by index; values of equal index are added in their order.
+
+    Raises:
+        ValueError: If an index is negative or not less than 2**32.
+    """
+    oi = buffer_pool.empty(indices.size, np.uint32)
+    ov = buffer_pool.empty(values.size, values.dtype)
+    nnz = _core.coalesce(indices, values, block, oi, ov)
+    return oi[:nnz], ov[: nnz * block]
+
+
 def scatter(
     op: str,
     dense: Values[Scalar],

@@ -68,6 +68,19 @@ def merge_many(op: str, parts: list[Entries[Scalar]], block: int = 1) -> Entries
     return indices, total
 
 
+def coalesce(
+    indices: NDArray[np.int64], values: Values[Scalar], block: int = 1
+) -> Entries[Scalar]:
+    """Return the entries sorted by index; values of equal index are added in their order."""
+    zero = np.full(block, identity("sum", values.dtype), values.dtype)
+    sums: dict[int, Values[Scalar]] = {}
+    for index, row in zip(indices.tolist(), values.reshape(-1, block), strict=True):
+        sums[index] = combine_dense("sum", sums.get(index, zero), row)
+    ordered = sorted(sums)
+    out = [sums[index] for index in ordered] or [values[:0]]
+    return np.array(ordered, np.uint32), np.concatenate(out)
+
+
 def scatter(
     op: str,
     dense: Values[Scalar],
