@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from .operations import Operation
 
 START = 16  # offset of the text
-CAPACITY, CONTROL_CAPACITY = 1 << 16, 1 << 11  # bytes of a message in its frame
+CAPACITY, CONTROL_CAPACITY = 1 << 18, 1 << 11  # bytes of a message in its frame
 MARK = 1
 HEADER = Struct("<QB6xB")
 FRAMES, BODIES, CONTROL = 0, 1, 2  # gloo's tags
 
 # Frames to one peer that may be in flight before a send waits for them, and their bytes.
-WINDOW, WINDOW_BYTES = 64, 1 << 20
+WINDOW, WINDOW_BYTES = 64, 1 << 22
 
 # Receives posted per peer. gloo tells the peer of each one. If half of them are posted at
 # once, the peer wakes once for all. A rank that computes must not miss the control messages
@@ -91,7 +91,7 @@ class Inbox:
     def next(self) -> Operation:
         """The receive of the next frame."""
         if not self._posted:
-            raise RuntimeError("no receive can be posted on a closed connection")
+            raise RuntimeError("receive: the connection is closed")
         return self._posted[0]
 
     def take(self) -> tuple[int, int, Message]:
