@@ -21,6 +21,7 @@ from sparcml.buffer_pool import (
     _PooledBuffer,
     _rounded,
 )
+from sparcml.kernels import _core
 
 BYTE = np.dtype(np.uint8)
 
@@ -275,3 +276,46 @@ def test_closing_gives_back_what_is_unused_and_others_go_on():
     del results
     gc.collect()
     assert books(DEFAULT_POOL)[1] == 0
+
+
+@pytest.mark.parametrize("nbytes", [1 << 15, (1 << 15) + 1, 400_000, (1 << 20) - 1])
+def test_memory_of_messages_is_used_again_once_nobody_refers_to_it(nbytes):
+    first = np.frombuffer(_core.message_memory(nbytes), np.uint8)
+    assert first.nbytes == nbytes
+    assert first.flags.writeable
+    assert address(first) % 64 == 0
+    view, where = first[100:200], address(first)
+    view[:] = 5
+    del first
+    other = np.frombuffer(_core.message_memory(nbytes), np.uint8)
+    other.fill(9)
+    assert not np.shares_memory(other, view)
+    assert (view == 5).all()
+    del view
+    assert address(np.frombuffer(_core.message_memory(nbytes), np.uint8)) == where
+    _core.release_messages()
+
+
+def test_unused_memory_of_messages_is_bounded_and_threads_never_share_it():
+    wrong = []
+
+    def body(me):
+        rng, held = np.random.default_rng(me), []
+        for _ in range(300):
+            nbytes = int(rng.integers(1, 400)) * 4096
+            held.append(np.frombuffer(_core.message_memory(nbytes), np.uint8))
+            held[-1].fill(me)
+            if len(held) > 4:
+                old = held.pop(int(rng.integers(5)))
+                wrong.extend(old[old != me])
+
+    threads = [threading.Thread(target=body, args=(me,)) for me in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    blocks = [np.frombuffer(_core.message_memory(1 << 20), np.uint8) for _ in range(40)]
+    blocks.clear()
+    assert _core.release_messages() <= 16 << 20  # of 40 MiB
+    assert _core.release_messages() == 0

@@ -21,7 +21,8 @@ class Host {
 
   virtual Shared allocate(std::size_t size) = 0;
 
-  // Called at least every millisecond of a wait, and once after a wait that called it.
+  // Called in a wait if control messages have arrived, and every 10 milliseconds; end_wait()
+  // once after a wait that called it.
   virtual void waiting(int peer, Action action, double seconds) = 0;
   virtual void end_wait() = 0;
 

@@ -48,10 +48,7 @@ class MpiChannel final : public Channel {
       : Channel(rank, size), mpi_(mpi), set_(settings), policy_(policy) {}
 
   void open(Host& host) override {
-    int found = 0;
-    check(host, mpi_.iprobe(set_.any_source, set_.any_tag, set_.control, &found, status_), 0,
-          Action::receive);
-    if (found) host.read_control();
+    if (has_control(host)) host.read_control();
   }
 
   void send(Host& host, int peer, const Message& message, int) override {
@@ -149,6 +146,13 @@ class MpiChannel final : public Channel {
     std::int64_t length;
   };
 
+  bool has_control(Host& host) {
+    int found = 0;
+    check(host, mpi_.iprobe(set_.any_source, set_.any_tag, set_.control, &found, status_), 0,
+          Action::receive);
+    return found;
+  }
+
   static void check(Host& host, int code, int peer, Action action) {
     if (code) host.lose(code, peer, action);
   }
@@ -228,7 +232,7 @@ class MpiChannel final : public Channel {
     if (done()) return;
     Wait waiting(policy_, host, t.peer, t.action);
     poll_ = done;
-    while (!done()) waiting.pause();
+    while (!done()) waiting.pause([&] { return has_control(host); });
     poll_ = nullptr;
     waiting.end();
   }

@@ -19,8 +19,12 @@ struct WaitPolicy {
 };
 
 // A native allreduce makes progress only while it is polled.
-constexpr double native_yields = 5;
-constexpr double report_seconds = 1e-3;  // between two calls of Host::waiting()
+constexpr double native_spins = 250, native_yields = 5;
+constexpr double look_seconds = 1e-3;  // between two looks for control messages
+
+// Seconds until Host::waiting() is called even without a control message. Most waits are
+// shorter, and a call of Python from a cold cache takes as long as adding a message.
+constexpr double report_seconds = 10e-3;
 
 // One wait for a peer. Call pause() after each poll that has found nothing.
 class Wait {
@@ -28,18 +32,24 @@ class Wait {
   Wait(const WaitPolicy& policy, Host& host, int peer, Action action)
       : policy_(policy), host_(host), peer_(peer), action_(action) {}
 
-  void pause() {
+  // `has_control` tells whether a control message has arrived.
+  template <class F>
+  void pause(F has_control) {
     const double time = now();
-    if (!polls_++) start_ = reported_ = time;
+    if (!polls_++) start_ = looked_ = reported_ = time;
     const double waited = time - start_;
-    if (time - reported_ >= report_seconds) {
-      host_.waiting(peer_, action_, waited);
-      has_reported_ = true;
-      reported_ = now();
+    if (time - looked_ >= look_seconds) {
+      looked_ = time;
+      if (time - reported_ >= report_seconds || has_control()) {
+        host_.waiting(peer_, action_, waited);
+        has_reported_ = true;
+        looked_ = reported_ = now();
+      }
     }
-    if (waited < policy_.spin) {
+    const bool native = action_ == Action::native;
+    if (waited < (native ? native_spins : 1) * policy_.spin) {
       relax();
-    } else if (waited < (action_ == Action::native ? native_yields : 1) * policy_.yield) {
+    } else if (waited < (native ? native_yields : 1) * policy_.yield) {
       sched_yield();
     } else {
       nap(std::min(policy_.longest_nap, policy_.fraction * waited));
@@ -70,7 +80,7 @@ class Wait {
   const int peer_;
   const Action action_;
   long polls_ = 0;
-  double start_ = 0, reported_ = 0;
+  double start_ = 0, looked_ = 0, reported_ = 0;
   bool has_reported_ = false;
 };
 

@@ -12,16 +12,21 @@ import numpy as np
 
 from .. import buffer_pool
 from ..costs.workload import ring_nbytes
+from ..kernels import _core
 from ..stream import MEAN
 from ..wire.header import DTYPE_CODES
 from .base import AGREEMENT, call_code
 
 if TYPE_CHECKING:
-    from ..kernels import _core
     from ..stream.arrays import Values
     from ..transport import CountingTransport, Message
     from ..transport.mpi_functions import MpiFunctions
-    from .compiled import CompiledCollectives
+    from .loop_host import LoopHost
+
+
+SHORT = range(
+    1 << 15, 1 << 20
+)  # bytes of results in the memory of messages, which is quicker
 
 
 class NativeAllreduce:
@@ -36,7 +41,7 @@ class NativeAllreduce:
 
     def __init__(
         self,
-        host: CompiledCollectives,
+        host: LoopHost,
         link: CountingTransport,
         loop: _core.MessageLoop,
         mpi: MpiFunctions,
@@ -66,7 +71,7 @@ class NativeAllreduce:
             agree: Whether to compare the vectors of all ranks first.
         """
         code, type_ = self._types[values.dtype]
-        out = buffer_pool.empty(values.size, values.dtype)
+        out = _empty(values)
         returned = self._native(
             self._host,
             self._agreements[op] if agree else -1,
@@ -88,3 +93,10 @@ class NativeAllreduce:
             return list(np.frombuffer(found, np.uint8).reshape(self._link.size, -1))
         self._link.stats.count_native(int(ring_nbytes(self._link.size, values.nbytes)))
         return out
+
+
+def _empty(x: Values) -> Values:
+    """Return memory for a result like x."""
+    if x.nbytes in SHORT:
+        return np.frombuffer(_core.message_memory(x.nbytes), x.dtype)
+    return buffer_pool.empty(x.size, x.dtype)

@@ -14,7 +14,7 @@ from ..collectives.numbers import is_number
 from ..stream.convert import to_stream, vector_type
 from ..validation import as_seconds
 from .arguments import check_reduction, check_root, check_vectors
-from .session import Endpoint
+from .endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

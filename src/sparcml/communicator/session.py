@@ -1,4 +1,4 @@
-"""One rank's end of a communicator: identity, clock, statistics, and one call at a time."""
+"""The calls of a communicator: one at a time, numbered, counted, and failing together."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from ..collectives.base import AGREEMENT
 from ..collectives.compiled import CompiledCollectives, compile_collectives
 from ..costs.workload import Workload
 from ..errors import MismatchError, TransportError
+from ..kernels import _core
 from ..stream import Stream
 from ..transport import CountingTransport, Stats, Transport
-from ..validation import as_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import Callable, Iterator
 
     from ..collectives.numbers import Number
     from ..quantize import Quantizer
@@ -54,6 +51,7 @@ class Session:
             self.transport.close()
             if not self.transport.siblings:
                 buffer_pool.DEFAULT_POOL.release()
+                _core.release_messages()
 
     def reset(self) -> None:
         """Discard the state that collectives keep between calls."""
@@ -154,18 +152,8 @@ class Session:
         compiled = self.compiled
         if compiled is None or not compiled.has(algorithm, op, x.raw_values.dtype):
             return None
-        span = self._enter(algorithm)
-        if span is not None:
-            span.args.update(op=op, size=x.size, nnz=x.nnz)
-        try:
-            run = compiled.native if algorithm == "native" else compiled.allreduce
-            result = run(algorithm, op, self._sequence, x)
-        except BaseException as error:
-            compiled.abandon()
-            self._fail(error, span)
-            raise
-        self._leave(span)
-        return result
+        run = compiled.native if algorithm == "native" else compiled.allreduce
+        return self._run(run, algorithm, op, x)
 
     def native(self, op: str, x: Values) -> Values | None:
         """Return the result of the engine's own allreduce, or None if it is not compiled.
@@ -186,8 +174,7 @@ class Session:
                 call = Call(self._link, AGREEMENT, op, sequence, Shape.of(stream))
                 mismatch = resolve(call, stream, result)
         except BaseException as error:
-            compiled.abandon()
-            self._fail(error, None)
+            self._fail_compiled(error, None)
             raise
         if isinstance(result, list):
             self._leave(None)
@@ -204,30 +191,30 @@ class Session:
         if compiled is None:
             with self.call(name, op, None) as call:
                 return allgather(call, x)
-        span = self._enter(name)
-        try:
-            items = compiled.allgather(name, op, self._sequence, x)
-        except BaseException as error:
-            compiled.abandon()
-            self._fail(error, span)
-            raise
-        self._leave(span)
-        return items
+        return self._run(compiled.allgather, name, op, x)
 
     def barrier(self, name: str) -> bool:
         """Wait for all ranks in a compiled barrier; return whether there is one."""
         compiled = self.compiled
         if compiled is None:
             return False
+        self._run(compiled.barrier, name, "sum", None)
+        return True
+
+    def _run(
+        self, function: Callable[[str, str, int, Any], T], name: str, op: str, x: Any
+    ) -> T:
+        """Return the result of a compiled collective."""
         span = self._enter(name)
+        if span is not None and isinstance(x, Stream):
+            span.args.update(op=op, size=x.size, nnz=x.nnz)
         try:
-            compiled.barrier(name, self._sequence)
+            result = function(name, op, self._sequence, x)
         except BaseException as error:
-            compiled.abandon()
-            self._fail(error, span)
+            self._fail_compiled(error, span)
             raise
         self._leave(span)
-        return True
+        return result
 
     def agree(
         self, op: str, x: Stream, quantizer: Quantizer | None
@@ -252,8 +239,7 @@ class Session:
                 workload = resolve(call, x, found)
                 call.finish()
         except BaseException as error:
-            compiled.abandon()
-            self._fail(error, span)
+            self._fail_compiled(error, span)
             raise
         self._leave(span)
         return workload
@@ -283,120 +269,12 @@ class Session:
         self.transport.abort(error)
         self._end(span)
 
+    def _fail_compiled(self, error: BaseException, span: Span | None) -> None:
+        assert self._compiled is not None
+        self._compiled.abandon()
+        self._fail(error, span)
+
     def _end(self, span: Span | None) -> None:
         if span is not None and self.stats.trace is not None:
             self.stats.trace.end(span)
         self._busy.release()
-
-
-class CommunicatorCache:
-    """Objects that the layers above store with a communicator, one per type.
-
-    Each layer defines a class of its own, so that objects are typed and no layer depends
-    on another. All ranks make the same calls in the same order, so objects that are
-    derived from results of collectives are the same on all ranks.
-    """
-
-    def __init__(self) -> None:
-        self._objects: dict[type, Any] = {}
-
-    def get(self, cls: type[T]) -> T:
-        """Return the object of this type; the first call creates it without arguments."""
-        if cls not in self._objects:
-            self._objects[cls] = cls()
-        cached: T = self._objects[cls]
-        return cached
-
-
-class Endpoint:
-    """One rank's end of a group of ranks: everything but the collectives.
-
-    Attributes:
-        stats: Messages, bytes, seconds per phase, and predicted and measured seconds of
-            allreduces; `stats.reset()` sets them to zero.
-        cache: Objects that the layers above store with this communicator.
-    """
-
-    def __init__(self, transport: Transport, stats: Stats | None) -> None:
-        self._transport = transport
-        self.stats = stats or Stats(clock=transport.now)
-        self.cache = CommunicatorCache()
-        self._session = Session(transport, self.stats)
-
-    @property
-    def rank(self) -> int:
-        """This rank's number, from 0."""
-        return self._transport.rank
-
-    @property
-    def size(self) -> int:
-        """Number of ranks."""
-        return self._transport.size
-
-    @property
-    def engine(self) -> str:
-        """Name of the engine: threads, mpi, torch, or virtual in a simulation."""
-        return self._transport.engine
-
-    def now(self) -> float:
-        """Return the seconds on this rank's clock; only differences are meaningful."""
-        return self._transport.now()
-
-    def advance(self, seconds: float) -> None:
-        """Advance a simulation's clock by the computing time of this rank.
-
-        It does nothing on real ranks, where computing takes time by itself.
-        """
-        elapsed = self._transport.advance(as_seconds("advance", "seconds", seconds))
-        if elapsed and self.stats.trace is not None:
-            self.stats.trace.add_compute(self.now() - elapsed, self.now())
-
-    def trace(self, path: str | Path | None, *, add: bool = False) -> None:
-        """Write the events of all ranks to a file, for Perfetto. Collective.
-
-        Communicators that are made from this one later are traced too. Each rank appends
-        its events when it closes, or when it calls this with None, which ends the trace
-        and is not collective.
-
-        Args:
-            path: The file, on a disk that all ranks share; otherwise one per machine.
-            add: Whether to retain events that this program has written to the same file.
-        """
-        if self.stats.trace is not None:
-            self.stats.trace.close(self._transport)
-            self.stats.trace = None
-        if path is not None:
-            from ..transport.trace import Trace  # loads json, fcntl and others
-
-            with self._session.operation("trace"):
-                self.stats.trace = Trace(self._transport, path, add=add)
-
-    def watch(self, finished: threading.Event, action: str) -> None:
-        """Wait for an event that depends on all ranks, with the errors of a collective."""
-        self._session.watch(finished, action)
-
-    def abort(self, error: BaseException) -> None:
-        """Report an error to all ranks, whose waits then raise it."""
-        self._transport.abort(error)
-
-    def close(self) -> None:
-        """Free the engine's resources; a second call does nothing."""
-        try:
-            if self.stats.trace is not None:
-                self.stats.trace.close(self._transport)
-        finally:
-            self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        ends_well = isinstance(error, SystemExit) and error.code in (None, 0)
-        if error is not None and not ends_well:
-            self._transport.abort(error)
-        self.close()

@@ -404,14 +404,20 @@ def column_positions(columns: Annotated[NDArray[numpy.uint32], dict(shape=(None,
     Write the positions of columns among the active ones; 2^32 - 1 for others.
     """
 
+class MessageMemory:
+    """Memory of a result; it has the buffer protocol."""
+
+def message_memory(nbytes: int) -> memoryview:
+    """Return memory that later messages reuse."""
+
+def release_messages() -> int:
+    """Free the unused memory of messages; return its bytes."""
+
 class MessageLoop:
     """Collectives whose rounds run without the GIL."""
 
     def poll(self) -> bool:
         """Make progress in the current wait; return whether over."""
-
-    def allreduce(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object) -> tuple[Any, ...]:
-        """Reduce a vector; return the result and the counters."""
 
     def barrier(self, host: object, code: int, sequence: int, traced: bool, dtype: int) -> tuple[Any, ...]:
         """Wait for all ranks; return the counters."""
@@ -425,6 +431,9 @@ class MessageLoop:
         """
         Gather the vectors or messages of all ranks; return them and the counters.
         """
+
+    def allreduce(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object) -> tuple[Any, ...]:
+        """Reduce a vector; return the result and the counters."""
 
     def native(self, host: object, agreement: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, type: int, op: int, values: object, out: object) -> tuple[Any, ...]:
         """

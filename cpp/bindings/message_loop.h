@@ -1,0 +1,161 @@
+// The compiled collectives of a communicator, and the Python object that runs their calls.
+#pragma once
+
+#include "bindings/arrays.h"
+#include "bindings/message_memory.h"
+#include "messages/collectives.h"
+
+using Returned = nb::typed<nb::tuple, nb::any, nb::ellipsis>;  // the result and the counters
+
+// The part of a Python object that runs the calls; see collectives/compiled.py.
+class PythonHost final : public ms::Host {
+ public:
+  PythonHost(nb::handle host, bool moves) : host_(host), moves_(moves) {}
+
+  ms::Shared allocate(std::size_t size) override {
+    if (size < medium && !moves_) return std::make_shared<ms::HeapMemory>(size);
+    if (size < large && !moves_) return std::make_shared<ms::BlockMemory>(size);
+    nb::gil_scoped_acquire gil;
+    return memory_of(host_.attr("allocate")(size));
+  }
+  void waiting(int peer, ms::Action action, double seconds) override {
+    nb::gil_scoped_acquire gil;
+    host_.attr("waiting")(peer, static_cast<int>(action), seconds);
+  }
+  void end_wait() override {
+    nb::gil_scoped_acquire gil;
+    host_.attr("end_wait")();
+  }
+  void read_control() override {
+    nb::gil_scoped_acquire gil;
+    host_.attr("read_control")();
+  }
+  void reject(ms::Reading reading, const ms::Message& message, int source, int round,
+              std::size_t blocks) override {
+    nb::gil_scoped_acquire gil;
+    const nb::bytes bytes(message.data(), message.size);
+    host_.attr("reject")(static_cast<int>(reading), bytes, source, round, blocks);
+    throw std::runtime_error("a message was rejected that its definition accepts");
+  }
+  void lose(int code, int peer, ms::Action action) override {
+    nb::gil_scoped_acquire gil;
+    host_.attr("lose")(code, peer, static_cast<int>(action));
+    throw std::runtime_error("the host must raise the error of a lost rank");
+  }
+  void send(int peer, const ms::Message& message, int round) override {
+    nb::gil_scoped_acquire gil;
+    const auto& memory = static_cast<const PythonMemory&>(*message.memory);
+    host_.attr("send")(peer, memory.owner(), message.size, round);
+  }
+  void expect(int peer) override {
+    nb::gil_scoped_acquire gil;
+    host_.attr("expect")(peer);
+  }
+  ms::Message receive(int peer) override {
+    nb::gil_scoped_acquire gil;
+    const ms::Shared memory = memory_of(host_.attr("receive")(peer));
+    return {memory, memory->size};
+  }
+  void finish() override {
+    nb::gil_scoped_acquire gil;
+    host_.attr("finish")();
+  }
+
+ private:
+  nb::handle host_;
+  bool moves_;  // whether the host moves messages, which are then Python objects
+};
+
+// The identity of a call.
+struct Identity {
+  int code;
+  std::uint32_t sequence;
+  bool traced;
+};
+
+// The compiled collectives of one communicator.
+class MessageLoop {
+ public:
+  MessageLoop(std::unique_ptr<ms::Channel> channel, bool moves)
+      : channel_(std::move(channel)), moves_(moves) {}
+
+  bool poll() { return channel_->poll(); }
+
+  // Runs a collective without the GIL; after an error all messages are given up.
+  template <class F>
+  Returned run(nb::handle python, const Identity& id, int dtype, std::uint32_t blocks,
+               std::uint32_t block, int op, F collective) {
+    PythonHost host(python, moves_);
+    ms::Call call{*channel_,
+                  host,
+                  static_cast<std::uint8_t>(id.code),
+                  id.sequence,
+                  static_cast<std::uint8_t>(dtype),
+                  blocks,
+                  block,
+                  as_op(op)};
+    call.counters.traced = id.traced;
+    nb::object result;
+    {
+      nb::gil_scoped_release nogil;
+      try {
+        channel_->open(host);
+        result = collective(call);
+      } catch (...) {
+        channel_->abandon();
+        throw;
+      }
+    }
+    const ms::Counters& c = call.counters;
+    return nb::borrow<Returned>(nb::make_tuple(
+        std::move(result), c.messages, c.bytes, c.received_messages, c.received_bytes,
+        c.seconds[0], c.seconds[1], c.seconds[2], c.seconds[3], c.seconds[4], traced(c)));
+  }
+
+ private:
+  static nb::object traced(const ms::Counters& counters) {
+    if (!counters.traced) return nb::none();
+    nb::list sent, events;
+    for (const auto& [peer, nbytes] : counters.sent) sent.append(nb::make_tuple(peer, nbytes));
+    for (const ms::Event& e : counters.events)
+      events.append(nb::make_tuple(static_cast<int>(e.phase), e.start, e.end, e.round, e.peer,
+                                   e.nbytes, e.nnz));
+    return nb::make_tuple(sent, events);
+  }
+
+  std::unique_ptr<ms::Channel> channel_;
+  const bool moves_;
+};
+
+template <class F>
+auto with_type(int dtype, F f) {
+  switch (dtype) {
+    case 1:
+      return f(float{});
+    case 2:
+      return f(double{});
+    case 3:
+      return f(std::int32_t{});
+    default:
+      return f(std::int64_t{});
+  }
+}
+
+// The header that describes this rank's vector.
+inline ms::Header description(const ms::Call& call, int round, std::uint32_t nnz) {
+  ms::Header own = call.header(round);
+  own.value_format = ms::no_values;
+  own.nnz = nnz;
+  return own;
+}
+
+// Returns whether all ranks have vectors of the same shape and the same round.
+inline bool same(const std::vector<ms::Header>& headers, const ms::Header& own) {
+  return std::all_of(headers.begin(), headers.end(), [&](const ms::Header& h) {
+    return h.dtype == own.dtype && h.blocks == own.blocks && h.block == own.block &&
+           h.round == own.round;
+  });
+}
+
+// Adds allreduces to the class of the loop.
+void register_reductions(nb::class_<MessageLoop>& loop);

@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "bindings/message_loop.h"
+#include "kernels/dense/dense.h"
+
+namespace {
+
+template <class T>
+nb::object allreduce(ms::Call& call, int algorithm, ms::Vector<T> x) {
+  const auto run = [&] {
+    switch (algorithm) {
+      case 3:
+        return ms::ssar_recursive_double(call, std::move(x));
+      case 4:
+        return ms::ssar_split_allgather(call, std::move(x));
+      case 5:
+        return ms::dsar_split_allgather(call, std::move(x));
+      default:
+        return ms::ssar_ring(call, std::move(x));
+    }
+  };
+  const ms::Vector<T> result = run();
+  call.finish();
+  return result_of(call, result);
+}
+
+template <class T>
+ms::Vector<T> vector_of(std::size_t blocks, std::size_t block, nb::handle indices,
+                        nb::handle values) {
+  ms::Vector<T> x;
+  x.blocks = x.nnz = blocks;
+  x.value_memory = memory_of(values);
+  x.values = reinterpret_cast<const T*>(x.value_memory->data);
+  x.dense = indices.is_none();
+  if (!x.dense) {
+    x.index_memory = memory_of(indices);
+    x.indices = reinterpret_cast<const std::uint32_t*>(x.index_memory->data);
+    x.nnz = x.index_memory->size / 4;
+    require(sparcml::ascending_prefix(x.indices, x.nnz, static_cast<std::uint32_t>(blocks)) ==
+                x.nnz,
+            "allreduce: indices must ascend and be below the number of blocks");
+  }
+  require(x.value_memory->size == x.nnz * block * sizeof(T),
+          "allreduce: values must have block values per index");
+  return x;
+}
+
+Returned run_allreduce(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
+                       bool traced, int algorithm, int op, int dtype, std::uint32_t blocks,
+                       std::uint32_t block, nb::handle indices, nb::handle values) {
+  require(block > 0, "allreduce: block must be positive");
+  return with_type(dtype, [&](auto zero) {
+    auto x = vector_of<decltype(zero)>(blocks, block, indices, values);
+    return loop.run(host, {code, sequence, traced}, dtype, blocks, block, op,
+                    [&](ms::Call& call) { return allreduce(call, algorithm, std::move(x)); });
+  });
+}
+
+// Returns whether the result has a NaN, and the counters. With a code of an agreement, the
+// ranks exchange headers first; if these differ, they are the result, and nothing is reduced.
+Returned run_native(MessageLoop& loop, nb::handle host, int agreement, std::uint32_t sequence,
+                    bool traced, int dtype, std::uint32_t blocks, std::uint32_t block,
+                    std::uint64_t type, std::uint64_t op, nb::handle values, nb::handle out) {
+  const ms::Shared from = memory_of(values), to = memory_of(out);
+  require(from->size == to->size && to->writable,
+          "native: out must be writable and have the size of values");
+  const std::size_t item = with_type(dtype, [](auto zero) { return sizeof zero; });
+  const ms::NativeCall native{from->data, to->data, from->size / item, item, type, op};
+  bool found = false;
+  const Identity id{std::max(agreement, 0), sequence, traced};
+  return loop.run(host, id, dtype, blocks, block, 0, [&](ms::Call& call) {
+    if (agreement >= 0) {
+      const ms::Header own = description(call, 0, blocks);
+      const auto headers = ms::agree(call, own);
+      call.finish();
+      if (!same(headers, own)) {
+        nb::gil_scoped_acquire gil;
+        return nb::object(nb::bytes(headers.data(), headers.size() * ms::header_bytes));
+      }
+    }
+    {
+      ms::Timer timer(call, ms::wait_phase);
+      call.channel.native(call.host, native, [&](std::size_t start, std::size_t count) {
+        const std::uint8_t* part = native.out + start * item;
+        if (dtype == 1) found |= sparcml::has_nan(reinterpret_cast<const float*>(part), count);
+        if (dtype == 2) found |= sparcml::has_nan(reinterpret_cast<const double*>(part), count);
+      });
+    }
+    nb::gil_scoped_acquire gil;
+    return nb::object(nb::bool_(found));
+  });
+}
+
+}  // namespace
+
+void register_reductions(nb::class_<MessageLoop>& loop) {
+  loop.def("allreduce", run_allreduce, "host"_a, "code"_a, "sequence"_a, "traced"_a,
+           "algorithm"_a, "op"_a, "dtype"_a, "blocks"_a, "block"_a, "indices"_a.none(),
+           "values"_a, "Reduce a vector; return the result and the counters.");
+  loop.def("native", run_native, "host"_a, "agreement"_a, "sequence"_a, "traced"_a, "dtype"_a,
+           "blocks"_a, "block"_a, "type"_a, "op"_a, "values"_a, "out"_a,
+           "Run the engine's allreduce; return whether there is a NaN, and the counters.");
+}

@@ -1,0 +1,130 @@
+"""One rank's end of a communicator: identity, clock, statistics and cached objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..transport import Stats, Transport
+from ..validation import as_seconds
+from .session import Session
+
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+T = TypeVar("T")
+
+
+class CommunicatorCache:
+    """Objects that the layers above store with a communicator, one per type.
+
+    Each layer defines a class of its own, so that objects are typed and no layer depends
+    on another. All ranks make the same calls in the same order, so objects that are
+    derived from results of collectives are the same on all ranks.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[type, Any] = {}
+
+    def get(self, cls: type[T]) -> T:
+        """Return the object of this type; the first call creates it without arguments."""
+        if cls not in self._objects:
+            self._objects[cls] = cls()
+        cached: T = self._objects[cls]
+        return cached
+
+
+class Endpoint:
+    """One rank's end of a group of ranks: everything but the collectives.
+
+    Attributes:
+        stats: Messages, bytes, seconds per phase, and predicted and measured seconds of
+            allreduces; `stats.reset()` sets them to zero.
+        cache: Objects that the layers above store with this communicator.
+    """
+
+    def __init__(self, transport: Transport, stats: Stats | None) -> None:
+        self._transport = transport
+        self.stats = stats or Stats(clock=transport.now)
+        self.cache = CommunicatorCache()
+        self._session = Session(transport, self.stats)
+
+    @property
+    def rank(self) -> int:
+        """This rank's number, from 0."""
+        return self._transport.rank
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return self._transport.size
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine: threads, mpi, torch, or virtual in a simulation."""
+        return self._transport.engine
+
+    def now(self) -> float:
+        """Return the seconds on this rank's clock; only differences are meaningful."""
+        return self._transport.now()
+
+    def advance(self, seconds: float) -> None:
+        """Advance a simulation's clock by the computing time of this rank.
+
+        It does nothing on real ranks, where computing takes time by itself.
+        """
+        elapsed = self._transport.advance(as_seconds("advance", "seconds", seconds))
+        if elapsed and self.stats.trace is not None:
+            self.stats.trace.add_compute(self.now() - elapsed, self.now())
+
+    def trace(self, path: str | Path | None, *, add: bool = False) -> None:
+        """Write the events of all ranks to a file, for Perfetto. Collective.
+
+        Communicators that are made from this one later are traced too. Each rank appends
+        its events when it closes, or when it calls this with None, which ends the trace
+        and is not collective.
+
+        Args:
+            path: The file, on a disk that all ranks share; otherwise one per machine.
+            add: Whether to retain events that this program has written to the same file.
+        """
+        if self.stats.trace is not None:
+            self.stats.trace.close(self._transport)
+            self.stats.trace = None
+        if path is not None:
+            from ..transport.trace import Trace  # loads json, fcntl and others
+
+            with self._session.operation("trace"):
+                self.stats.trace = Trace(self._transport, path, add=add)
+
+    def watch(self, finished: threading.Event, action: str) -> None:
+        """Wait for an event that depends on all ranks, with the errors of a collective."""
+        self._session.watch(finished, action)
+
+    def abort(self, error: BaseException) -> None:
+        """Report an error to all ranks, whose waits then raise it."""
+        self._transport.abort(error)
+
+    def close(self) -> None:
+        """Free the engine's resources; a second call does nothing."""
+        try:
+            if self.stats.trace is not None:
+                self.stats.trace.close(self._transport)
+        finally:
+            self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        ends_well = isinstance(error, SystemExit) and error.code in (None, 0)
+        if error is not None and not ends_well:
+            self._transport.abort(error)
+        self.close()
