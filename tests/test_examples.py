@@ -25,7 +25,7 @@ TINY = {
     "clicks": "--rows 4096 --method topk",
     "large_batch": "--rows 512 --method topk1 --epochs 1",
     "neighbors": "--rows 96 --method dpsgd",
-    "local_steps": "--rows 96 --method diloco --sync-every 2",
+    "local_steps": "--rows 96 --method diloco --sync-every 2 --synchronous-steps 1",
 }
 TORCH_HOOKS = {"fp16": "atis", "torch-powersgd": "atis", "dense": "clicks"}
 

@@ -29,12 +29,14 @@ METHODS = {
 }
 
 
-def train(task: Task, name: str, every: int, epochs: int, seed: int) -> None:
+def train(task: Task, name: str, every: int, start: int, epochs: int, seed: int) -> None:
     """Train on the ranks of torch's default group, and test at the end."""
     torch.manual_seed(seed)
     model = task.model()
     optimizer = torch.optim.SGD(model.parameters(), task.learning_rate, MOMENTUM)
-    with METHODS[name](model, optimizer, sync_every=every) as training:
+    with METHODS[name](
+        model, optimizer, sync_every=every, synchronous_steps=start
+    ) as training:
         for epoch in range(1, epochs + 1):
             for rows in batches(task, seed, epoch):
                 optimizer.zero_grad()
@@ -56,6 +58,9 @@ def main() -> None:
     )
     options.add_argument("--method", choices=METHODS, default="diloco")
     options.add_argument("--sync-every", type=int, default=30, help="Steps per round.")
+    options.add_argument(
+        "--synchronous-steps", type=int, default=0, help="First steps, as with DDP."
+    )
     options.add_argument("--data", type=Path, help="Folder of the real images.")
     options.add_argument("--epochs", type=int, default=2)
     options.add_argument("--rows", type=int, help="Number of training rows.")
@@ -64,7 +69,8 @@ def main() -> None:
     task = fashion_mnist.task(chosen.data)
     task = replace(task, rows=min(task.rows, chosen.rows or task.rows))
     init_group()
-    train(task, chosen.method, chosen.sync_every, chosen.epochs, chosen.seed)
+    start = chosen.synchronous_steps
+    train(task, chosen.method, chosen.sync_every, start, chosen.epochs, chosen.seed)
     dist.destroy_process_group()
 
 
