@@ -18,6 +18,7 @@ COMMANDS = {
         "sparcml run --engine torch -n 4 --network 100mbit benchmarks/run_local_speed.py"
     ),
     "local": "python benchmarks/run_local.py",
+    "local-tried": "single runs that were made to find settings",
 }
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from loop import Task
 
 EVERY = 30
+DDP = "dense DDP"
 FORMS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
     # The form, its settings, and the number of rounds.
     "Streaming DiLoCo, delay 20": (DiLoCo, {"delay": 20, "mix": 0.5}, 1),
@@ -55,21 +56,24 @@ def main() -> None:
     dist.init_process_group("gloo")
     task = replace(made(WIDE), batch_size=chosen.rows)
     pace = chosen.step_time
-    rows = [measure(task, name, chosen.steps, pace) for name in FORMS]
-    rows.append(measure_ddp(task, rows[-1]["compute"], pace))
-    if dist.get_rank() == 0:
-        for row in rows:
-            row["link"], row["ranks"] = chosen.network, dist.get_world_size()
-            row["step_time"] = pace
+    facts = describe("torch", dist.get_world_size(), torch=torch.__version__)
+    rows: list[dict[str, Any]] = []
+    for name in (*list(FORMS)[:1], DDP, *list(FORMS)[1:]):
+        if name == DDP:
+            row = measure_ddp(task, rows[0]["compute"], pace)
+        else:
+            row = measure(task, name, chosen.steps, pace)
+        row |= {"link": chosen.network, "ranks": dist.get_world_size(), "step_time": pace}
+        rows.append(row)
+        if dist.get_rank() == 0:
             print(
                 f"{row['form']}: {row['seconds'] / row['steps']:.3f} s per step, compute "
                 f"{row['compute']:.3f} s: {row['speed']:.1%}; exposed {row['exposed']:.2f} s; "
                 f"{row['sent'] / 1e6:.2f} MB",
                 flush=True,
             )
-        if chosen.json is not None:
-            facts = describe("torch", dist.get_world_size(), torch=torch.__version__)
-            write_json(chosen.json, facts, rows)
+            if chosen.json is not None:
+                write_json(chosen.json, facts, rows)  # what is measured, if it is stopped
     dist.destroy_process_group()
 
 
@@ -104,7 +108,7 @@ def measure(task: Task, name: str, steps: int, pace: float) -> dict[str, Any]:
     }
 
 
-def measure_ddp(task: Task, compute: float, pace: float, steps: int = 3) -> dict[str, Any]:
+def measure_ddp(task: Task, compute: float, pace: float, steps: int = 2) -> dict[str, Any]:
     """Return the seconds of steps of dense DDP."""
     torch.manual_seed(0)
     model = DistributedDataParallel(task.model())
@@ -113,7 +117,7 @@ def measure_ddp(task: Task, compute: float, pace: float, steps: int = 3) -> dict
     seconds = _steps(task, model, optimizer, steps, pace)
     size = sum(p.numel() for p in model.parameters())
     return {
-        "form": "dense DDP",
+        "form": DDP,
         "settings": "",
         "parameters": size,
         "steps": steps,

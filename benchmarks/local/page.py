@@ -83,6 +83,21 @@ def loss_table(rows: list[Row]) -> str:
     return "\n".join([*lines, ""])
 
 
+def tried_table(rows: list[Row]) -> str:
+    """Return the scores of single runs that the choice of settings is based on."""
+    lines = [
+        "| network | form | learning rate | synchronous start | score |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        start = row["synchronous"] / WORKLOADS[row["network"]].steps
+        lines.append(
+            f"| {WORKLOADS[row['network']].title} | {row['form']} | "
+            f"x {row['learning_rate_factor']:g} | {start:.0%} | {row['score']:.3f} |"
+        )
+    return "\n".join([*lines, ""])
+
+
 def difference(metric: str, scores: list[float], dense: float) -> str:
     """Return the difference to the synchronous run: of perplexities in percent, or in points."""
     if metric.startswith("accuracy"):
@@ -134,9 +149,11 @@ TABLES = {
     "local-encode": encode_table,
     "local-speed": speed_table,
     "local-loss": loss_table,
+    "local-tried": tried_table,
 }
 FILES = {
     "local-encode": "local-encode",
     "local-speed": "local-speed",
     "local-loss": "local",
+    "local-tried": "local-tried",
 }
