@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from sparcml import Dense
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -114,14 +117,18 @@ class Aggregated:
         pool: Thread ranks.
         method: Aggregation method.
         parameters: Parameters by name, whose shapes the gradients have.
+        leave: Pattern of the parameters that are not compressed.
     """
 
-    def __init__(self, pool: RankPool, method: Method, parameters: Arrays) -> None:
+    def __init__(
+        self, pool: RankPool, method: Method, parameters: Arrays, leave: str = ""
+    ) -> None:
         self._pool, self._method = pool, method
         self.parts = pool.ranks
         self.returns_update = bool(getattr(method, "returns_update", False))
-        shapes = {name: array.shape for name, array in parameters.items()}
-        self.states: list[State] = [method.init(shapes) for _ in range(pool.ranks)]
+        self._left = {name for name in parameters if fnmatchcase(name, leave)}
+        self.states = self._init(method, parameters.keys() - self._left, parameters)
+        self._exact = self._init(Dense(), self._left, parameters)
 
     @property
     def bytes_sent(self) -> float:
@@ -130,10 +137,21 @@ class Aggregated:
 
     def aggregate(self, gradients: Sequence[Arrays], lr: float) -> Arrays:
         """Return the result of the method."""
-        result, self.states = self._pool.aggregate(
-            self._method, gradients, self.states, lr=lr
-        )
+        left = [{n: g for n, g in own.items() if n in self._left} for own in gradients]
+        others = [
+            {n: g for n, g in own.items() if n not in self._left} for own in gradients
+        ]
+        result, self.states = self._pool.aggregate(self._method, others, self.states, lr=lr)
+        if self._left:
+            means, self._exact = self._pool.aggregate(Dense(), left, self._exact)
+            result |= means
         return result
+
+    def _init(
+        self, method: Method, names: Collection[str], parameters: Arrays
+    ) -> list[State]:
+        shapes = {name: a.shape for name, a in parameters.items() if name in names}
+        return [method.init(shapes) for _ in range(self._pool.ranks)]
 
 
 def ring_bytes(values: int, ranks: int, bytes_per_value: int = 4) -> float:

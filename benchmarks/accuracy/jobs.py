@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .roster import DENSE, MANY, ROSTER, Setting, build, label
+from .roster import DENSE, MANY, ROSTER, Setting, built, label
 from .workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ class Job(NamedTuple):
     @property
     def about(self) -> Row:
         """Columns of the row that describe the run."""
-        work, spec = WORKLOADS[self.network], ROSTER[self.method]
+        work = WORKLOADS[self.network]
         setting = Setting(work, self.ranks, 0, self.learning_rate)
         return {
             "network": self.network,
             "settings": work.settings,
             "method": self.method,
-            "built": "" if spec.make is None else str(build(self.method, setting)),
+            "built": built(self.method, setting),
             "ranks": self.ranks,
             "learning_rate": rounded(self.learning_rate),
             "seed": self.seed,
@@ -103,13 +103,13 @@ def rate_jobs() -> list[Job]:
 
 
 def _at_own_rates() -> Iterator[Job]:
-    """Yield the jobs at the dense learning rate and at the method's own."""
+    """Yield the jobs at the multiples of the dense learning rate."""
     for name, spec in ROSTER.items():
         for network in _networks(name):
             work = WORKLOADS[network]
             rate, adaptive = work.learning_rate, work.optimizer == "adamw"
             for ranks in (r for r in spec.ranks if r < MANY or not adaptive):
-                for multiple in dict.fromkeys((1.0, spec.multiple)):
+                for multiple in spec.multiples:
                     yield Job(network, name, ranks, rounded(multiple * rate), SEEDS[0])
 
 

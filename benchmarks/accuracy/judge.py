@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .aggregators import ring_bytes
 from .jobs import rounded
-from .roster import DENSE, ROSTER, Setting, build, label
+from .roster import DENSE, ROSTER, Setting, built, label
 from .workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -94,10 +94,8 @@ def _is_current(work: Workload, row: Row) -> bool:
     """Return whether the roster still builds the method that was run."""
     if (method := row["method"]) not in ROSTER:
         return False
-    if ROSTER[method].make is None:
-        return True
     setting = Setting(work, row["ranks"], 0, row["learning_rate"])
-    return bool(str(build(method, setting)) == row["built"])
+    return bool(built(method, setting) == row["built"])
 
 
 def _judged(

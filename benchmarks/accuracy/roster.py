@@ -42,6 +42,7 @@ DENSE, LATE, FP16 = "dense", "late", "fp16"
 WARM_UP = 5  # warm-ups take one fifth of the steps
 FROZEN = 0.15  # share of the steps of the first phase of TopKAdam and OneBitAdam
 DENSE_BELOW = 1000  # values; the networks are small
+DGC_MULTIPLES = (1.0, 3.0, 6.0)  # masking discards most of the momentum
 MANY = 16  # ranks, under SGD only: the sum of sparse vectors fills up with ranks
 
 
@@ -73,23 +74,24 @@ class Spec:
     Attributes:
         title: Name in tables.
         make: Creates the method; None if it is computed without one.
-        multiple: The method's own multiple of the dense learning rate. If it is not 1, the
-            method runs at the dense rate, too.
+        multiples: Multiples of the dense learning rate that it runs at.
         includes_momentum: Whether the result includes momentum, so that SGD has none.
         optimizers: Optimizers of the workloads that it runs on.
         ranks: World sizes.
         at_double: Whether it also runs at twice the dense learning rate.
         networks: Names of the workloads that it runs on; empty for all.
+        leaves_recurrent: Whether recurrent layers are sent uncompressed, as `compress` does.
     """
 
     title: str
     make: Callable[[Setting], Method] | None
-    multiple: float = 1.0
+    multiples: tuple[float, ...] = (1.0,)
     includes_momentum: bool = False
     optimizers: tuple[str, ...] = ("sgd", "adamw")
     ranks: tuple[int, ...] = (2, 8)
     at_double: bool = False
     networks: tuple[str, ...] = ()
+    leaves_recurrent: bool = False
 
 
 def _dgc(ratio: float) -> Callable[[Setting], Method]:
@@ -159,6 +161,12 @@ ROSTER: dict[str, Spec] = {
         networks=("fashion-mnist", "moby-dick"),
         ranks=(2,),
     ),
+    "falling0.1": Spec(
+        "TopK 0.1 % + 4 bit, falling",
+        _topk(TopK(0.001)),
+        networks=("fashion-mnist", "moby-dick"),
+        ranks=(2,),
+    ),
     "topk8of512-layers": Spec(
         "Adaptive TopK 8 of 512 + 4 bit, falling",
         _per_layer(TopK(k=8, bucket=512)),
@@ -183,16 +191,18 @@ ROSTER: dict[str, Spec] = {
         ranks=(2,),
     ),
     "onebit-adam": Spec("OneBitAdam", _frozen(OneBitAdam), optimizers=ADAMW, ranks=(2,)),
-    "dgc0.1": Spec("DGC 0.1 %", _dgc(0.001), 6.0, True, SGD, ranks=(2,)),
+    "dgc0.1": Spec("DGC 0.1 %", _dgc(0.001), DGC_MULTIPLES, True, SGD, ranks=(2,)),
     "dgc1": Spec(
         "DGC 1 %",
         _dgc(0.01),
-        6.0,
+        DGC_MULTIPLES,
         includes_momentum=True,
         networks=("fashion-mnist", "moby-dick"),
         ranks=(2,),
     ),
-    "powersgd4": Spec("PowerSGD, rank 4", lambda _: PowerSGD(rank=4), ranks=(2,)),
+    "powersgd4": Spec(
+        "PowerSGD, rank 4", lambda _: PowerSGD(rank=4), ranks=(2,), leaves_recurrent=True
+    ),
     "nuqsgd4": Spec("NUQSGD 4 bit", _quantized(NUQSGD(4)), ranks=(2,)),
     "terngrad": Spec(
         "TernGrad, fence",
@@ -203,6 +213,7 @@ ROSTER: dict[str, Spec] = {
             fence=LIMIT,
         ),
         ranks=(2,),
+        leaves_recurrent=True,
     ),
     "onebit": Spec(
         "OneBit, error feedback, fence",
@@ -230,6 +241,15 @@ def build(name: str, setting: Setting) -> Method:
     if any(f.name == "seed" for f in fields(method)):
         method = replace(method, seed=setting.seed)
     return method  # type: ignore[no-any-return]
+
+
+def built(name: str, setting: Setting) -> str:
+    """Return the method as text, with what is sent uncompressed; empty if there is none."""
+    spec = ROSTER[name]
+    if spec.make is None:
+        return ""
+    leaves = spec.leaves_recurrent and setting.work.recurrent
+    return str(build(name, setting)) + (f", without {leaves}" if leaves else "")
 
 
 def label(name: str, multiple: float) -> str:

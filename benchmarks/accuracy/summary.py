@@ -145,8 +145,8 @@ def _excess(row: Judged) -> float:
 
 
 def is_default(row: Judged) -> bool:
-    """Return whether a result is at the dense learning rate or at the method's own."""
-    return row.multiple in (1.0, ROSTER[row.method].multiple)
+    """Return whether a result is at a learning rate of the roster."""
+    return row.multiple in ROSTER[row.method].multiples
 
 
 def _cell(row: Judged | None) -> str:

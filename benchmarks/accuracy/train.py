@@ -62,7 +62,8 @@ def train(work: Workload, method: str, ranks: int, learning_rate: float, seed: i
         else:
             pool = stack.enter_context(RankPool(ranks))
             made = build(method, Setting(work, ranks, seed, learning_rate))
-            aggregator = Aggregated(pool, made, arrays_of(model))
+            leave = work.recurrent if ROSTER[method].leaves_recurrent else ""
+            aggregator = Aggregated(pool, made, arrays_of(model), leave)
         optimizer = optimizer_for(work, model, learning_rate, method)
         return TrainingRun(work, task, model, optimizer, aggregator, seed).run()
 

@@ -46,6 +46,7 @@ class Workload:
         higher_is_better: Whether a higher score is better.
         tolerance: Tolerated loss of score: points, or a fraction of the dense score.
         relative: Whether differences are relative to the dense score.
+        recurrent: Pattern of the parameters of recurrent layers; empty if there are none.
     """
 
     title: str
@@ -64,6 +65,7 @@ class Workload:
     higher_is_better: bool = True
     tolerance: float = 0.3
     relative: bool = False
+    recurrent: str = ""
 
     @property
     def settings(self) -> str:
@@ -122,6 +124,7 @@ WORKLOADS = {
         higher_is_better=False,
         tolerance=0.01,
         relative=True,
+        recurrent="lstm.*",
     ),
     "atis": Workload(
         title="LSTM tagger on ATIS",
@@ -135,6 +138,7 @@ WORKLOADS = {
         steps=775,
         weight_decay=0.01,
         higher_is_better=False,
+        recurrent="lstm.*",
     ),
     "spam": Workload(
         title="logistic regression on SpamAssassin",

@@ -98,8 +98,8 @@ QUANTIZERS = (
         "unbiased but for the clipping; variance s |v|_1 - |v|^2",
         "integer sums, for hardware that adds integers; otherwise QSGD 2 bits, with one scale per "
         "bucket. For gradients that are mostly zero, `count_zeros=False`: zeros do not count in "
-        "the standard deviation, or clipping would remove nearly all. Not for recurrent layers; "
-        "output layers of many classes are beyond its fence (docs/torch.md)",
+        "the standard deviation, or clipping would remove nearly all. `compress` leaves recurrent "
+        "layers out; output layers of many classes are beyond its fence (docs/torch.md)",
         "Wen et al. 2017",
     ),
     Text(
@@ -199,7 +199,8 @@ METHODS = (
         "r (n + m) instead of n m values",
         "linear: P ranks compute what one rank computes from the mean; the error is that of a "
         "projection",
-        "SGD and matrices of low rank, on engines with dense allreduce only; on CPUs its products "
+        "SGD and matrices of low rank, on engines with dense allreduce only; `compress` leaves "
+        "recurrent layers out. On CPUs its products "
         "cost more than a selection",
         "Vogels, Karimireddy, Jaggi 2019",
     ),

@@ -146,6 +146,8 @@ def test_a_number_of_steps_is_the_same_as_a_fraction():
     [
         ({"momentum": 1.0}, "momentum must be in"),
         ({"momentum": -0.1}, "momentum must be in"),
+        ({"masking": True}, "momentum must be positive with nesterov or masking"),
+        ({"nesterov": True}, "momentum must be positive with nesterov or masking"),
         ({"clip": 0.0}, "clip must be positive"),
         ({"sparsify": TopK(0.1), "warm_up": -1}, "warm_up must be at least 0"),
         ({"sparsify": TopK(0.1), "warm_up": 0.5}, "steps must be the number of steps"),

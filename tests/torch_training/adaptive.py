@@ -3,6 +3,7 @@
 import copy
 import math
 import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -415,8 +416,19 @@ def refusals(rank):
     raises("amsgrad", compress, model, METHODS[0], optimizer=optimizer)
 
 
+@contextmanager
+def silent():
+    """Fail if something warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
 def warned(rank):
-    del rank
+    def warns(words):
+        """Expect a warning on rank 0, and only there."""
+        return pytest.warns(UserWarning, match=words) if rank == 0 else silent()
+
     cases: list[tuple[Any, Any, str]] = [
         (
             Compressed(TopK(0.01)),
@@ -440,14 +452,15 @@ def warned(rank):
     ]
     for method, optimizer_of, words in cases:
         model = ddp()
-        with pytest.warns(UserWarning, match=words):
+        with warns(words):
             compress(model, method, optimizer=optimizer_of(model))
-    for poor in (Compressed(quantize=TernGrad(), dense_below=10), PowerSGD()):
-        model = torch.nn.parallel.DistributedDataParallel(torch.nn.LSTM(8, 8))
-        with pytest.warns(
-            UserWarning, match="accuracy on recurrent layers such as ''.*lea"
-        ):
-            compress(model, poor)
+    for poor in (Compressed(quantize=TernGrad(), dense_below=10), PowerSGD(1)):
+        parts = {"lstm": torch.nn.LSTM(8, 8), "out": torch.nn.Linear(8, 8)}
+        for leave, coverage in ((None, "1 of 6"), ((), "3 of 6"), ("out.*", "2 of 6")):
+            model = torch.nn.parallel.DistributedDataParallel(torch.nn.ModuleDict(parts))
+            with warns("recurrent layers.*'lstm' will") if leave is None else silent():
+                handle = compress(model, poor, leave=leave)
+            assert f"{coverage} parameters" in handle.explain()
     quiet: tuple[tuple[Any, Any], ...] = (
         (QSGD(4), adamw),
         (OneBit(), lambda m: torch.optim.SGD(m.parameters(), 0.1)),
@@ -458,6 +471,5 @@ def warned(rank):
     )
     for method, optimizer_of in quiet:
         model = ddp()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with silent():
             compress(model, method, optimizer=optimizer_of(model))

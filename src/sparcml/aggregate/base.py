@@ -240,6 +240,8 @@ class Method(ABC):
             np.vdot(gradient, gradient) if squared_norm is None else squared_norm
         ):
             return
-        refuse_nonfinite(comm.rank, describe(name), gradient)
+        refuse_nonfinite(
+            comm.rank, describe(name), gradient, scales_loss=not self.returns_update
+        )
         if residual is not None:
             refuse_nonfinite(comm.rank, describe(name, "residual"), residual)

@@ -23,10 +23,20 @@ if TYPE_CHECKING:
     from .state import State
 
 
-def refuse_nonfinite(rank: int, what: str, values: Values) -> None:
-    """Raise a ValueError if values are NaN or infinite, with the first of them."""
+def refuse_nonfinite(
+    rank: int, what: str, values: Values, *, scales_loss: bool = True
+) -> None:
+    """Raise a ValueError if values are NaN or infinite, with the first of them.
+
+    Args:
+        rank: This rank.
+        what: What the values are.
+        values: The values.
+        scales_loss: Whether a GradScaler may be in use.
+    """
     bad = np.flatnonzero(~np.isfinite(values))
-    scaler = ", pass scaler= if a GradScaler is in use" if "torch" in sys.modules else ""
+    advises = scales_loss and "torch" in sys.modules
+    scaler = ", pass scaler= if a GradScaler is in use" if advises else ""
     if len(bad):
         raise ValueError(
             f"rank {rank}: {what} has {len(bad)} values that are NaN or infinite, the first "

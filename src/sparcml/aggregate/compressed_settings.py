@@ -48,6 +48,11 @@ def check_settings(method: Compressed) -> None:
         )
     check_reduction("Compressed", "sum", method.algorithm, method.quantize)
     check_momentum("Compressed", method.momentum, method.clip)
+    if not method.momentum and (method.nesterov or method.masking):
+        raise ValueError(
+            f"Compressed: momentum must be positive with nesterov or masking, got "
+            f"{method.momentum}"
+        )
     check_warm_up("Compressed", method.warm_up, method.steps)
     if method.fence is not None and (not method.fence > 0 or method.quantize is None):
         raise ValueError(

@@ -98,7 +98,7 @@ class DGC(Method):
             self.quantize,
             momentum=self.momentum,
             nesterov=self.nesterov,
-            masking=self.masking,
+            masking=self.masking and self.momentum > 0,
             warm_up=self.warm_up,
             steps=self.steps,
             clip=self.clip,

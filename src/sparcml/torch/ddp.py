@@ -18,7 +18,7 @@ from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
 from .dense_reducer import DenseReducer
 from .hook import Hook
-from .recommended import RECOMMENDED, check_layers, check_optimizer, recommended_for
+from .recommended import RECOMMENDED, check_optimizer, recommended_for, unsuitable_layers
 from .reducer import GradientReducer
 from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
@@ -40,7 +40,7 @@ def compress(
     method: Method | Quantizer | Sparsifier | str,
     *,
     optimizer: torch.optim.Optimizer | None = None,
-    leave: str | Iterable[str] = (),
+    leave: str | Iterable[str] | None = None,
     clip: float | None = None,
     clip_each: float | None = None,
     scaler: Any = None,
@@ -61,7 +61,9 @@ def compress(
             gives the reason.
         optimizer: The optimizer of the model. Residuals then follow its learning rate, and
             methods that compress updates of Adam instead of gradients make its step.
-        leave: Names or patterns ("head.*") of parameters to exclude from compression.
+        leave: Names or patterns ("head.*") of parameters to exclude from compression. Default:
+            recurrent layers with `TernGrad` and `PowerSGD`, which lose accuracy there; otherwise
+            none.
         clip: Limit to the norm of the full gradient, enforced with the norm of the previous
             step.
         clip_each: Limit to the norm of each tensor.
@@ -88,7 +90,8 @@ def compress(
         first = Dense() if method == AUTO else as_method("compress", method)
         if optimizer is not None:
             check_optimizer("compress", first, optimizer, stacklevel=3)
-        check_layers("compress", first, ddp.module, stacklevel=3)
+        if leave is None:
+            leave = unsuitable_layers("compress", first, ddp.module, stacklevel=3)
         if isinstance(first, FrozenAdam):
             first = with_settings("compress", first, optimizer, scaler, clip or clip_each)
         parameters = ddp.module.named_parameters()

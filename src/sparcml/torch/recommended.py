@@ -108,29 +108,30 @@ def check_optimizer(
             f"(docs/training.md); use method='recommended'"
         )
     if message is not None:
-        warnings.warn(f"{function}: {message}", stacklevel=stacklevel)
+        _warn_once(f"{function}: {message}", stacklevel + 1)
 
 
-def check_layers(
+def unsuitable_layers(
     function: str, method: Method, model: torch.nn.Module, stacklevel: int
-) -> None:
-    """Warn if a method is known to lose accuracy on layers of a model.
+) -> list[str]:
+    """Return patterns of the layers that a method does not suit, and warn of them.
 
-    Output layers of many classes are recognized by their gradients, see
-    `sparcml.aggregate.fence`; recurrent layers, where TernGrad and PowerSGD lose 4 to 6 % of the
-    perplexity of a word LSTM, are not.
+    These are recurrent layers, where TernGrad and PowerSGD lose 4 to 6 % of the perplexity of a
+    word LSTM. Output layers of many classes are recognized by their gradients instead, see
+    `sparcml.aggregate.fence`.
     """
     poor = method if isinstance(method, PowerSGD) else getattr(method, "quantize", None)
     if not isinstance(poor, TernGrad | PowerSGD):
-        return
-    modules = model.named_modules()
-    name = next((n for n, m in modules if isinstance(m, torch.nn.RNNBase)), None)
-    if name is not None:
-        warnings.warn(
-            f"{function}: {poor} loses accuracy on recurrent layers such as {name!r} "
-            f"(docs/training.md); pass leave=['{name}.*'], or use method='recommended'",
-            stacklevel=stacklevel,
+        return []
+    recurrent = [n for n, m in model.named_modules() if isinstance(m, torch.nn.RNNBase)]
+    if recurrent:
+        _warn_once(
+            f"{function}: {poor} loses accuracy on recurrent layers (docs/training.md): "
+            f"{', '.join(map(repr, recurrent))} will be sent uncompressed; pass leave=() to "
+            f"compress all, or use method='recommended'",
+            stacklevel + 1,
         )
+    return [f"{name}.*" if name else "*" for name in recurrent]
 
 
 def keeps_accuracy(method: Method, optimizer: torch.optim.Optimizer) -> bool:
@@ -145,6 +146,12 @@ def keeps_accuracy(method: Method, optimizer: torch.optim.Optimizer) -> bool:
         quantize = method.quantize
         return method.sparsify is None and (quantize is None or not quantize.biased)
     return isinstance(method, Dense)
+
+
+def _warn_once(message: str, stacklevel: int) -> None:
+    """Warn on one rank."""
+    if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
+        warnings.warn(message, stacklevel=stacklevel)
 
 
 def is_adaptive(optimizer: torch.optim.Optimizer) -> bool:
