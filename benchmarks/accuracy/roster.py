@@ -18,6 +18,7 @@ from sparcml import (
     QSGD,
     Adaptive,
     Compressed,
+    Method,
     OneBit,
     OneBitAdam,
     PowerSGD,
@@ -29,16 +30,19 @@ from sparcml import (
 from sparcml.aggregate.fence import LIMIT
 from sparcml.torch.recommended import MULTIPLES, recommended
 
+from .aggregators import HalfMean, LateMean, Mean
+from .candidates import EF21, GMC, DeMo, Dion, LoCo
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sparcml import Method, Quantizer
+    from sparcml import Quantizer
     from sparcml.aggregate.frozen_adam import FrozenAdam
 
+    from .aggregators import Aggregator
     from .workloads import Workload
 
-# Computed without a method of sparcml.
-DENSE, LATE, FP16 = "dense", "late", "fp16"
+DENSE, LATE = "dense", "late"
 WARM_UP = 5  # warm-ups take one fifth of the steps
 FROZEN = 0.15  # share of the steps of the first phase of TopKAdam and OneBitAdam
 DENSE_BELOW = 1000  # values; the networks are small
@@ -73,7 +77,7 @@ class Spec:
 
     Attributes:
         title: Name in tables.
-        make: Creates the method; None if it is computed without one.
+        make: Creates the method, or an aggregator that is not a method of sparcml.
         multiples: Multiples of the dense learning rate that it runs at.
         includes_momentum: Whether the result includes momentum, so that SGD has none.
         optimizers: Optimizers of the workloads that it runs on.
@@ -84,7 +88,7 @@ class Spec:
     """
 
     title: str
-    make: Callable[[Setting], Method] | None
+    make: Callable[[Setting], Method | Aggregator]
     multiples: tuple[float, ...] = (1.0,)
     includes_momentum: bool = False
     optimizers: tuple[str, ...] = ("sgd", "adamw")
@@ -141,7 +145,7 @@ def _frozen(adam: type[FrozenAdam], **settings: Any) -> Callable[[Setting], Meth
 
 SGD, ADAMW = ("sgd",), ("adamw",)
 ROSTER: dict[str, Spec] = {
-    DENSE: Spec("dense", None, ranks=(1,)),
+    DENSE: Spec("dense", lambda s: Mean(s.ranks), ranks=(1,)),
     "recommended": Spec("recommended", _recommended, ranks=(2, 8, MANY), at_double=True),
     "qsgd4": Spec("QSGD 4 bit", _quantized(QSGD(4)), ranks=(2,)),
     "qsgd4-feedback": Spec(
@@ -222,34 +226,38 @@ ROSTER: dict[str, Spec] = {
         ),
         ranks=(2,),
     ),
-    FP16: Spec("fp16 (torch)", None, ranks=(2,), networks=("gpt", "atis", "fashion-mnist")),
-    LATE: Spec("dense, one step late", None, ranks=(1,)),
+    "fp16": Spec(
+        "fp16 (torch)",
+        lambda s: HalfMean(s.ranks),
+        ranks=(2,),
+        networks=("gpt", "atis", "fashion-mnist"),
+    ),
+    LATE: Spec("dense, one step late", lambda s: LateMean(s.ranks), ranks=(1,)),
+    "ef21": Spec("EF21-SGDM, TopK 1 %", EF21, ranks=(2,), networks=("moby-dick",)),
+    "gmc": Spec("GMC, TopK 1 %", GMC, ranks=(2,), networks=("moby-dick",)),
+    "loco4": Spec("LoCo 4 bit", LoCo, ranks=(2,), networks=("gpt", "moby-dick")),
+    "demo": Spec("DeMo, 32 of 64 x 64", DeMo, (0.1, 0.25), ranks=(2,), networks=("gpt",)),
+    "dion": Spec("Dion, rank 16", Dion, (1.0, 4.0), ranks=(2,), networks=("gpt",)),
 }
 
 
-def build(name: str, setting: Setting) -> Method:
-    """Return a method; its random numbers depend on the seed of the run.
-
-    Raises:
-        KeyError: If the roster does not have the name.
-        ValueError: If it is computed without a method of sparcml.
-    """
-    make = ROSTER[name].make
-    if make is None:
-        raise ValueError(f"build: name must be that of a method of sparcml, got {name!r}")
-    method: Any = make(setting)
+def build(name: str, setting: Setting) -> Method | Aggregator:
+    """Return a method or an aggregator; random numbers depend on the seed of the run."""
+    method: Any = ROSTER[name].make(setting)
+    if not isinstance(method, Method):
+        return method  # type: ignore[no-any-return]
     if any(f.name == "seed" for f in fields(method)):
         method = replace(method, seed=setting.seed)
     return method  # type: ignore[no-any-return]
 
 
 def built(name: str, setting: Setting) -> str:
-    """Return the method as text, with what is sent uncompressed; empty if there is none."""
-    spec = ROSTER[name]
-    if spec.make is None:
+    """Return a method as text, with what is sent uncompressed; empty for aggregators."""
+    method = build(name, setting)
+    if not isinstance(method, Method):
         return ""
-    leaves = spec.leaves_recurrent and setting.work.recurrent
-    return str(build(name, setting)) + (f", without {leaves}" if leaves else "")
+    leaves = ROSTER[name].leaves_recurrent and setting.work.recurrent
+    return str(method) + (f", without {leaves}" if leaves else "")
 
 
 def label(name: str, multiple: float) -> str:

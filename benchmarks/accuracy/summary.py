@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tables import markdown
 
-from sparcml import Compressed
+from sparcml import Compressed, Method
 from sparcml.aggregate.schedule import at
 
 from .judge import complete
@@ -111,8 +111,8 @@ def expectations(rows: list[Row]) -> dict[str, str]:
     """
     found: dict[tuple[str, str, str], list[Judged]] = {}
     for row in complete(rows):
-        if row.ranks == FEW and is_default(row) and ROSTER[row.method].make is not None:
-            key = principal(row), WORKLOADS[row.network].optimizer, title(row)
+        if row.ranks == FEW and is_default(row) and (name := principal(row)):
+            key = name, WORKLOADS[row.network].optimizer, title(row)
             found.setdefault(key, []).append(row)
     texts: dict[str, list[str]] = {}
     for (name, used, method), results in found.items():
@@ -128,9 +128,11 @@ def expectations(rows: list[Row]) -> dict[str, str]:
 
 
 def principal(row: Judged) -> str:
-    """Return the class whose results these are."""
+    """Return the class whose results these are; empty if it is not one of sparcml."""
     work = WORKLOADS[row.network]
     method = build(row.method, Setting(work, row.ranks, 0, work.learning_rate))
+    if not isinstance(method, Method):
+        return ""
     if type(method) is not Compressed:
         return type(method).__name__
     part = at(method.sparsify, 0) or method.quantize

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .aggregators import Aggregated, HalfMean, LateMean, Mean, clip
+from sparcml import Method
+
+from .aggregators import Aggregated, clip
 from .ranks import RankPool
-from .roster import DENSE, FP16, LATE, ROSTER, Setting, build
+from .roster import DENSE, ROSTER, Setting, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,13 +57,9 @@ def train(work: Workload, method: str, ranks: int, learning_rate: float, seed: i
     torch.manual_seed(seed)
     model = task.model()
     with ExitStack() as stack:
-        aggregator: Aggregator
-        plain = {DENSE: Mean, LATE: LateMean, FP16: HalfMean}
-        if method in plain:
-            aggregator = plain[method](ranks)
-        else:
+        aggregator = made = build(method, Setting(work, ranks, seed, learning_rate))
+        if isinstance(made, Method):
             pool = stack.enter_context(RankPool(ranks))
-            made = build(method, Setting(work, ranks, seed, learning_rate))
             leave = work.recurrent if ROSTER[method].leaves_recurrent else ""
             aggregator = Aggregated(pool, made, arrays_of(model), leave)
         optimizer = optimizer_for(work, model, learning_rate, method)
