@@ -31,12 +31,18 @@ about 15 settings of ratio, bits and warm-up; the multiples of the ratio that a 
 seeds 0 and 1 of the residual network, out of three settings; the last ratio, 3 % in place of 1 %,
 by all seeds of the residual network (1 %: -0.27 points on 2 ranks, -0.30 on 8); the setting for
 slow links under AdamW by seed 0 of the GPT, out of six; buckets of 256 for `QSGD`, of 128 for
-`OneBit`, and the limit of the fence by the word LSTM. All other methods have the settings that they
-had before their first run.
+`OneBit`, the limit of the fence, and that `TernGrad` and `PowerSGD` leave recurrent layers
+uncompressed by the word LSTM. All other methods have the settings that they had before their first
+run.
 
 All methods run on 2 ranks at the dense learning rate. Those with a rate of their own also run at
 that, and the recommended ones on 8 ranks, under SGD on 16, and at twice the dense rate. *Fence*:
-layers with gradients of widely different size are sent as 4-bit values, as `compress` does.
+layers with gradients of widely different size are sent as 4-bit values, as `compress` does. As
+with `compress`, `TernGrad` and `PowerSGD` send recurrent layers uncompressed.
+
+EF21-SGDM, GMC, LoCo, DeMo and Dion are not methods of sparcml: `benchmarks/accuracy/candidates.py`
+has them as published, to see whether one should be. They ran where they are meant to help: the word
+LSTM under SGD, the GPT under AdamW, at the dense learning rate or at one of their own.
 
 - *Difference*: mean over the seeds of the difference to the dense run with the same weights and
   batches, and its standard error. Positive is better. Relative for perplexity and loss, points
@@ -45,7 +51,7 @@ layers with gradients of widely different size are sent as 4-bit values, as `com
 - *Worst from step 300*: the difference of the validation curve, relative, at its worst point.
 - *Compression ratio*: bytes sent per rank, dense ring allreduce / ours, over the full run,
   including warm-ups and uncompressed tensors.
-- *x2, x6*: at that multiple of the dense learning rate.
+- *x2, x3, x6*: at that multiple of the dense learning rate.
 
 All results are means of at least three seeds; others are not shown. `make bench-accuracy` runs what
 is missing, and can be interrupted.

@@ -236,8 +236,8 @@ ROSTER: dict[str, Spec] = {
     "ef21": Spec("EF21-SGDM, TopK 1 %", EF21, ranks=(2,), networks=("moby-dick",)),
     "gmc": Spec("GMC, TopK 1 %", GMC, ranks=(2,), networks=("moby-dick",)),
     "loco4": Spec("LoCo 4 bit", LoCo, ranks=(2,), networks=("gpt", "moby-dick")),
-    "demo": Spec("DeMo, 32 of 64 x 64", DeMo, (0.1, 0.25), ranks=(2,), networks=("gpt",)),
-    "dion": Spec("Dion, rank 16", Dion, (1.0, 4.0), ranks=(2,), networks=("gpt",)),
+    "demo": Spec("DeMo, 32 of 64 x 64", DeMo, (0.25,), ranks=(2,), networks=("gpt",)),
+    "dion": Spec("Dion, rank 16", Dion, (4.0,), ranks=(2,), networks=("gpt",)),
 }
 
 
