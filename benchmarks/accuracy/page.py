@@ -9,7 +9,7 @@ from .figures import figure, plotted
 from .jobs import jobs, key_of
 from .judge import complete
 from .roster import ROSTER
-from .summary import delay, recommended
+from .summary import ablation, delay, recommended
 from .texts import results, tolerance
 from .workloads import WORKLOADS
 
@@ -67,6 +67,8 @@ def section(rows: list[Row]) -> str:
     parts.append(recommended(rows))
     if late := delay(rows):
         parts.append(late)
+    if takes := ablation(rows):
+        parts.append(takes)
     for network, work in WORKLOADS.items():
         here = [row for row in found if row.network == network]
         if len(here) > 1:  # more than dense

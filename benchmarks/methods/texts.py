@@ -171,7 +171,7 @@ METHODS = (
         "masking, an entry that is sent every n steps keeps 1 - m (1 - m^n) / (n (1 - m)) of its "
         "momentum: at ratio 1 it is SGD without momentum",
         "ratios around 0.1 %, where ordinary momentum would apply stale gradients; with plain SGD "
-        "at three to six times the learning rate of the dense run",
+        "at one to six times the learning rate of the dense run",
         "Lin, Han, Mao, Wang, Dally 2018",
     ),
     Text(

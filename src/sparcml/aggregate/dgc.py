@@ -34,8 +34,8 @@ class DGC(Method):
     `Compressed` with a masked momentum.
 
     Masking discards up to 1 - m of what dense momentum makes of a gradient (see
-    `sparcml.aggregate.momentum`), so DGC needs a larger learning rate than dense SGD: start with
-    three to six times as much for a momentum of 0.9.
+    `sparcml.aggregate.momentum`), most of it where entries are sent often. The best learning
+    rate is therefore between that of dense SGD and, for a momentum of 0.9, six times as much.
 
     Args:
         ratio: Fraction of the values to send.

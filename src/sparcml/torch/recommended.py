@@ -97,11 +97,6 @@ def check_optimizer(
             f"momentum is applied twice: by {method} and by {name}; set momentum=0 in one of "
             f"them"
         )
-    elif momentum and getattr(method, "masking", True):
-        message = (
-            f"{method} forgets the momentum of what it sends: use 3 to 6 times the learning "
-            f"rate that is best for SGD with momentum"
-        )
     elif not keeps_accuracy(method, optimizer):
         message = (
             f"{method} delays gradients, which loses accuracy under {name} "
