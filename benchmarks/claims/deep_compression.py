@@ -43,7 +43,7 @@ def answer(rows: list[Row]) -> Answer:
     chosen = best(found)
     few = [name for name, row in chosen.items() if row.ratio < LEAST]
     off = [name for name, row in chosen.items() if row.difference < -TOLERATED[name]]
-    shown = [*chosen.values(), *(row for row in found if row.method == OURS)]
+    shown = [*chosen.values(), *(r for r in found if r.method == OURS and r.multiple == 1)]
     ours = listed(shown)
     why = unfinished(missing) if missing else _why(few, off)
     hit = not (missing or few or off)

@@ -12,6 +12,8 @@ from accuracy.workloads import WORKLOADS
 
 Row = dict[str, Any]
 
+DDP_RANKS = 8  # at most, of the compressed run beside them
+
 
 def encode_table(rows: list[Row]) -> str:
     """Return the time and the bytes of a SparseLoCo message."""
@@ -108,13 +110,15 @@ def difference(metric: str, scores: list[float], dense: float) -> str:
 
 
 def _compressed_ddp(network: str, metric: str, dense: float) -> list[str]:
-    """Return a row for the recommended method under DDP, on the most ranks that were run."""
+    """Return a row for the recommended method under DDP, on 8 ranks or fewer."""
     rows = [
         row
         for row in load()
         if row["network"] == network
         and row["method"] == "recommended"
         and row["settings"] == WORKLOADS[network].settings
+        and row["learning_rate"] == WORKLOADS[network].learning_rate
+        and row["ranks"] <= DDP_RANKS
         and row["score"] is not None
     ]
     if not rows:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..aggregate import Adaptive, Compressed, Dense, PowerSGD, Schedule
+from ..aggregate import Adaptive, Compressed, Dense, OneBitAdam, PowerSGD, Schedule
 from ..quantize import QSGD, TernGrad
 from ..validation import as_integer
 
@@ -132,10 +132,11 @@ def unsuitable_layers(
 def keeps_accuracy(method: Method, optimizer: torch.optim.Optimizer) -> bool:
     """Return whether a method is not known to lose accuracy under an optimizer.
 
-    Under Adam these are the dense mean and unbiased quantizers. All others delay gradients, and
-    gradients that are one step late lose accuracy there (docs/training.md).
+    Under Adam these are the dense mean, unbiased quantizers and `OneBitAdam`. All others delay
+    gradients or most of an update, and gradients that are one step late lose accuracy there
+    (docs/training.md).
     """
-    if not is_adaptive(optimizer):
+    if not is_adaptive(optimizer) or isinstance(method, OneBitAdam):
         return True
     if isinstance(method, Compressed):
         quantize = method.quantize
