@@ -9,19 +9,17 @@ more than TopK with a falling density or OneBitAdam.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from .aggregators import Arrays
     from .roster import Setting
 
-    Array = NDArray[np.float32]
+Array = Any  # of float32; NumPy does not type its reductions
 
 SMALL = 1000  # values; smaller parameters, and vectors, are sent uncompressed
 ENTRY = 8  # bytes of an index and a value
@@ -62,7 +60,7 @@ class Candidate(ABC):
 
     def is_small(self, gradients: Array) -> bool:
         """Return whether a parameter is sent uncompressed, and count its bytes."""
-        small = gradients.ndim < 3 or gradients[0].size <= SMALL
+        small = bool(gradients.ndim < 3 or gradients[0].size <= SMALL)
         if small:
             self.count(gradients[0].nbytes)
         return small

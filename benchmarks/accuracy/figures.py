@@ -86,7 +86,7 @@ def _style(row: Judged) -> tuple[str, str]:
     from claims.drawing import COLOURS
 
     place = list(ROSTER).index(row.method)
-    mark = place if row.multiple == 1 else place + len(MARKS) // 2
+    mark = place + round(row.multiple) - 1
     return MARKS[mark % len(MARKS)], COLOURS[place % len(COLOURS)]
 
 

@@ -1,5 +1,7 @@
 """Published methods that are only measured: the properties of their definitions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from accuracy.candidates import EF21, GMC, DeMo, Dion, LoCo, _cosine
@@ -47,8 +49,10 @@ def test_sending_everything_gives_heavy_ball(kind, first):
 
 
 def test_gmc_loses_nothing():
-    candidate, sent, given = made(GMC), 0, 0
-    last = 0
+    candidate = made(GMC)
+    sent: Any = 0
+    given: Any = 0
+    last: Any = 0
     for own in gradients(2):
         given = given + np.stack([g["w"] for g in own]) + np.float32(0.9) * last
         last = candidate.aggregate(own, 1.0)["w"]
