@@ -33,7 +33,7 @@ def allreduce(comm: sparcml.Communicator) -> Sync:
 
 
 def parameter_server(comm: sparcml.Communicator) -> Sync:
-    """Average on rank 0, which sends the result to all ranks."""
+    """Average on rank 0, which sends the result to all ranks, both along trees."""
 
     def sync_model(x: np.ndarray) -> Any:
         mean = comm.reduce(x, op="mean", root=0)

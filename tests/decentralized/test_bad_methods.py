@@ -37,7 +37,7 @@ def refused(build, *arguments, match):
 @pytest.mark.parametrize("topology", [COLUMNS, ROWS], ids=["columns", "rows"])
 def test_not_doubly_stochastic(build, topology):
     refused(
-        build, topology, match=r"\w+: topology must be doubly stochastic .* use PushSum"
+        build, topology, match=r"\w+: topology must be doubly stochastic .* for PushSum"
     )
 
 
@@ -75,6 +75,16 @@ def test_not_a_topology(build):
 def test_biased_compressors_where_the_theorem_needs_unbiased_ones(build, compress):
     match = r"\w+: compress must be unbiased, got .*; use Choco"
     refused(build, dec.ring(4), compress, match=match)
+
+
+@pytest.mark.parametrize("build", [dec.DCD, dec.ECD])
+def test_sparsifiers_whose_errors_would_grow(build):
+    match = (
+        r"\w+: compress must keep at least half of the entries, got RandomK.*; use Choco"
+    )
+    refused(build, dec.ring(8), RandomK(0.1), match=match)
+    refused(build, dec.ring(8), RandomK(0.49), match=match)
+    build(dec.ring(8), RandomK(0.5))
 
 
 @pytest.mark.parametrize("build", [dec.DCD, dec.ECD, dec.Choco, dec.NaiveQuantized])

@@ -103,7 +103,7 @@ def describe(topology: Topology, parameters: int, tol: float) -> dict[str, Any]:
 
 def show(rows: list[dict[str, Any]], ranks: int, parameters: int, tol: float) -> None:
     """Print the table, and an allreduce for comparison."""
-    typer.echo(f"{ranks} ranks, {parameters:,} parameters of float32\n")
+    typer.echo(f"{ranks} rank{'s' * (ranks != 1)}, {parameters:,} parameters of float32\n")
     heads = tuple(head.format(tol=tol) for head in HEADS)
     cells = [
         (

@@ -13,6 +13,8 @@ from ..validation import check_integer
 if TYPE_CHECKING:
     from .topologies import Topology
 
+SAMPLE = 1 << 16  # values, to count what a sparsifier keeps
+
 
 def require_topology(method: object, topology: Any) -> None:
     """Raise a TypeError unless this is a topology."""
@@ -34,7 +36,8 @@ def require_doubly_stochastic(method: object, topology: Topology) -> None:
     if not topology.is_doubly_stochastic:
         raise ValueError(
             f"{_name(method)}: topology must be doubly stochastic to keep the mean, got "
-            f"{topology.name}; use PushSum, which needs columns that add up to 1 only"
+            f"{topology.name}; make rows and columns add up to 1, or only the columns, for "
+            f"PushSum"
         )
 
 
@@ -89,7 +92,22 @@ def require_compressor(method: object, compress: Any, *, unbiased: bool) -> None
     if unbiased and compress.biased:
         raise ValueError(
             f"{_name(method)}: compress must be unbiased, got {compress}; use Choco, which "
-            f"converges with any compressor, or QSGD or RandomK(scaled=True)"
+            f"converges with any compressor, or QSGD"
+        )
+
+
+def require_small_error(method: object, compress: Any) -> None:
+    """Raise for sparsifiers whose error is larger than what they compress.
+
+    The largest 1 / n of the entries, or n times a random 1 / n of them, have a squared error of
+    n - 1 times that of the vector. Errors then grow from step to step.
+    """
+    count = compress.count(SAMPLE) if isinstance(compress, Sparsifier) else None
+    if count is not None and 2 * count < SAMPLE:
+        raise ValueError(
+            f"{_name(method)}: compress must keep at least half of the entries, got "
+            f"{compress}, whose errors would grow from step to step; use Choco, which "
+            f"converges with any compressor, or QSGD"
         )
 
 

@@ -11,6 +11,7 @@ from ..replicas import load_replicas, update_replicas
 from ..requirements import (
     require_compressor,
     require_doubly_stochastic,
+    require_small_error,
     require_static,
     require_symmetric,
 )
@@ -34,8 +35,9 @@ class DCD(Method):
 
     The theorem needs an unbiased compressor with a relative error a,
     E||C(z) - z||^2 <= a^2 ||z||^2, so small that (1 - rho)^2 - 4 mu^2 a^2 > 0, where
-    mu = max |lambda_i - 1|. Quantizers with 4 bits or more and small buckets qualify; strong
-    sparsification does not, for which there is `Choco`.
+    mu = max |lambda_i - 1|. This is sufficient, not necessary: quantizers with 4 bits or more and
+    small buckets converge on rings, too. Sparsifiers that drop more than half of the entries do
+    not and are refused; use `Choco`.
 
     The compression errors have mean zero, so the mean of the models is kept on average.
 
@@ -61,6 +63,7 @@ class DCD(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_compressor(self, self.compress, unbiased=True)
+        require_small_error(self, self.compress)
 
     def _check_topology(self) -> None:
         require_doubly_stochastic(self, self.topology)

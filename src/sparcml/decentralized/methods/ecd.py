@@ -13,6 +13,7 @@ from ..replicas import load_replicas, save_replicas
 from ..requirements import (
     require_compressor,
     require_doubly_stochastic,
+    require_small_error,
     require_static,
     require_symmetric,
 )
@@ -65,6 +66,7 @@ class ECD(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_compressor(self, self.compress, unbiased=True)
+        require_small_error(self, self.compress)
 
     def _check_topology(self) -> None:
         require_doubly_stochastic(self, self.topology)
