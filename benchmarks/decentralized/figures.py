@@ -8,7 +8,7 @@ import numpy as np
 from claims.drawing import BLACK, BLUE, COLOURS, GREEN, ORANGE, PINK, SKY, axes
 
 from .convergence import LONG, SMALL
-from .rows import CENTRAL, RING, Row, of, speedups, trained
+from .rows import CENTRAL, RESIDUAL, RING, Row, excess, of, speedups, trained
 from .times import RANKS, SLOW_NETWORK
 
 if TYPE_CHECKING:
@@ -91,6 +91,31 @@ def _nodes(rows: list[Row]) -> set[int]:
     return {row["nodes"] for row in of(rows, "rate")}
 
 
+def residual(rows: list[Row]) -> Figure:
+    """Draw the loss of the residual network, and how far D-PSGD's is above the other."""
+    canvas, (left, right) = axes(2, (9.6, 3.6), together=False)
+    settings = sorted({(row["lr"], row["steps"]) for row in of(rows, RESIDUAL)})
+    for colour, setting in zip((BLUE, ORANGE), settings, strict=False):
+        central, mine = (trained(rows, name, setting, RESIDUAL) for name in (CENTRAL, RING))
+        name = f"learning rate {setting[0]:g}"
+        for losses, style, label in (
+            (central["mean"], "--", "centralized"),
+            (mine["mean"], "-", "D-PSGD, mean model"),
+            (mine["local"], ":", "D-PSGD, single nodes"),
+        ):
+            left.plot(mine["marks"], losses, style, color=colour, label=f"{name}: {label}")
+        steps, above = zip(*excess(rows, RING, setting, RESIDUAL), strict=True)
+        right.plot(steps, [100 * x for x in above], "o-", color=colour, ms=3, label=name)
+    left.set(
+        xlabel="steps", ylabel="loss", title=f"ResNet20, {mine['nodes']} nodes in a ring"
+    )
+    right.axhline(2, color="0.6", lw=1, ls="--")
+    right.set(xlabel="steps", ylabel="D-PSGD above centralized (%)", title="mean model")
+    for ax in (left, right):
+        ax.legend(frameon=False, fontsize=8)
+    return canvas
+
+
 def compressed(rows: list[Row]) -> Figure:
     """Draw the loss above the minimum, for each number of bits."""
     bits = sorted({row["bits"] for row in of(rows, "compressed")} - {0})
@@ -128,6 +153,7 @@ def different_data(rows: list[Row]) -> Figure:
 FIGURES = {
     "decentralized-map": time_map,
     "decentralized-convergence": convergence,
+    "decentralized-resnet": residual,
     "decentralized-bits": compressed,
     "decentralized-data": different_data,
 }

@@ -8,7 +8,8 @@ from tables import markdown
 
 from sparcml import decentralized as dec
 
-from .convergence import LONG, SETTINGS, SMALL
+from .convergence import LONG
+from .loss_tables import convergence, residual
 from .rows import (
     CENTRAL,
     PEER,
@@ -16,9 +17,7 @@ from .rows import (
     RING,
     RING_SUM,
     Row,
-    excess,
     final_gap,
-    largest_excess,
     of,
     one,
     over_centralized,
@@ -62,34 +61,6 @@ def check_times(rows: list[Row]) -> str:
         declared = "" if row["declared"] is None else f"{1e3 * row['declared']:.2f}"
         lines.append([*cells, f"{1e3 * row['seconds']:.2f}", declared])
     return markdown(head, lines)
-
-
-def convergence(rows: list[Row]) -> str:
-    """Return the loss after the last step by setting, and the excess over centralized SGD."""
-    head = ["learning rate", "steps", "method", "mean model", "vs centralized"]
-    head += ["largest, second half", "single nodes", "distance between models"]
-    constants = "; ".join(
-        f"{r['rate']:.2f} after {r['after']} steps (L = {r['L']:.1f}, sigma = {r['sigma']:.1f})"
-        for r in of(rows, "constants")
-    )
-    lines = []
-    for setting in SETTINGS:
-        for row in of(rows, "convergence", lr=setting[0], steps=setting[1]):
-            method = row["method"]
-            cells = [f"{setting[0]:g}", f"{setting[1]:,}", method, f"{row['mean'][-1]:.4f}"]
-            if method == CENTRAL:
-                lines.append([*cells, "", "", "", ""])
-                continue
-            cells.append(f"{excess(rows, method, setting)[-1][1]:+.2%}")
-            cells.append(f"{largest_excess(rows, method, setting):.2%}")
-            lines.append([*cells, f"{row['local'][-1]:.4f}", f"{row['distance'][-1]:.2f}"])
-    note = (
-        f"{row['nodes']} nodes, {row['parameters']:,} parameters, batches of {row['batch']} per "
-        f"node; the learning rate falls linearly to 0. *Distance* is the root mean square of "
-        f"||x - mean of x||. The theorem's learning rate for {SMALL[1]:,} steps is "
-        f"1/(2 L + sigma sqrt(K/n)): {constants}."
-    )
-    return f"{markdown(head, lines)}\n{note}\n"
 
 
 def rate(rows: list[Row]) -> str:
@@ -236,6 +207,7 @@ TABLES = {
     "decentralized-map": time_map,
     "decentralized-times": check_times,
     "decentralized-convergence": convergence,
+    "decentralized-resnet": residual,
     "decentralized-rate": rate,
     "decentralized-compressed": compressed,
     "decentralized-bytes": counted,

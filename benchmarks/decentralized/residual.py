@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 NODES, PER_NODE, BATCH, SEED = 112, 500, 8, 1
 STEPS = 800
-RATES = (0.1,)
+RATES = (0.025, 0.1)
 METHODS = ("centralized", "D-PSGD")
 LOCAL, MARKS, CHECKED = 4, 14, 4096
 TOGETHER, CHUNK = (

@@ -18,6 +18,7 @@ NAME = "decentralized"
 COMMAND = "python benchmarks/run_decentralized.py"
 OVERHEAD = 1 / 5  # of a further message in flight, relative to the latency
 RING, PEER, CENTRAL = "D-PSGD", "one peer", "centralized"
+SMALL_NETWORK, RESIDUAL = "convergence", "resnet"  # parts with losses by step
 RING_SUM, RABENSEIFNER = "ring allreduce", "Rabenseifner"
 
 
@@ -61,21 +62,27 @@ def one(rows: list[Row], part: str, **where: Any) -> Row:
     return row
 
 
-def trained(rows: list[Row], method: str, setting: Setting) -> Row:
+def trained(
+    rows: list[Row], method: str, setting: Setting, part: str = SMALL_NETWORK
+) -> Row:
     """Return the run of a method with a learning rate and a number of steps."""
-    return one(rows, "convergence", method=method, lr=setting[0], steps=setting[1])
+    return one(rows, part, method=method, lr=setting[0], steps=setting[1])
 
 
-def excess(rows: list[Row], method: str, setting: Setting) -> list[tuple[int, float]]:
+def excess(
+    rows: list[Row], method: str, setting: Setting, part: str = SMALL_NETWORK
+) -> list[tuple[int, float]]:
     """Return the steps, and the loss of the mean model relative to centralized SGD, minus 1."""
-    mine, base = (trained(rows, name, setting) for name in (method, CENTRAL))
+    mine, base = (trained(rows, name, setting, part) for name in (method, CENTRAL))
     pairs = zip(mine["marks"], mine["mean"], base["mean"], strict=True)
     return [(step, a / b - 1) for step, a, b in pairs]
 
 
-def largest_excess(rows: list[Row], method: str, setting: Setting) -> float:
+def largest_excess(
+    rows: list[Row], method: str, setting: Setting, part: str = SMALL_NETWORK
+) -> float:
     """Return the largest absolute excess in the second half of the steps."""
-    found = excess(rows, method, setting)
+    found = excess(rows, method, setting, part)
     return max(abs(value) for step, value in found if 2 * step >= found[-1][0])
 
 
