@@ -83,8 +83,8 @@ class CountingTransport:
 class SendsInTurn(Pending):
     """Messages to several ranks, each of which starts when the one before has been sent.
 
-    Large messages in turn have a link for themselves. Two at once share it unfairly, and where
-    those of two ranks meet packets are lost.
+    Large messages in turn have a link for themselves. On a ring of 8 ranks that was faster than
+    two at once (docs/decentralized.md).
     """
 
     def __init__(
