@@ -1,4 +1,4 @@
-"""Published methods that sparcml does not have: measured to know whether it should.
+"""Published methods that `compress` does not have: measured to know whether it should.
 
 Each is written as its paper has it, in NumPy, for all ranks at once. Messages are counted as
 published: 4 bytes per index and value. None was better than the library's own methods at the same

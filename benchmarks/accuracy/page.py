@@ -40,9 +40,10 @@ that, and the recommended ones on 8 ranks, under SGD on 16, and at twice the den
 layers with gradients of widely different size are sent as 4-bit values, as `compress` does. As
 with `compress`, `TernGrad` and `PowerSGD` send recurrent layers uncompressed.
 
-EF21-SGDM, GMC, LoCo, DeMo and Dion are not methods of sparcml: `benchmarks/accuracy/candidates.py`
-has them as published, to see whether one should be. They ran where they are meant to help: the word
-LSTM under SGD, the GPT under AdamW, at the dense learning rate or at one of their own.
+EF21-SGDM, GMC, LoCo and Dion are not methods of sparcml, and DeMo is one of `sparcml.local` only:
+`benchmarks/accuracy/candidates.py` has them as published, to see whether one should be a method of
+DDP. They ran where they are meant to help: the word LSTM under SGD, the GPT under AdamW, at the
+dense learning rate or at one of their own.
 
 - *Difference*: mean over the seeds of the difference to the dense run with the same weights and
   batches, and its standard error. Positive is better. Relative for perplexity and loss, points

@@ -99,8 +99,8 @@ def require_compressor(method: object, compress: Any, *, unbiased: bool) -> None
 def require_small_error(method: object, compress: Any) -> None:
     """Raise for sparsifiers whose error is larger than what they compress.
 
-    The largest 1 / n of the entries, or n times a random 1 / n of them, have a squared error of
-    n - 1 times that of the vector. Errors then grow from step to step.
+    n times a random 1 / n of the entries has a squared error of n - 1 times the squared norm of
+    the vector. Errors then grow from step to step.
     """
     count = compress.count(SAMPLE) if isinstance(compress, Sparsifier) else None
     if count is not None and 2 * count < SAMPLE:
