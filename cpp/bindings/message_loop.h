@@ -71,6 +71,7 @@ struct Identity {
   int code;
   std::uint32_t sequence;
   bool traced;
+  const ms::Quantization* quantization = nullptr;
 };
 
 // The compiled collectives of one communicator.
@@ -93,7 +94,8 @@ class MessageLoop {
                   static_cast<std::uint8_t>(dtype),
                   blocks,
                   block,
-                  as_op(op)};
+                  as_op(op),
+                  id.quantization};
     call.counters.traced = id.traced;
     nb::object result;
     {

@@ -56,6 +56,51 @@ Returned run_allreduce(MessageLoop& loop, nb::handle host, int code, std::uint32
   });
 }
 
+ms::GridFormat format_of(const nb::bytes& settings) {
+  ms::GridFormat format;
+  require(settings.size() == sizeof format, "allreduce: settings must have 8 bytes");
+  std::memcpy(&format, settings.c_str(), sizeof format);
+  require(format.bits >= 2 && format.bits <= 8 && format.levels >= 1 &&
+              format.levels < 1 << (format.bits - 1) && format.norm <= 1 && !format.coder,
+          "allreduce: settings must be those of QSGD without a coder");
+  return format;
+}
+
+template <class T>
+nb::object allreduce_quantized(ms::Call& call, int algorithm, ms::Vector<T> x,
+                               bool wants_seen) {
+  ms::Seen<T> seen;
+  const auto run = algorithm == 4 ? ms::ssar_split_allgather<T> : ms::dsar_split_allgather<T>;
+  const ms::Vector<T> result = run(call, std::move(x), wants_seen ? &seen : nullptr);
+  call.finish();
+  nb::gil_scoped_acquire gil;
+  if (!wants_seen) return nb::make_tuple(result_of(call, result), nb::none());
+  nb::list parts;
+  for (const auto& part : seen.parts) parts.append(result_of(call, part));
+  parts.append(result_of(call, seen.reduced));
+  parts.append(result_of(call, seen.decoded));
+  return nb::make_tuple(result_of(call, result), parts);
+}
+
+// `own` and `reduced` are the settings of a grid for vectors and for sums. Returns the result,
+// the parts that the ranks saw if `wants_seen`, and the counters.
+Returned run_quantized(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
+                       bool traced, int algorithm, int op, int dtype, std::uint32_t blocks,
+                       std::uint32_t block, nb::handle indices, nb::handle values,
+                       nb::bytes own, nb::bytes reduced, std::uint64_t seed, bool wants_seen) {
+  require(block > 0, "allreduce: block must be positive");
+  require(dtype == 1 || dtype == 2, "allreduce: quantized values must be floats");
+  const ms::Quantization quantization{format_of(own), format_of(reduced), seed};
+  const auto run = [&](auto zero) {
+    auto x = vector_of<decltype(zero)>(blocks, block, indices, values);
+    return loop.run(host, {code, sequence, traced, &quantization}, dtype, blocks, block, op,
+                    [&](ms::Call& call) {
+                      return allreduce_quantized(call, algorithm, std::move(x), wants_seen);
+                    });
+  };
+  return dtype == 1 ? run(float{}) : run(double{});
+}
+
 // Returns whether the result has a NaN, and the counters. With a code of an agreement, the
 // ranks exchange headers first; if these differ, they are the result, and nothing is reduced.
 Returned run_native(MessageLoop& loop, nb::handle host, int agreement, std::uint32_t sequence,
@@ -97,6 +142,11 @@ void register_reductions(nb::class_<MessageLoop>& loop) {
   loop.def("allreduce", run_allreduce, "host"_a, "code"_a, "sequence"_a, "traced"_a,
            "algorithm"_a, "op"_a, "dtype"_a, "blocks"_a, "block"_a, "indices"_a.none(),
            "values"_a, "Reduce a vector; return the result and the counters.");
+  loop.def("allreduce_quantized", run_quantized, "host"_a, "code"_a, "sequence"_a, "traced"_a,
+           "algorithm"_a, "op"_a, "dtype"_a, "blocks"_a, "block"_a, "indices"_a.none(),
+           "values"_a, "own"_a, "reduced"_a, "seed"_a, "wants_seen"_a,
+           "Reduce a vector with quantized values; return the result, what the ranks saw, and "
+           "the counters.");
   loop.def("native", run_native, "host"_a, "agreement"_a, "sequence"_a, "traced"_a, "dtype"_a,
            "blocks"_a, "block"_a, "type"_a, "op"_a, "values"_a, "out"_a,
            "Run the engine's allreduce; return whether there is a NaN, and the counters.");

@@ -8,6 +8,7 @@
 #include "kernels/op.h"
 #include "messages/channel.h"
 #include "messages/header.h"
+#include "messages/quantization.h"
 
 namespace sparcml::messages {
 
@@ -41,6 +42,7 @@ struct Call {
   std::uint8_t dtype;
   std::uint32_t blocks, block;  // of the full vector
   Op op;
+  const Quantization* quantization = nullptr;  // of the values of messages
   Counters counters{};
 
   int rank() const { return channel.rank; }
@@ -52,6 +54,16 @@ struct Call {
     h.round = static_cast<std::uint8_t>(round);
     h.blocks = blocks, h.block = block;
     return h;
+  }
+
+  // Returns the format of values for one rank, or of a sum for all of them.
+  ValueFormat values_for(int owner, int round) const {
+    if (!quantization) return {};
+    return {&quantization->own, quantization->message_seed(rank(), owner, round)};
+  }
+  ValueFormat reduced_values(int round) const {
+    if (!quantization) return {};
+    return {&quantization->reduced, quantization->message_seed(rank(), rank(), round)};
   }
 
   void send(int peer, const Message& message, int round);

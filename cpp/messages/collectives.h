@@ -17,12 +17,19 @@ std::vector<Header> agree(Call& call, Header own);
 // Returns the messages of all ranks, in rank order; each is complete, but not checked.
 std::vector<Message> allgather(Call& call, const Message& own);
 
+// What the other ranks saw of this rank's vector, which values they decode included.
+template <class T>
+struct Seen {
+  std::vector<Vector<T>> parts;  // by owner; this rank's own as it is
+  Vector<T> reduced, decoded;    // this rank's range, before and after it is quantized
+};
+
 template <class T>
 Vector<T> ssar_recursive_double(Call& call, Vector<T> x);
 template <class T>
-Vector<T> ssar_split_allgather(Call& call, Vector<T> x);
+Vector<T> ssar_split_allgather(Call& call, Vector<T> x, Seen<T>* seen = nullptr);
 template <class T>
-Vector<T> dsar_split_allgather(Call& call, Vector<T> x);
+Vector<T> dsar_split_allgather(Call& call, Vector<T> x, Seen<T>* seen = nullptr);
 template <class T>
 Vector<T> ssar_ring(Call& call, Vector<T> x);
 
@@ -31,5 +38,12 @@ Vector<T> ssar_ring(Call& call, Vector<T> x);
   template Vector<double> function(Call&, Vector<double>);             \
   template Vector<std::int32_t> function(Call&, Vector<std::int32_t>); \
   template Vector<std::int64_t> function(Call&, Vector<std::int64_t>);
+
+#define SPARCML_SPLIT_FOR(function, T) template Vector<T> function(Call&, Vector<T>, Seen<T>*);
+#define SPARCML_SPLIT_FOR_ALL_TYPES(function) \
+  SPARCML_SPLIT_FOR(function, float)          \
+  SPARCML_SPLIT_FOR(function, double)         \
+  SPARCML_SPLIT_FOR(function, std::int32_t)   \
+  SPARCML_SPLIT_FOR(function, std::int64_t)
 
 }  // namespace sparcml::messages

@@ -27,9 +27,18 @@ Header check(Call& call, const Message& message, const Origin& from) {
   const bool ours = h.magic == own.magic && h.version == own.version && h.call == own.call &&
                     h.sequence == own.sequence && h.dtype == own.dtype &&
                     h.round == own.round && h.blocks == own.blocks && h.block == own.block;
-  if (!ours || h.value_format != raw_values || h.nnz > from.blocks || h.index_bytes % 8)
-    reject();
-  const std::size_t size = header_bytes + h.index_bytes + h.nnz * entry_bytes<T>(call);
+  const std::uint8_t values = call.quantization ? grid_values : raw_values;
+  if (!ours || h.value_format != values || h.nnz > from.blocks || h.index_bytes % 8) reject();
+  const std::size_t values_at = header_bytes + h.index_bytes;
+  GridFormat grid;
+  ValueFormat received;
+  if (call.quantization) {
+    if (message.size < values_at + sizeof grid) reject();
+    std::memcpy(&grid, message.data() + values_at, sizeof grid);
+    if (!(grid == call.quantization->own || grid == call.quantization->reduced)) reject();
+    received.grid = &grid;
+  }
+  const std::size_t size = values_at + received.nbytes<T>(std::size_t{h.nnz} * call.block);
   if (message.size != size || h.crc != checksum(message.data(), size)) reject();
   const std::uint8_t format = h.index_format & ~held_dense;
   if (format > bitmap_format) reject();
@@ -57,6 +66,22 @@ inline bool read_indices(const Header& h, const std::uint8_t* section, std::size
                                 : bitmap_decode(section, h.index_bytes, h.nnz, limit, out));
 }
 
+// Returns the values of a checked message in memory of their own, or in the message if they are
+// not quantized.
+template <class T>
+const T* stored_values(Call& call, const Header& h, const Message& message, Shared& memory) {
+  const std::uint8_t* section = message.data() + header_bytes + h.index_bytes;
+  if (h.value_format == raw_values) {
+    memory = message.memory;
+    return reinterpret_cast<const T*>(section);
+  }
+  const std::size_t count = std::size_t{h.nnz} * call.block;
+  memory = call.host.allocate(count * sizeof(T));
+  T* const values = reinterpret_cast<T*>(memory->data);
+  read_grid(section, count, values);
+  return values;
+}
+
 // Writes all values of a checked message to `out`.
 template <class T>
 void write_to(Call& call, const Header& h, const Message& message, const Origin& from, T* out) {
@@ -64,10 +89,13 @@ void write_to(Call& call, const Header& h, const Message& message, const Origin&
     call.host.reject(from.reading, message, from.source, from.round, from.blocks);
   };
   const std::uint8_t* section = message.data() + header_bytes;
-  const T* values = reinterpret_cast<const T*>(section + h.index_bytes);
   const T fill = fill_of<T>(call.op);
   const std::size_t size = from.blocks * call.block;
   const std::uint8_t format = h.index_format & ~held_dense;
+  if (format == dense_format && h.value_format != raw_values)
+    return read_grid(section, size, out);
+  Shared value_memory;
+  const T* values = stored_values<T>(call, h, message, value_memory);
   if (format == dense_format) {
     if (size) std::memcpy(out, values, size * sizeof(T));
   } else if (format == bitmap_format && call.block == 1) {
@@ -84,9 +112,7 @@ void write_to(Call& call, const Header& h, const Message& message, const Origin&
 
 // Returns the vector of a message: dense if the sender held it dense and `as_held` is set.
 template <class T>
-Vector<T> decode(Call& call, const Message& message, const Origin& from, bool as_held = true) {
-  Timer timer(call, decode_phase, from.round, -1, from.source,
-              static_cast<std::int64_t>(message.size));
+Vector<T> read(Call& call, const Message& message, const Origin& from, bool as_held = true) {
   const Header h = check<T>(call, message, from);
   const bool is_dense = (h.index_format & ~held_dense) == dense_format;
   if (!is_dense && as_held && (h.index_format & held_dense)) {
@@ -96,13 +122,20 @@ Vector<T> decode(Call& call, const Message& message, const Origin& from, bool as
   }
   Vector<T> x;
   x.blocks = from.blocks, x.nnz = h.nnz, x.dense = is_dense;
-  x.scratch = message.memory->writable;
-  x.value_memory = message.memory;
-  x.values = reinterpret_cast<const T*>(message.data() + header_bytes + h.index_bytes);
+  x.values = stored_values<T>(call, h, message, x.value_memory);
+  x.scratch = x.value_memory->writable;
+  if (h.value_format != raw_values) x.index_memory = message.memory;  // may have the indices
   if (!is_dense && !read_indices(h, message.data() + header_bytes, from.blocks, x.index_memory,
                                  call.host, x.indices))
     call.host.reject(from.reading, message, from.source, from.round, from.blocks);
   return x;
+}
+
+template <class T>
+Vector<T> decode(Call& call, const Message& message, const Origin& from, bool as_held = true) {
+  Timer timer(call, decode_phase, from.round, -1, from.source,
+              static_cast<std::int64_t>(message.size));
+  return read<T>(call, message, from, as_held);
 }
 
 // Writes the values of a message to their places in a dense range.

@@ -65,29 +65,50 @@ bool is_crowded(Call& call, const Vector<T>& x, std::size_t nnz, T fill) {
 }
 
 template <class T>
-Message start_message(Call& call, std::size_t nnz, std::size_t index_bytes) {
-  const std::size_t size = header_bytes + index_bytes + nnz * entry_bytes<T>(call);
+Message start_message(Call& call, std::size_t nnz, std::size_t index_bytes,
+                      const ValueFormat& format) {
+  const std::size_t size = header_bytes + index_bytes + format.nbytes<T>(nnz * call.block);
   return {call.host.allocate(size), size};
 }
 
 template <class T>
-Message encode_sparse(Call& call, const Vector<T>& x, const IndexForm& form) {
-  Message message = start_message<T>(call, x.nnz, form.nbytes);
+Message encode_sparse(Call& call, const Vector<T>& x, const IndexForm& form,
+                      const ValueFormat& format) {
+  Message message = start_message<T>(call, x.nnz, form.nbytes, format);
   write_indices(form, x.indices, x.nnz, x.blocks, message.data() + header_bytes);
-  if (x.nnz)
-    std::memcpy(message.data() + header_bytes + form.nbytes, x.values,
-                x.nnz * entry_bytes<T>(call));
+  write_values(format, x.values, x.nnz * call.block,
+               message.data() + header_bytes + form.nbytes);
+  return message;
+}
+
+// Encodes a dense vector that a bitmap describes.
+template <class T>
+Message encode_crowded(Call& call, const Dense<Moved<T>>& values, std::size_t nnz,
+                       const IndexForm& form, const ValueFormat& format) {
+  Message message = start_message<T>(call, nnz, form.nbytes, format);
+  std::uint8_t *plane = message.data() + header_bytes, *section = plane + form.nbytes;
+  if (!format.grid) {
+    bitmap_compact(values, nnz, plane, reinterpret_cast<Moved<T>*>(section));
+    return message;
+  }
+  const Shared memory = call.host.allocate(nnz * sizeof(T));
+  bitmap_compact(values, nnz, plane, reinterpret_cast<Moved<T>*>(memory->data));
+  write_values(format, reinterpret_cast<const T*>(memory->data), nnz, section);
   return message;
 }
 
 // Encodes x; if it is sent dense, x becomes dense, so that all ranks hold the same form.
 template <class T>
-Message encode(Call& call, Vector<T>& x, int round) {
+Message encode(Call& call, Vector<T>& x, int round, const ValueFormat& format = {}) {
   Timer timer(call, encode_phase, round, static_cast<std::int64_t>(x.nnz));
-  const std::size_t entry = entry_bytes<T>(call), dense_bytes = x.blocks * entry;
+  const auto value_bytes = [&](std::size_t entries) {
+    return format.nbytes<T>(entries * call.block);
+  };
+  const std::size_t dense_bytes = value_bytes(x.blocks);
   const T fill = fill_of<T>(call.op);
   Header header = call.header(round);
   if (x.dense) header.index_format = held_dense;
+  if (format.grid) header.value_format = grid_values;
   Message message;
   std::size_t nnz = x.nnz;
   IndexForm form;
@@ -96,32 +117,31 @@ Message encode(Call& call, Vector<T>& x, int round) {
                                  *moved(&fill), true};
     nnz = count_nonfill(values);
     const std::size_t bitmap = nnz ? bitmap_nbytes(static_cast<std::uint32_t>(x.blocks)) : 0;
-    if (nnz * entry + bitmap < dense_bytes) {
+    if (value_bytes(nnz) + bitmap < dense_bytes) {
       if (is_crowded(call, x, nnz, fill)) {
         form = {bitmap_format, bitmap, 0};
-        message = start_message<T>(call, nnz, bitmap);
-        std::uint8_t* plane = message.data() + header_bytes;
-        bitmap_compact(values, nnz, plane, reinterpret_cast<Moved<T>*>(plane + bitmap));
+        message = encode_crowded<T>(call, values, nnz, form, format);
       } else {
         Vector<T> sparse = empty_sparse<T>(call, x.blocks, nnz);
         auto* indices = const_cast<std::uint32_t*>(sparse.indices);
         compact(values, nnz, indices, moved(sparse.writable()));
         form = cheapest(indices, nnz, x.blocks);
-        if (form.nbytes + nnz * entry < dense_bytes)
-          message = encode_sparse(call, sparse, form);
+        if (form.nbytes + value_bytes(nnz) < dense_bytes)
+          message = encode_sparse(call, sparse, form, format);
       }
     }
   } else {
     form = cheapest(x.indices, nnz, x.blocks);
-    if (form.nbytes + nnz * entry < dense_bytes) message = encode_sparse(call, x, form);
+    if (form.nbytes + value_bytes(nnz) < dense_bytes)
+      message = encode_sparse(call, x, form, format);
   }
   if (!message.memory) {
     form = {}, nnz = x.blocks;
     if (!x.dense) x = densify(call, x);
-    message = home(call, x);
+    if (!format.grid) message = home(call, x);
     if (!message.memory) {
-      message = start_message<T>(call, nnz, 0);
-      if (dense_bytes) std::memcpy(message.data() + header_bytes, x.values, dense_bytes);
+      message = start_message<T>(call, nnz, 0, format);
+      write_values(format, x.values, nnz * call.block, message.data() + header_bytes);
     }
   }
   header.index_format |= form.format;

@@ -11,23 +11,39 @@ constexpr int window = 4;  // messages in flight per rank in the second half
 // Sends each range to its owner, and returns all ranks' parts of this rank's range.
 template <class T>
 static std::vector<Vector<T>> scatter_ranges(Call& call, const Vector<T>& x,
-                                             const std::vector<std::size_t>& offsets) {
+                                             const std::vector<std::size_t>& offsets,
+                                             Seen<T>* seen) {
   const int P = call.size(), me = call.rank();
+  if (seen) seen->parts.resize(static_cast<std::size_t>(P));
   const auto part = [&](int j) { return part_of(call, x, offsets[j], offsets[j + 1]); };
   for (int step = 1; step < P; ++step) {
     const int owner = (me + step) % P;
     Vector<T> sent = part(owner);
-    call.send(owner, encode(call, sent, 0), 0);
+    const Message message = encode(call, sent, 0, call.values_for(owner, 0));
+    call.send(owner, message, 0);
+    if (seen) seen->parts[owner] = read<T>(call, message, {me, 0, sent.blocks});
   }
   std::vector<Vector<T>> parts(static_cast<std::size_t>(P));
   parts[me] = part(me);
   parts[me].scratch = false;
+  if (seen) seen->parts[me] = parts[me];
   for (int step = 1; step < P; ++step) call.channel.expect(call.host, (me - step + P) % P);
   for (int step = 1; step < P; ++step) {
     const int source = (me - step + P) % P;
     parts[source] = decode<T>(call, call.receive(source, 0), {source, 0, parts[me].blocks});
   }
   return parts;
+}
+
+// Encodes this rank's reduced range for all ranks.
+template <class T>
+static Message encode_range(Call& call, Vector<T>& reduced, Seen<T>* seen) {
+  const Message message = encode(call, reduced, 1, call.reduced_values(1));
+  if (seen) {
+    seen->reduced = reduced;
+    seen->decoded = read<T>(call, message, {call.rank(), 1, reduced.blocks});
+  }
+  return message;
 }
 
 // Sends a message to all ranks, and calls `take` with (rank, message) of all ranks.
@@ -45,25 +61,26 @@ static void gather_messages(Call& call, const Message& own, Take take) {
 }
 
 template <class T>
-Vector<T> ssar_split_allgather(Call& call, Vector<T> x) {
+Vector<T> ssar_split_allgather(Call& call, Vector<T> x, Seen<T>* seen) {
   const auto offsets = range_offsets(x.blocks, call.size());
-  Vector<T> reduced = add_many(call, scatter_ranges(call, x, offsets));
+  Vector<T> reduced = add_many(call, scatter_ranges(call, x, offsets, seen));
   std::vector<Vector<T>> ranges(static_cast<std::size_t>(call.size()));
-  gather_messages(call, encode(call, reduced, 1), [&](int rank, const Message& message) {
-    const std::size_t span = offsets[rank + 1] - offsets[rank];
-    ranges[rank] = decode<T>(call, message, {rank, 1, span}, false);
-  });
+  gather_messages(call, encode_range(call, reduced, seen),
+                  [&](int rank, const Message& message) {
+                    const std::size_t span = offsets[rank + 1] - offsets[rank];
+                    ranges[rank] = decode<T>(call, message, {rank, 1, span}, false);
+                  });
   call.finish();  // messages make no progress while this rank computes
   return join(call, ranges, offsets);
 }
 
 template <class T>
-Vector<T> dsar_split_allgather(Call& call, Vector<T> x) {
+Vector<T> dsar_split_allgather(Call& call, Vector<T> x, Seen<T>* seen) {
   const auto offsets = range_offsets(x.blocks, call.size());
-  const auto parts = scatter_ranges(call, x, offsets);
+  const auto parts = scatter_ranges(call, x, offsets, seen);
   Vector<T> reduced = filled<T>(call, parts[0].blocks);
   for (const Vector<T>& part : parts) reduced = add(call, reduced, part);
-  const Message own = encode(call, reduced, 1);
+  const Message own = encode_range(call, reduced, seen);
   Vector<T> out = empty_dense<T>(call, x.blocks);
   gather_messages(call, own, [&](int rank, const Message& message) {
     const std::size_t span = offsets[rank + 1] - offsets[rank];
@@ -72,7 +89,7 @@ Vector<T> dsar_split_allgather(Call& call, Vector<T> x) {
   return out;
 }
 
-SPARCML_FOR_ALL_TYPES(ssar_split_allgather)
-SPARCML_FOR_ALL_TYPES(dsar_split_allgather)
+SPARCML_SPLIT_FOR_ALL_TYPES(ssar_split_allgather)
+SPARCML_SPLIT_FOR_ALL_TYPES(dsar_split_allgather)
 
 }  // namespace sparcml::messages

@@ -21,10 +21,12 @@ from ..wire.header import DTYPE_CODES
 from . import numbers
 from .base import AGREEMENT, call_code
 from .compiled_native import NativeAllreduce
-from .loop_host import LoopHost
+from .compiled_quantized import QuantizedAllreduce
+from .loop_host import LoopHost, arrays_of
 
 if TYPE_CHECKING:
-    from ..stream.arrays import Indices, Values
+    from ..quantize import Quantizer
+    from ..stream.arrays import Values
     from ..transport import CountingTransport, Message
     from ..transport.mpi_functions import MpiFunctions
     from .numbers import Number
@@ -57,6 +59,7 @@ class CompiledCollectives(LoopHost):
     ) -> None:
         super().__init__(link, loop)
         self._native = None if mpi is None else NativeAllreduce(self, link, loop, mpi)
+        self._quantized = QuantizedAllreduce(self, link, loop)
         self._codes: dict[tuple[str, str], int] = {}
 
     def allreduce(self, algorithm: str, op: str, sequence: int, x: Stream) -> Stream:
@@ -78,7 +81,7 @@ class CompiledCollectives(LoopHost):
             values,
         )
         self.count(returned)
-        indices, result = _arrays(returned[0], dtype, block)
+        indices, result = arrays_of(returned[0], dtype, block)
         return Stream.unchecked(x.size, indices, result, block, x.fill, scratch=True)
 
     def has(self, algorithm: str, op: str, dtype: np.dtype[Any]) -> bool:
@@ -86,6 +89,29 @@ class CompiledCollectives(LoopHost):
         if algorithm == "native":
             return self._native is not None and self._native.has(op, dtype)
         return algorithm in ALGORITHMS
+
+    def has_quantized(self, algorithm: str, quantizer: Quantizer) -> bool:
+        """Return whether an allreduce is compiled for a quantizer."""
+        return self._quantized.has(algorithm, quantizer)
+
+    def quantized(
+        self,
+        algorithm: str,
+        op: str,
+        sequence: int,
+        x: Stream,
+        quantizer: Quantizer,
+        seed: int | None,
+        wants_seen: bool,
+    ) -> tuple[Stream, Stream | None]:
+        """Return the result of a quantized allreduce, and this rank's part if wanted."""
+        self._current = (algorithm, op, sequence, x)
+        self._quantizer = quantizer
+        found = self._quantized.run(
+            algorithm, op, OP_NUMBERS[op], sequence, x, quantizer, seed, wants_seen
+        )
+        self._quantizer = None
+        return found
 
     def native(self, algorithm: str, op: str, sequence: int, x: Stream) -> Stream:
         """Return the result of the engine's own allreduce, after an agreement."""
@@ -129,7 +155,7 @@ class CompiledCollectives(LoopHost):
                 message = np.frombuffer(item, np.uint8)
                 items.append(numbers.decode(call, message, rank, 0))
             else:
-                indices, values = _arrays(item, dtype, block)
+                indices, values = arrays_of(item, dtype, block)
                 items.append(
                     Stream.unchecked(
                         size, indices, values, block, shaped.fill, scratch=True
@@ -171,17 +197,6 @@ class CompiledCollectives(LoopHost):
         if code is None:
             code = self._codes[collective, op] = call_code(collective, op)
         return code
-
-
-def _arrays(
-    found: tuple[int, Any, Any], dtype: np.dtype[Any], block: int
-) -> tuple[Indices | None, Values]:
-    """Return the indices and values of a vector that the loop has returned."""
-    nnz, positions, stored = found
-    indices = None
-    if positions is not None:
-        indices = np.frombuffer(positions[0], np.uint32, nnz, positions[1])
-    return indices, np.frombuffer(stored[0], dtype, nnz * block, stored[1])
 
 
 def compile_collectives(link: CountingTransport) -> CompiledCollectives | None:

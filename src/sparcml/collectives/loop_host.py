@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..kernels import _core
-    from ..stream.arrays import Values
+    from ..quantize import Quantizer
+    from ..stream.arrays import Indices, Values
     from ..transport import CountingTransport, Message, Pending
 
 PHASE_NAMES = ("encode", "send", "wait", "decode", "add")
@@ -40,6 +41,7 @@ class LoopHost:
         self._link, self._transport = link, link.transport
         self._loop = loop
         self._current: tuple[str, str, int, Stream | Values | None] = ("", "", 0, None)
+        self._quantizer: Quantizer | None = None  # of the current call
         self._is_waiting = False
         self._sending: list[Pending] = []
         self._expected: list[Pending] = []
@@ -159,13 +161,14 @@ class LoopHost:
         """Return the current call, for the checks of its messages."""
         collective, op, sequence, x = self._current
         shape = None if x is None else _shape(x)
-        return Call(self._link, collective, op, sequence, shape)
+        return Call(self._link, collective, op, sequence, shape, self._quantizer)
 
     def _describe(self, action: int | None = None) -> None:
         """Describe the call and its input, for errors and the reports to other ranks."""
         name, op, sequence, x = self._current
         if x is not None:
-            self._transport.input_summary = f"{_shape(x)}, {op}"
+            encoding = "" if self._quantizer is None else f", {self._quantizer}"
+            self._transport.input_summary = f"{_shape(x)}, {op}{encoding}"
         if action == NATIVE and name == AGREEMENT:  # which is over
             self._transport.operation = f"native #{sequence + 1}"
 
@@ -175,3 +178,14 @@ class LoopHost:
 
 def _shape(x: Stream | Values) -> Shape:
     return Shape.of(x) if isinstance(x, Stream) else Shape(x.size, 1, x.dtype)
+
+
+def arrays_of(
+    found: tuple[int, Any, Any], dtype: np.dtype[Any], block: int
+) -> tuple[Indices | None, Values]:
+    """Return the indices and values of a vector that the loop has returned."""
+    nnz, positions, stored = found
+    indices = None
+    if positions is not None:
+        indices = np.frombuffer(positions[0], np.uint32, nnz, positions[1])
+    return indices, np.frombuffer(stored[0], dtype, nnz * block, stored[1])

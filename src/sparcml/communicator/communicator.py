@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
-    from ..collectives import Call
     from ..quantize import Quantizer
     from ..stream.arrays import Values
     from .selection import Explanation
@@ -190,19 +189,17 @@ class Communicator(NeighborCalls):
             with self._session.operation("allreduce"):
                 result = seen = copy_canonical(stream)
         else:
-            result, call = self._reduce_stream(
+            result, part = self._reduce_stream(
                 stream, op, algorithm, quantize, seed, wants_seen=return_seen
             )
             if return_seen:
                 # Copied before the result is written to `out`, which may be x itself.
-                seen = copy_canonical(stream)
-                if call is not None and call.seen:
-                    seen = join(call.seen, call.offsets)
+                seen = copy_canonical(stream) if part is None else part
                 seen = divide_if_mean(seen, op, self.size)
         if not return_seen:
             return restore_result(result)
-        part = restore(seen)
-        return restore_result(result), part
+        restored = restore(seen)  # before the result is written
+        return restore_result(result), restored
 
     def _reduce_array(self, x: Values, op: str) -> Values | None:
         """Return the engine's sum of an array, or None if that is not compiled."""
@@ -224,22 +221,28 @@ class Communicator(NeighborCalls):
         seed: int | None,
         *,
         wants_seen: bool = False,
-    ) -> tuple[Stream, Call | None]:
-        """Return the result of an allreduce of a checked stream, and the call if lossy."""
+    ) -> tuple[Stream, Stream | None]:
+        """Return the result for a checked stream, and the wanted part if that is lossy."""
         selector, session = self._selector, self._session
         algorithm, case = selector.select(algorithm, x, op, quantize)
-        lossy = None
+        result = seen = None
         start = self._transport.now()
-        result = session.allreduce(algorithm, op, x) if quantize is None else None
+        if quantize is None:
+            result = session.allreduce(algorithm, op, x)
+        elif found := session.allreduce_quantized(
+            algorithm, op, x, quantize, seed, wants_seen
+        ):
+            result, seen = found
         if result is None:
             chosen = ALLREDUCES[algorithm]
             with session.call(algorithm, op, x, quantize, seed) as call:
                 call.wants_seen = wants_seen
                 result = chosen.run(call, x)
-            lossy = call if quantize is not None or chosen.lossy else None
+            if wants_seen and call.seen and (quantize is not None or chosen.lossy):
+                seen = join(call.seen, call.offsets)
         seconds = self._transport.now() - start
         selector.record(algorithm, case, x, quantize, result, seconds)
-        return divide_if_mean(result, op, self.size) if op == MEAN else result, lossy
+        return divide_if_mean(result, op, self.size) if op == MEAN else result, seen
 
     def explain(
         self, x: Any, op: Any = "sum", quantize: Quantizer | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import buffer_pool
@@ -153,6 +154,24 @@ class Session:
         if compiled is None or not compiled.has(algorithm, op, x.raw_values.dtype):
             return None
         run = compiled.native if algorithm == "native" else compiled.allreduce
+        return self._run(run, algorithm, op, x)
+
+    def allreduce_quantized(
+        self,
+        algorithm: str,
+        op: str,
+        x: Stream,
+        quantizer: Quantizer,
+        seed: int | None,
+        wants_seen: bool,
+    ) -> tuple[Stream, Stream | None] | None:
+        """Return a compiled result and this rank's part of it, or None if it is not compiled."""
+        compiled = self.compiled
+        if compiled is None or not compiled.has_quantized(algorithm, quantizer):
+            return None
+        run = partial(
+            compiled.quantized, quantizer=quantizer, seed=seed, wants_seen=wants_seen
+        )
         return self._run(run, algorithm, op, x)
 
     def native(self, op: str, x: Values) -> Values | None:

@@ -435,6 +435,11 @@ class MessageLoop:
     def allreduce(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object) -> tuple[Any, ...]:
         """Reduce a vector; return the result and the counters."""
 
+    def allreduce_quantized(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object, own: bytes, reduced: bytes, seed: int, wants_seen: bool) -> tuple[Any, ...]:
+        """
+        Reduce a vector with quantized values; return the result, what the ranks saw, and the counters.
+        """
+
     def native(self, host: object, agreement: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, type: int, op: int, values: object, out: object) -> tuple[Any, ...]:
         """
         Run the engine's allreduce; return whether there is a NaN, and the counters.
