@@ -2,8 +2,8 @@
 
     python benchmarks/run_threads.py --json FILE [--rows 8000]
 
-Webspam-like rows: an epoch of SGD in batches of 1,000, and a prediction. Quantization of 16 M
-values. One thread and all take turns; times are medians. Results must have the same bits.
+Webspam-like rows: an epoch of SGD in batches of 1,000, and a prediction. Selection and quantization
+of 16 M values. One thread and all take turns; times are medians. Results must have the same bits.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sparcml
+from sparcml import buffer_pool
 from sparcml.bench.results import write_json
 from sparcml.environment import describe
-from sparcml.kernels import linear
+from sparcml.kernels import linear, selection
 from sparcml.kernels.threads import default_threads, using_threads
 from sparcml.linear import SGD, Constant
 from sparcml.linear.data import synthetic
@@ -41,12 +42,21 @@ def tasks(rows: Rows) -> dict[str, Callable[[], Any]]:
     sgd = SGD(learning_rate=Constant(0.1), batch_size=1000, epochs=1)
     quantizer, comm = sparcml.QSGD(bits=4), sparcml.world()
     code = quantizer.encode(values)
+    residual = np.roll(values, 1)
     return {
         "SGD epoch, batches of 1,000": lambda: sgd.run(comm, rows).weights,
         "prediction": lambda: linear.margins(csr, weights),
+        "TopK 1 % of 16 M": lambda: selection.top_k(values, VALUES // 100)[0],
+        "TopK 4 of 512 with residual, 16 M": lambda: _with_residual(values, residual),
         "QSGD 4 bit, encode 16 M": lambda: quantizer.encode(values).data,
         "QSGD 4 bit, decode 16 M": lambda: quantizer.decode(code),
     }
+
+
+def _with_residual(values: Any, residual: Any) -> Any:
+    out = buffer_pool.empty(values.size, values.dtype)
+    selection.bucket_top_k_with_residual(residual, values, 4, 512, out)
+    return out
 
 
 def main() -> None:

@@ -10,7 +10,9 @@ import pytest
 
 import sparcml
 from sparcml import kernels
-from sparcml.kernels import linear
+from sparcml.kernels import linear, selection
+from sparcml.kernels.reduction import Velocity
+from sparcml.kernels.reference import selection as reference
 from sparcml.kernels.threads import default_threads, using_threads
 from sparcml.linear import SGD, Constant, Penalty
 from sparcml.linear.data import synthetic
@@ -74,6 +76,66 @@ def test_quantizers_have_the_same_bits(quantizer):
         return [code.data, quantizer.decode(code)]
 
     assert_equal(on_all(work))
+
+
+def vectors():
+    """Return long vectors: random, constant, large at one end, with NaN, few distinct values."""
+    rng = np.random.default_rng(2)
+    size = (1 << 19) + 777
+    x = rng.standard_normal(size).astype(np.float32)
+    yield "random", x
+    yield "constant", np.ones(size, np.float32)
+    yield "large at the end", x * np.where(np.arange(size) > size - 9000, 1e6, 1)
+    yield "NaN", np.where(rng.random(size) < 1e-4, np.nan, x).astype(np.float32)
+    yield "few values", rng.integers(-3, 4, size).astype(np.float64)
+
+
+VECTORS = dict(vectors())
+
+
+@pytest.mark.parametrize("k", [0, 1, 5000, 200_000])
+@pytest.mark.parametrize("name", VECTORS)
+def test_selection_has_the_same_bits(name, k):
+    x = VECTORS[name]
+    results = on_all(lambda: selection.top_k(x, k))
+    assert_equal(results)
+    assert_equal([results[0], reference.top_k(x, k)])
+
+
+@pytest.mark.parametrize("velocity", [False, True], ids=["", "momentum"])
+@pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.parametrize("select", ["top_k", "bucket_top_k", "buckets of 100", "add"])
+def test_selection_with_residual_has_the_same_bits(select, name, velocity):
+    gradient = VECTORS[name]
+    residual = np.random.default_rng(3).standard_normal(gradient.size)
+    residual = residual.astype(gradient.dtype)
+
+    def work():
+        out, u = residual.copy(), np.ones_like(gradient)
+        given = Velocity(u, u, 0.9, nesterov=True) if velocity else None
+        if select == "top_k":
+            found = selection.top_k_with_residual(out, gradient, 5000, out, 0.9, given)
+        elif select == "bucket_top_k":
+            found = selection.bucket_top_k_with_residual(
+                out, gradient, 4, 512, out, 0.9, given
+            )
+        elif select == "buckets of 100":
+            found = selection.bucket_top_k_with_residual(
+                out, gradient, 30, 100, out, 0.9, given
+            )
+        else:
+            found = (selection.add_residual(out, gradient, out, 0.9, given),)
+        return [*found, out, u]
+
+    assert_equal(on_all(work))
+
+
+@pytest.mark.parametrize("bucket", [100, 512, 4096, 300_000])
+def test_buckets_have_the_same_entries(bucket):
+    x = VECTORS["random"]
+    results = on_all(lambda: selection.bucket_top_k(x, 7, bucket))
+    assert_equal(results)
+    assert_equal([results[0], reference.bucket_top_k(x, 7, bucket)])
 
 
 def encoded(values):

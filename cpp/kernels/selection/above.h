@@ -46,10 +46,13 @@ template <class T>
 double at_least_with_residual_any(ResidualInput<T> input, T threshold, EntryBuffer<T> buffer,
                                   std::size_t& count) {
   Above<T> above{buffer, key(threshold) - 1};
-  ResidualAdder<T> adder(input);
-  above.scan(adder, input.size);
+  BlockSquares squares(input.size);
+  {
+    ResidualAdder<T> adder(input, squares);
+    above.scan(adder, input.size);
+  }
   count = above.count;
-  return adder.squared_norm();
+  return squares.sum();
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 // op.h explains the anonymous namespace.
 #pragma once
 
+#include <numeric>
+
 #include "kernels/selection/groups.h"
 #include "kernels/selection/keep.h"
 #include "kernels/selection/squares.h"
@@ -110,28 +112,53 @@ class Buckets {
   std::vector<Key<T>> keys_;
 };
 
+// Calls f(start, end, buffer) for parts of the vector that begin with a bucket and with a block
+// of squares; `buffer` is where the entries of the part begin.
+template <class T, class F>
+void for_bucket_parts(std::size_t size, std::size_t k, std::size_t bucket,
+                      EntryBuffer<T> buffer, F f) {
+  const Parts parts(size);
+  const auto first = [&](std::size_t part) {
+    if (part == parts.count) return size;
+    const std::size_t both = std::lcm(bucket, kSquares);
+    return parts.begin(part) / both * both;
+  };
+  for_parts(parts.count, [&](std::size_t part) {
+    const std::size_t start = first(part), skipped = start / bucket * k;
+    f(start, first(part + 1),
+      EntryBuffer<T>{buffer.indices + skipped, buffer.values + skipped, buffer.size - skipped});
+  });
+}
+
 template <class T>
 void bucket_top_k_any(const T* values, std::size_t size, std::size_t k, std::size_t bucket,
                       EntryBuffer<T> buffer) {
-  Buckets<T> buckets(k, std::min(bucket, size), buffer);
-  for (std::size_t start = 0; start < size; start += bucket)
-    buckets.select(values, start, std::min(bucket, size - start));
+  for_bucket_parts(size, k, bucket, buffer,
+                   [&](std::size_t start, std::size_t end, EntryBuffer<T> out) {
+                     Buckets<T> buckets(k, std::min(bucket, size), out);
+                     for (; start < end; start += bucket)
+                       buckets.select(values, start, std::min(bucket, size - start));
+                   });
 }
 
 template <class T>
 double bucket_top_k_with_residual_any(ResidualInput<T> input, std::size_t k, std::size_t bucket,
                                       EntryBuffer<T> buffer) {
-  Buckets<T> buckets(k, std::min(bucket, input.size), buffer);
-  ResidualAdder<T> adder(input);
-  const std::uint32_t* cleared = buffer.indices;
-  for (std::size_t start = 0; start < input.size; start += bucket) {
-    const std::size_t size = std::min(bucket, input.size - start);
-    adder.until(start + size);
-    buckets.select(input.out, start, size);
-    const std::uint32_t* end = cleared + std::min(k, size);
-    for (; cleared < end; ++cleared) input.out[*cleared] = 0;
-  }
-  return adder.squared_norm();
+  BlockSquares squares(input.size);
+  for_bucket_parts(input.size, k, bucket, buffer,
+                   [&](std::size_t start, std::size_t end, EntryBuffer<T> out) {
+                     Buckets<T> buckets(k, std::min(bucket, input.size), out);
+                     ResidualAdder<T> adder(input, squares, start);
+                     const std::uint32_t* cleared = out.indices;
+                     for (; start < end; start += bucket) {
+                       const std::size_t size = std::min(bucket, input.size - start);
+                       adder.until(start + size);
+                       buckets.select(input.out, start, size);
+                       const std::uint32_t* last = cleared + std::min(k, size);
+                       for (; cleared < last; ++cleared) input.out[*cleared] = 0;
+                     }
+                   });
+  return squares.sum();
 }
 
 }  // namespace

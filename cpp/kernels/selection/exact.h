@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "kernels/selection/keep.h"
+#include "kernels/selection/parts.h"
 #include "kernels/selection/squares.h"
 
 namespace sparcml {
@@ -31,8 +32,7 @@ struct Candidates {
   bool gave_up = false;
 
   template <class Source>
-  void scan(Source& source, std::size_t size) {
-    std::size_t start = 0;
+  void scan(Source& source, std::size_t size, std::size_t start = 0) {
     for (; start + kWord <= size; start += kWord) {
       std::uint64_t mask = source.word(start, bound);
       const T* values = source.values + start;
@@ -71,6 +71,31 @@ struct Candidates {
 
   bool failed() const { return gave_up || count < k; }
 };
+
+// Scans the vector in parts, each on a thread if there are several. `source_of(begin)` returns
+// the vector that a part reads. The candidates of all parts follow each other, as those of one
+// scan do.
+template <class T, class SourceOf>
+void scan_in_parts(Candidates<T>& all, std::size_t size, SourceOf source_of) {
+  const Parts parts(size);
+  std::vector<Candidates<T>> found(parts.count, all);
+  std::vector<OwnEntries<T>> own(parts.count - 1);
+  for_parts(parts.count, [&](std::size_t part) {
+    Candidates<T>& candidates = found[part];
+    if (part) candidates.buffer = own[part - 1].allocate(all.buffer.size);
+    auto source = source_of(parts.begin(part));
+    candidates.scan(source, parts.begin(part + 1), parts.begin(part));
+  });
+  all = found[0];
+  for (std::size_t part = 1; part < parts.count; ++part) {
+    const Candidates<T>& next = found[part];
+    all.gave_up |= next.gave_up || all.count + next.count > all.buffer.size;
+    if (all.gave_up) return;
+    std::copy_n(next.buffer.indices, next.count, all.buffer.indices + all.count);
+    std::copy_n(next.buffer.values, next.count, all.buffer.values + all.count);
+    all.count += next.count;
+  }
+}
 
 // Returns 32 pseudorandom bits: the finalizer of SplitMix64.
 inline std::uint64_t random_bits(std::uint64_t x) {
@@ -151,18 +176,13 @@ void top_k_any(const T* values, std::size_t size, std::size_t k, EntryBuffer<T> 
   if (k == 0) return;
   const auto at = [&](std::size_t i) { return values[i]; };
   Candidates<T> candidates{buffer, k, sampled_bound<T>(size, k, at), kCuts};
-  Vector<T> vector{values};
-  candidates.scan(vector, size);
+  scan_in_parts(candidates, size, [&](std::size_t) { return Vector<T>{values}; });
   finish(candidates, values, size);
 }
 
 template <class T>
 double top_k_with_residual_any(ResidualInput<T> input, std::size_t k, EntryBuffer<T> buffer) {
-  ResidualAdder<T> adder(input);
-  if (k == 0) {
-    adder.until(input.size);
-    return adder.squared_norm();
-  }
+  if (k == 0) return add_residual_any(input);
   const Key<T> bound = with_term(input, [&](auto term) {
     const auto at = [&](std::size_t i) {
       return canonical(input.scale * input.residual[i] + term.peek(i));
@@ -170,10 +190,12 @@ double top_k_with_residual_any(ResidualInput<T> input, std::size_t k, EntryBuffe
     return sampled_bound<T>(input.size, k, at);
   });
   Candidates<T> candidates{buffer, k, bound, kCuts};
-  candidates.scan(adder, input.size);
+  BlockSquares squares(input.size);
+  scan_in_parts(candidates, input.size,
+                [&](std::size_t begin) { return ResidualAdder<T>(input, squares, begin); });
   finish<T>(candidates, input.out, input.size);
   for (std::size_t i = 0; i < k; ++i) input.out[buffer.indices[i]] = 0;
-  return adder.squared_norm();
+  return squares.sum();
 }
 
 }  // namespace

@@ -39,9 +39,7 @@ double at_least_with_residual(ResidualInput<T> input, T threshold, EntryBuffer<T
 
 template <class T>
 double add_residual(ResidualInput<T> input) {
-  ResidualAdder<T> adder(input);
-  adder.until(input.size);
-  return adder.squared_norm();
+  return add_residual_any(input);
 }
 
 template <class T>

@@ -3,12 +3,14 @@
 // op.h explains the anonymous namespace.
 #pragma once
 
+#include <vector>
+
+#include "kernels/selection/parts.h"
 #include "kernels/selection/terms.h"
 
 namespace sparcml {
 namespace {
 
-constexpr std::size_t kSquares = 2048;  // squared_norm are summed in blocks of this size
 constexpr std::size_t kLanes = 8;
 
 // Partial sums: value i of a block is added to lane i mod 8.
@@ -150,6 +152,23 @@ inline std::uint64_t add_word(ResidualInput<T> input, Term term, Key<T> bound, L
 
 #endif
 
+// The squared norms of the blocks of a vector. Several threads may write them.
+class BlockSquares {
+ public:
+  explicit BlockSquares(std::size_t size) : totals_(size / kSquares + 1) {}
+
+  double& operator[](std::size_t block) { return totals_[block]; }
+
+  double sum() const {
+    double all = 0;
+    for (const double total : totals_) all += total;
+    return all;
+  }
+
+ private:
+  std::vector<double> totals_;
+};
+
 // scale residual + term as a vector that the scans read. Each word of 64 values is computed
 // when it is read, once and in order, so that one scan adds, updates the momentum and selects.
 template <class T>
@@ -157,10 +176,21 @@ class ResidualAdder {
  public:
   const T* values;
 
-  explicit ResidualAdder(ResidualInput<T> input)
+  // Adds from `begin` on, which is the begin of a block.
+  ResidualAdder(ResidualInput<T> input, BlockSquares& squares, std::size_t begin = 0)
       : values(input.out),
         input_(input),
-        past_caches_(past_caches(input.momentum.velocity, input.size)) {}
+        squares_(squares),
+        past_caches_(past_caches(input.momentum.velocity, input.size)),
+        done_(begin),
+        block_(begin / kSquares) {}
+
+  ResidualAdder(const ResidualAdder&) = delete;
+
+  ~ResidualAdder() {
+    if (in_block_) finish_block();  // the last one; the next may be another thread's
+    if (past_caches_) finish_writes();
+  }
 
   std::uint64_t word(std::size_t start, Key<T> bound) {
     alignas(kLine) T velocity[kWord];
@@ -169,6 +199,7 @@ class ResidualAdder {
     const std::uint64_t above =
         with_term(input, [&](auto term) { return add_word(input, term, bound, lanes_); });
     if (past_caches_) write_past_caches(velocity, input_.momentum.velocity + start);
+    in_block_ = true;
     if ((start + kWord) % kSquares == 0) finish_block();
     return above;
   }
@@ -181,6 +212,7 @@ class ResidualAdder {
         lanes_.add(i, input.out[i]);
       }
     });
+    in_block_ = true;
     return tail_above(input.out, size, bound);
   }
 
@@ -194,25 +226,30 @@ class ResidualAdder {
     }
   }
 
-  // The squared norm of the sum; call it after the last word.
-  double squared_norm() {
-    finish_block();
-    if (past_caches_) finish_writes();
-    return squared_norm_;
-  }
-
  private:
   void finish_block() {
-    squared_norm_ += lanes_.total();
+    squares_[block_++] = lanes_.total();
     lanes_ = Lanes();
+    in_block_ = false;
   }
 
   ResidualInput<T> input_;
+  BlockSquares& squares_;
   bool past_caches_;
-  std::size_t done_ = 0;
-  double squared_norm_ = 0;
+  std::size_t done_, block_;
+  bool in_block_ = false;
   Lanes lanes_;
 };
+
+template <class T>
+double add_residual_any(ResidualInput<T> input) {
+  BlockSquares squares(input.size);
+  const Parts parts(input.size);
+  for_parts(parts.count, [&](std::size_t part) {
+    ResidualAdder<T>(input, squares, parts.begin(part)).until(parts.begin(part + 1));
+  });
+  return squares.sum();
+}
 
 }  // namespace
 }  // namespace sparcml
