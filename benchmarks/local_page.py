@@ -12,22 +12,28 @@ from written import DOCS, page_and_figures, write_or_check
 
 PAGE = "local.md"
 ORIGIN = "local-origin"
+LOSSES = "local-loss"
 COMMANDS = {
     "local-encode": "python benchmarks/run_local_encode.py",
     "local-speed": (
         "sparcml run --engine torch -n 4 --network 100mbit benchmarks/run_local_speed.py"
     ),
     "local": "python benchmarks/run_local.py",
-    "local-tried": "single runs that were made to find settings",
+    "local-pilots": "python benchmarks/run_local.py --pilots",
 }
 
 
 def main() -> None:
-    """Write the page, or check it."""
+    """Write the page and its figure, or check them."""
     text = SECTION.sub(
         lambda m: f"{m[1]}\n{section(m[2])}\n{m[3]}", (DOCS / PAGE).read_text()
     )
-    write_or_check(page_and_figures(PAGE, text, {}))
+    from claims.drawing import svg
+    from local.figures import figure
+
+    found = newest(FILES[LOSSES])
+    figures = {} if found is None else {LOSSES: svg(figure, found["rows"])}
+    write_or_check(page_and_figures(PAGE, text, figures))
 
 
 def section(name: str) -> str:

@@ -3,6 +3,7 @@
     python benchmarks/run_local.py                       # all jobs without a saved row
     python benchmarks/run_local.py --only 'gpt DiLoCo' --seconds 600
     python benchmarks/run_local.py --list
+    python benchmarks/run_local.py --pilots              # the runs that settings were chosen from
 
 It can be interrupted at any time: the row of each job is saved when it ends.
 """
@@ -22,13 +23,17 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported
 
-from local.forms import FORMS, Job, jobs  # noqa: E402
+from local import forms, pilots  # noqa: E402
+from local.forms import SYNCHRONOUS, Job  # noqa: E402
+from local.pilots import PILOTS  # noqa: E402
 
 from sparcml.bench.results import write_json  # noqa: E402
 from sparcml.environment import describe  # noqa: E402
 
 RESULTS = HERE / "results"
-KEY = ("network", "settings", "form", "method", "workers", "synchronous", "seed")
+KEY = (
+    "network", "settings", "method", "every", "changes", "workers", "synchronous", "seed",
+)  # fmt: skip
 
 Row = dict[str, Any]
 
@@ -44,20 +49,26 @@ def main() -> None:
     options.add_argument(
         "--json", type=Path, help="file of the rows; default: that of today"
     )
+    options.add_argument("--pilots", action="store_true", help="run the pilots")
+    options.add_argument("--reverse", action="store_true", help="the last job first")
+    options.add_argument(
+        "--starts", type=Path, help="folder that keeps the ends of synchronous starts"
+    )
     chosen = options.parse_args()
+    source, name = (pilots, "local-pilots") if chosen.pilots else (forms, "local")
     date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d")
-    path = chosen.json or RESULTS / f"{date}-local.json"
-    wanted = [job for job in jobs() if re.search(chosen.only, str(job))]
-    done = {tuple(row.get(k, 0) for k in KEY) for row in _rows(path)}
+    path = chosen.json or RESULTS / f"{date}-{name}.json"
+    wanted = [job for job in source.jobs() if re.search(chosen.only, str(job))]
+    done = {tuple(row[k] for k in KEY) for row in _rows(path)}
     missing = [job for job in wanted if _key(job) not in done]
     if chosen.list:
         print("\n".join(map(str, missing)))
         return
     start = time.monotonic()
-    for job in missing:
+    for job in reversed(missing) if chosen.reverse else missing:
         if chosen.seconds is not None and time.monotonic() - start > chosen.seconds:
             break
-        row = run(job)
+        row = run(job, chosen.starts)
         _save(path, row)
         result = (
             "diverged" if row["score"] is None else f"{row['metric']} {row['score']:.4f}"
@@ -68,28 +79,37 @@ def main() -> None:
         )
 
 
-def run(job: Job) -> Row:
+def run(job: Job, starts: Path | None = None) -> Row:
     """Run one job and return its row."""
-    from accuracy.workloads import WORKLOADS
+    from accuracy.train import train as train_synchronous
     from local.train import train
+    from local.workloads import WORKLOADS
 
-    about = _about(job)
-    method, work = FORMS[job.form](job.every), WORKLOADS[job.network]
-    found = train(work, method, job.workers, job.seed, about["synchronous"])
+    about, form, work = _about(job), PILOTS[job.form], WORKLOADS[job.network]
+    if job.form.startswith(SYNCHRONOUS):
+        rate = form.inner_lr * work.learning_rate
+        return {**about, **train_synchronous(work, "dense", 1, rate, job.seed)}
+    saved = None
+    if starts is not None and about["synchronous"] and not form.betas:
+        starts.mkdir(parents=True, exist_ok=True)
+        saved = starts / f"{job.network}-{job.workers}-{about['synchronous']}-{job.seed}.pt"
+    found = train(work, form, job.every, job.workers, job.seed, about["synchronous"], saved)
     return {**about, **found}
 
 
 def _about(job: Job) -> Row:
-    from accuracy.workloads import WORKLOADS
+    from local.workloads import WORKLOADS
 
+    form, work = PILOTS[job.form], WORKLOADS[job.network]
     return {
         "network": job.network,
-        "settings": WORKLOADS[job.network].settings,
+        "settings": work.settings,
         "form": job.form,
-        "method": str(FORMS[job.form](job.every)),
+        "method": str(form.method(job.every)),
+        "changes": form.changes(),
         "every": job.every,
         "workers": job.workers,
-        "synchronous": round(job.start * WORKLOADS[job.network].steps),
+        "synchronous": round(job.start * work.steps),
         "seed": job.seed,
     }
 

@@ -12,6 +12,7 @@ from tables import markdown
 
 from .base import Answer, Claim, Row
 from .planned import one, planned
+from .rare_communication import table, verdict
 
 METHOD, CODED = "TopK 0.5 %", "TopK 0.5 %, 8 bits"
 NETWORKS = ("aries", "10gbit")
@@ -89,8 +90,7 @@ def _why(hits: list[bool], speech: Row, wide: list[Row]) -> str:
         reasons.append(
             f"the speech model's batch is not published (assumed: "
             f"{speech['compute'] * 1e3:.0f} ms of computing), and one core that selects and "
-            f"adds is slow compared with a GPU; the talk compares with a method that "
-            f"communicates rarely"
+            f"adds is slow compared with a GPU; {verdict()}"
         )
     return "; ".join([said, *reasons])
 
@@ -110,7 +110,7 @@ def _details(rows: list[Row]) -> str:
         "only: selecting, encoding and adding take no time. The computing time "
         "is assumed: 32 images on a P100, 4096 frames on a V100. "
         f"The {DAYS:g} days at 16 ranks are assumed to be computing only, so {MORE} times more "
-        f"ranks need at least {DAYS / MORE:.2f} days.\n\n{markdown(head, lines)}"
+        f"ranks need at least {DAYS / MORE:.2f} days.\n\n{markdown(head, lines)}\n{table()}"
     )
 
 

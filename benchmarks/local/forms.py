@@ -2,34 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import sparcml
 from sparcml import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SEEDS = (0, 1, 2)
+SYNCHRONOUS = "synchronous"  # the dense run of the accuracy benchmark; it has no method
 
-# By name, as a function of the number of inner steps.
-FORMS: dict[str, Callable[[int], local.Method]] = {
-    "local SGD": local.LocalSGD,
-    "BMUF": local.BMUF,
-    "DiLoCo": local.DiLoCo,
-    "DiLoCo, outer 1.0 and 0.5": lambda h: local.DiLoCo(
-        h, outer_lr=1.0, outer_momentum=0.5
+
+@dataclass(frozen=True)
+class Form:
+    """A local method, and what differs in the local steps from synchronous ones.
+
+    Attributes:
+        method: The method, as a function of the number of inner steps.
+        inner_lr: Factor of the learning rate in the local steps.
+        betas: Decays of AdamW's moments in the whole run; None is that of the workload.
+        average: Moments of the optimizer that are averaged with each exchange.
+        outer_cosine: Whether the outer learning rate falls with the inner one.
+    """
+
+    method: Callable[[int], local.Method]
+    inner_lr: float = 1.0
+    betas: tuple[float, float] | None = None
+    average: tuple[str, ...] = ()
+    outer_cosine: bool = False
+
+    def changes(self) -> str:
+        """Return what differs from the settings of the synchronous run."""
+        found = []
+        if self.inner_lr != 1:
+            found.append(f"inner learning rate x {self.inner_lr:g}")
+        if self.betas is not None:
+            found.append("betas {:g}, {:g}".format(*self.betas))
+        if self.average:
+            found.append(f"averaged {', '.join(self.average)}")
+        if self.outer_cosine:
+            found.append("outer learning rate by cosine")
+        return "; ".join(found)
+
+
+FORMS = {
+    SYNCHRONOUS: Form(local.LocalSGD),
+    "local SGD": Form(local.LocalSGD),
+    "BMUF": Form(local.BMUF),
+    "DiLoCo": Form(local.DiLoCo),
+    "DiLoCo, outer 1.0 and 0.5": Form(
+        lambda h: local.DiLoCo(h, outer_lr=1.0, outer_momentum=0.5)
     ),
-    "DiLoCo, 8 bit": lambda h: local.DiLoCo(
-        h, sparcml.Compressed(quantize=sparcml.QSGD(bits=8))
+    "Streaming DiLoCo": Form(
+        lambda h: local.DiLoCo(h, fragments=3, delay=3, mix=0.5, outer_lr=0.4)
     ),
-    "Streaming DiLoCo": lambda h: local.DiLoCo(
-        h, fragments=3, delay=3, mix=0.5, outer_lr=0.4
-    ),
-    "SparseLoCo": local.SparseLoCo,
-    "SparseLoCo, mean of all": lambda h: local.SparseLoCo(h, mean="all", outer_lr=1.0),
-    "DeMo": lambda h: local.DeMo(h, outer_lr=1e-3),
-    "SPARTA": lambda h: local.SPARTA(h, ratio=0.005),
+    "SparseLoCo": Form(local.SparseLoCo),
+    "SparseLoCo, 512 of 4096": Form(lambda h: local.SparseLoCo(h, k=512)),
+    "DeMo": Form(lambda h: local.DeMo(h, outer_lr=1e-3)),
+    "SPARTA": Form(lambda h: local.SPARTA(h, ratio=0.005)),
 }
 
 
@@ -37,8 +68,8 @@ class Job(NamedTuple):
     """One training run.
 
     Attributes:
-        network: Name of a workload of the accuracy benchmark.
-        form: Name in `FORMS`.
+        network: Name of a workload.
+        form: Name in `FORMS`, or of a pilot.
         every: Inner steps per round.
         workers: Number of workers.
         start: Fraction of the steps that are synchronous, at the start.
@@ -59,35 +90,34 @@ class Job(NamedTuple):
         )
 
 
-# The most important first: network, form, steps per round, workers, synchronous start. Start and
-# outer settings were chosen from runs of the GPT on seed 0.
-CHOSEN = "DiLoCo, outer 1.0 and 0.5"
+# Network, form, steps per round, workers, synchronous start. Outer settings and start were chosen
+# from runs of the GPT on seeds that are not reported, see `pilots`.
+CHOSEN, SPARSE = "DiLoCo, outer 1.0 and 0.5", "SparseLoCo, 512 of 4096"
 CASES = (
     ("gpt", CHOSEN, 30, 4, 0.3),
+    ("gpt", SPARSE, 30, 4, 0.3),
     ("gpt", "SparseLoCo", 30, 4, 0.3),
-    ("gpt", CHOSEN, 30, 4, 0.5),
-    ("moby-dick", CHOSEN, 30, 4, 0.3),
     ("moby-dick", "BMUF", 30, 4, 0.3),
-    ("fashion-mnist", CHOSEN, 30, 4, 0.3),
+    ("gpt", CHOSEN, 10, 4, 0.3),
+    ("gpt", CHOSEN, 100, 4, 0.3),
     ("gpt", "DiLoCo", 30, 4, 0.3),
-    ("moby-dick", "SparseLoCo", 30, 4, 0.3),
-    ("fashion-mnist", "SparseLoCo", 30, 4, 0.3),
-    ("gpt", CHOSEN, 30, 8, 0.3),
     ("gpt", "local SGD", 30, 4, 0.3),
+    ("moby-dick", CHOSEN, 30, 4, 0.3),
     ("gpt", "Streaming DiLoCo", 30, 4, 0.3),
-    ("moby-dick", CHOSEN, 30, 8, 0.3),
-    ("fashion-mnist", CHOSEN, 30, 8, 0.3),
+    ("gpt", CHOSEN, 30, 8, 0.3),
     ("gpt", "DiLoCo", 30, 4, 0.0),
-    ("gpt", "SparseLoCo", 30, 4, 0.0),
-    ("gpt", "local SGD", 30, 4, 0.0),
-    ("moby-dick", "BMUF", 30, 4, 0.0),
-    ("moby-dick", "local SGD", 30, 4, 0.0),
-    ("fashion-mnist", "DiLoCo", 30, 4, 0.0),
+    ("moby-dick", "local SGD", 30, 4, 0.3),
+    ("moby-dick", SPARSE, 30, 4, 0.3),
+    ("fashion-mnist", CHOSEN, 30, 4, 0.3),
+    ("fashion-mnist", SPARSE, 30, 4, 0.3),
+    ("fashion-mnist", "BMUF", 30, 4, 0.3),
+    ("gpt", "SPARTA", 1, 4, 0.3),
+    ("gpt", "DeMo", 1, 4, 0.0),
 )
 
 
 def jobs() -> Iterator[Job]:
-    """Yield all jobs: the first seed of every case, then the other seeds."""
+    """Yield all jobs: all seeds of a case, then the next case."""
     for case in CASES:
         for seed in SEEDS:
             yield Job(*case, seed)

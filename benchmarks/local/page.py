@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from accuracy.saved import load
-from accuracy.workloads import WORKLOADS
+from .forms import FORMS, SYNCHRONOUS
+from .losses import COMPRESSED, cases, compressed, synchronous
+from .workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    from .losses import Case
 
 Row = dict[str, Any]
-
-DDP_RANKS = 8  # at most, of the compressed run beside them
 
 
 def encode_table(rows: list[Row]) -> str:
@@ -50,114 +50,67 @@ def speed_table(rows: list[Row]) -> str:
 
 
 def loss_table(rows: list[Row]) -> str:
-    """Return the mean score of each case beside that of the synchronous run."""
-    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        start = row.get("synchronous", 0) / WORKLOADS[row["network"]].steps
-        case = (row["form"], row["every"], row["workers"], start)
-        groups[row["network"], *case].append(row)
+    """Return the score of each case beside that of the synchronous runs of its seeds."""
     lines = [
         (
-            "| network | form | H | workers | synchronous start | seeds | score | vs synchronous | "
-            "MB sent per rank |"
+            "| network | form | H | workers | synchronous start | seeds | score | "
+            "vs synchronous | MB sent per rank |"
         ),
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
+    made = [case for case in cases(rows) if case.form != SYNCHRONOUS]
     for network in dict.fromkeys(row["network"] for row in rows):
-        dense = mean(synchronous(network))
+        dense = synchronous(network, rows)
         metric = next(row["metric"] for row in rows if row["network"] == network)
         lines.append(
-            f"| {WORKLOADS[network].title} ({metric}) | synchronous | 1 | any | | "
-            f"{len(synchronous(network))} | {dense:.3f} | | |"
+            f"| {WORKLOADS[network].title} ({metric}) | synchronous | 1 | any | | {len(dense)} | "
+            f"{mean(dense.values()):.3f} | | |"
         )
-        lines += _compressed_ddp(network, metric, dense)
-        for (name, form, every, workers, start), found in groups.items():
-            if name != network:
-                continue
-            scores = [row["score"] for row in found if row["score"] is not None]
-            score = f"{mean(scores):.3f}" if scores else "diverged"
-            change = difference(metric, scores, dense) if scores else ""
-            sent = mean(row["sent"] for row in found) / 1e6
-            lines.append(
-                f"| | {form} | {every} | {workers} | {start:.0%} | {len(found)} | {score} | "
-                f"{change} | {sent:.2f} |"
-            )
+        here = [case for case in made if case.network == network]
+        lines += map(_line, [*compressed(network, rows), *sorted(here, key=_place)])
     return "\n".join([*lines, ""])
 
 
-def tried_table(rows: list[Row]) -> str:
-    """Return the scores of single runs that the choice of settings is based on."""
+def _place(case: Case) -> tuple[Any, ...]:
+    return (list(FORMS).index(case.form), case.start, case.workers, case.every)
+
+
+def _line(case: Case) -> str:
+    score = "" if case.score is None else f"{case.score:.3f}"
+    start = "" if case.form == COMPRESSED else f"{case.start:.0%}"
+    return (
+        f"| | {case.form} | {case.every} | {case.workers} | {start} | {case.seeds} | {score} | "
+        f"{case.text()} | {case.sent / 1e6:.2f} |"
+    )
+
+
+def pilot_table(rows: list[Row]) -> str:
+    """Return the runs that the choice of settings is based on."""
     lines = [
-        "| network | form | learning rate | synchronous start | score |",
-        "| --- | --- | --- | --- | --- |",
+        "| network | method | changes | H | workers | synchronous start | seeds | vs synchronous |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for row in rows:
-        start = row["synchronous"] / WORKLOADS[row["network"]].steps
+    about = {(row["network"], row["form"], row["every"]): row for row in rows}
+    for case in cases(rows):
+        row = about[case.network, case.form, case.every]
+        name = row["method"].replace(", quantize=Codebook()", "")
+        what = SYNCHRONOUS if case.form.startswith(SYNCHRONOUS) else f"`{name}`"
         lines.append(
-            f"| {WORKLOADS[row['network']].title} | {row['form']} | "
-            f"x {row['learning_rate_factor']:g} | {start:.0%} | {row['score']:.3f} |"
+            f"| {case.network} | {what} | {row['changes']} | {case.every} | {case.workers} | "
+            f"{case.start:.0%} | {case.seeds} | {case.text()} |"
         )
     return "\n".join([*lines, ""])
-
-
-def difference(metric: str, scores: list[float], dense: float) -> str:
-    """Return the difference to the synchronous run: of perplexities in percent, or in points."""
-    if metric.startswith("accuracy"):
-        return f"{mean(scores) - dense:+.2f} points"
-    if metric.startswith("loss"):
-        return f"perplexity {math.exp(mean(scores) - dense) - 1:+.1%}"
-    return f"{mean(scores) / dense - 1:+.1%}"
-
-
-def _compressed_ddp(network: str, metric: str, dense: float) -> list[str]:
-    """Return a row for the recommended method under DDP, on 8 ranks or fewer."""
-    rows = [
-        row
-        for row in load()
-        if row["network"] == network
-        and row["method"] == "recommended"
-        and row["settings"] == WORKLOADS[network].settings
-        and row["learning_rate"] == WORKLOADS[network].learning_rate
-        and row["ranks"] <= DDP_RANKS
-        and row["score"] is not None
-    ]
-    if not rows:
-        return []
-    ranks, built = max(row["ranks"] for row in rows), rows[-1]["built"]
-    chosen = [row for row in rows if (row["ranks"], row["built"]) == (ranks, built)]
-    if not chosen:
-        return []
-    score, sent = (mean(row[k] for row in chosen) for k in ("score", "sent"))
-    return [
-        (
-            f"| | compressed DDP, `recommended` | 1 | {ranks} | | {len(chosen)} | {score:.3f} | "
-            f"{difference(metric, [score], dense)} | {sent / 1e6:.2f} |"
-        )
-    ]
-
-
-def synchronous(network: str) -> list[float]:
-    """Return the scores of the dense runs at the chosen learning rate."""
-    work = WORKLOADS[network]
-    return [
-        row["score"]
-        for row in load()
-        if row["network"] == network
-        and row["method"] == "dense"
-        and row["learning_rate"] == work.learning_rate
-        and row["settings"] == work.settings
-    ]
 
 
 TABLES = {
     "local-encode": encode_table,
     "local-speed": speed_table,
     "local-loss": loss_table,
-    "local-tried": tried_table,
+    "local-pilots": pilot_table,
 }
 FILES = {
     "local-encode": "local-encode",
     "local-speed": "local-speed",
     "local-loss": "local",
-    "local-tried": "local-tried",
+    "local-pilots": "local-pilots",
 }

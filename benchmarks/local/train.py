@@ -8,8 +8,10 @@ synchronous run. Exchanges run on thread ranks and count the bytes of real messa
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +22,20 @@ from accuracy.train import AVERAGED, TEST_BATCH, arrays_of, batches, schedule
 
 import sparcml
 from sparcml import local
+from sparcml.local.state import STEP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from accuracy.aggregators import Arrays
     from accuracy.workloads import Workload
     from loop import Task
     from torch import Tensor, nn
 
     from sparcml.local.state import State
+
+    from .forms import Form
 
 Row = dict[str, Any]
 
@@ -41,17 +49,37 @@ class Worker:
         self.model, self.optimizer = model, inner_optimizer(work, model, method)
         self.state: State = method.init(arrays_of(model))
 
+    def checkpoint(self) -> Row:
+        """Return what the end of a synchronous start leaves, the same on all workers."""
+        found = self.optimizer.state_dict()["state"]
+        return {"model": self.model.state_dict(), "optimizer": found}
+
+    def load(self, checkpoint: Row) -> None:
+        """Continue from the end of a synchronous start."""
+        self.model.load_state_dict(checkpoint["model"])
+        groups = self.optimizer.state_dict()["param_groups"]
+        state = copy.deepcopy(checkpoint["optimizer"])
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
 
 class WorkerPool(RankPool):
     """Thread ranks that exchange models."""
 
-    def exchange(self, method: local.Method, workers: list[Worker], call: str) -> None:
+    def exchange(
+        self, method: local.Method, workers: list[Worker], call: str, **options: Any
+    ) -> None:
         """Call `step` or `finish` of the method on all ranks, and set the models."""
+        if call == "step" and not method.exchanges(int(workers[0].state[STEP]) + 1):
+            for worker in workers:  # nothing to copy
+                worker.state = method.step(self._comms[0], None, worker.state)[1]
+            return
 
         def body(rank: int) -> None:
             worker = workers[rank]
             own = {n: a.copy() for n, a in arrays_of(worker.model).items()}
-            x, worker.state = getattr(method, call)(self._comms[rank], own, worker.state)
+            x, worker.state = getattr(method, call)(
+                self._comms[rank], own, worker.state, **options
+            )
             for name, array in arrays_of(worker.model).items():
                 np.copyto(array, x[name])
 
@@ -66,7 +94,7 @@ def inner_optimizer(
         return torch.optim.SGD(model.parameters(), 1.0)
     if work.optimizer == "adamw":
         return torch.optim.AdamW(
-            model.parameters(), 1.0, work.betas, weight_decay=work.weight_decay
+            model.parameters(), 1.0, work.betas, weight_decay=work.weight_decay, fused=True
         )
     return torch.optim.SGD(
         model.parameters(), 1.0, work.momentum, nesterov=work.nesterov,
@@ -75,59 +103,126 @@ def inner_optimizer(
 
 
 def train(
-    work: Workload, method: local.Method, workers: int, seed: int, synchronous: int = 0
+    work: Workload,
+    form: Form,
+    every: int,
+    workers: int,
+    seed: int,
+    synchronous: int = 0,
+    saved: Path | None = None,
 ) -> Row:
     """Train once, and return the results; the score is None if it diverged.
 
     Args:
         work: The network and its settings.
-        method: The local method.
+        form: The local method and its settings.
+        every: Inner steps per round.
         workers: Number of workers.
         seed: Seed of weights and batches.
         synchronous: Number of first steps, in which gradients are averaged.
+        saved: File with the end of the synchronous start, written if there is none: runs that
+            differ only in what follows need it once.
     """
     torch.set_num_threads(1)
-    task = work.task()
+    if form.betas is not None:
+        work = replace(work, betas=form.betas)
+    method, task = form.method(every), work.task()
     torch.manual_seed(seed)
     first = task.model()
     group = [Worker(work, copy.deepcopy(first), method) for _ in range(workers)]
-    states = [START.init({n: a.shape for n, a in arrays_of(first).items()})] * workers
-    losses: list[float] = []
     start, cpu = time.perf_counter(), time.process_time()
     with WorkerPool(workers) as pool:
-        for number, rows in enumerate(batches(work, task.rows, seed), 1):
-            lr = work.learning_rate * schedule(work, number - 1)
-            losses.append(_gradients(work, task, group, rows))
-            if not math.isfinite(losses[-1]):
-                break
-            if number <= synchronous:
-                states = _average_gradients(pool, group, states)
-            _inner_steps(group, lr)
-            if number < synchronous:
-                continue
-            if number == synchronous:
-                for worker in group:
-                    worker.state = method.init(arrays_of(worker.model))
-            else:
-                pool.exchange(method, group, "step")
-            if number == synchronous or method.ends_round(number - synchronous):
-                _average_buffers(group)
-        diverged = not math.isfinite(losses[-1])
-        if not diverged:
-            pool.exchange(method, group, "finish")
-            _average_buffers(group)
-        sent = pool.bytes_sent
-    recent = losses[-AVERAGED:]
+        run = LocalRun(work, task, form, method, group, pool)
+        made = run.start(synchronous, seed, saved)
+        diverged = not run.rounds(made, seed)
+        sent = run.sent + pool.bytes_sent
+    recent = run.losses[-AVERAGED:]
     return {
         "metric": task.metric,
         "score": None if diverged else score(task, group[0].model),
         "loss": None if diverged else sum(recent) / len(recent),
-        "steps": len(losses),
+        "steps": len(run.losses),
         "values": sum(p.numel() for p in first.parameters()),
         "sent": sent,
         "seconds": time.perf_counter() - start,
         "cpu_seconds": time.process_time() - cpu,
     }
+
+
+class LocalRun:
+    """One training run: a synchronous start, then rounds.
+
+    Attributes:
+        losses: Mean loss of the workers in each step.
+        sent: Bytes that a rank has sent in a start that was read from a file.
+    """
+
+    def __init__(
+        self,
+        work: Workload,
+        task: Task,
+        form: Form,
+        method: local.Method,
+        group: list[Worker],
+        pool: WorkerPool,
+    ) -> None:
+        self._work, self._task, self._form, self._method = work, task, form, method
+        self._group, self._pool = group, pool
+        self.losses: list[float] = []
+        self.sent = 0.0
+
+    def start(self, steps: int, seed: int, saved: Path | None = None) -> int:
+        """Make the synchronous steps, or read their result; return how many were made."""
+        group = self._group
+        if saved is not None and saved.exists():
+            found = torch.load(saved, weights_only=False)
+            for worker in group:
+                worker.load(found)
+            self.losses, self.sent = found["losses"], found["sent"]
+        elif steps:
+            shapes = {n: a.shape for n, a in arrays_of(group[0].model).items()}
+            states = [START.init(shapes)] * len(group)
+            for number, rows in enumerate(self._batches(0, steps, seed)):
+                self.losses.append(_gradients(self._work, self._task, group, rows))
+                if not math.isfinite(self.losses[-1]):
+                    return number
+                states = _average_gradients(self._pool, group, states)
+                _inner_steps(group, self._learning_rate(number))
+            _average_buffers(group)
+            if saved is not None:
+                about = {"losses": self.losses, "sent": self._pool.bytes_sent}
+                torch.save({**group[0].checkpoint(), **about}, saved)
+        for worker in group:
+            worker.state = self._method.init(arrays_of(worker.model))
+        return steps
+
+    def rounds(self, made: int, seed: int) -> bool:
+        """Make the remaining steps; return False if the training diverged."""
+        group, method, form = self._group, self._method, self._form
+        base = getattr(method, "outer_lr", None)
+        options: Row = {}
+        for number, rows in enumerate(self._batches(made, self._work.steps, seed), made):
+            self.losses.append(_gradients(self._work, self._task, group, rows))
+            if not math.isfinite(self.losses[-1]):
+                return False
+            _inner_steps(group, form.inner_lr * self._learning_rate(number))
+            if form.outer_cosine and base is not None:
+                options = {"outer_lr": base * max(schedule(self._work, number), 1e-3)}
+            self._pool.exchange(method, group, "step", **options)
+            if method.ends_round(number + 1 - made):
+                _average_buffers(group)
+                _average_moments(group, form.average)
+        if not self.losses or not math.isfinite(self.losses[-1]):
+            return False
+        self._pool.exchange(method, group, "finish")
+        _average_buffers(group)
+        return True
+
+    def _batches(self, first: int, last: int, seed: int) -> Iterator[Tensor]:
+        return itertools.islice(batches(self._work, self._task.rows, seed), first, last)
+
+    def _learning_rate(self, number: int) -> float:
+        return self._work.learning_rate * schedule(self._work, number)
 
 
 def _gradients(work: Workload, task: Task, group: list[Worker], rows: Tensor) -> float:
@@ -173,6 +268,15 @@ def _average_buffers(group: list[Worker]) -> None:
                 mean = torch.stack(same).mean(0)
                 for buffer in same:
                     buffer.copy_(mean)
+
+
+def _average_moments(group: list[Worker], names: tuple[str, ...]) -> None:
+    """Replace entries of the optimizer's state by their means; their bytes are not counted."""
+    for name in names:
+        for same in zip(*(w.optimizer.state.values() for w in group), strict=True):
+            mean = torch.stack([entry[name] for entry in same]).mean(0)
+            for entry in same:
+                entry[name].copy_(mean)
 
 
 def score(task: Task, model: nn.Module) -> float:

@@ -1,0 +1,20 @@
+"""Workloads of the accuracy benchmark, and others whose batch differs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from accuracy.workloads import WORKLOADS as ACCURACY
+
+GPT = ACCURACY["gpt"]
+WORKLOADS = {
+    **ACCURACY,
+    # What one of four workers sees, alone.
+    "gpt-one-worker": replace(GPT, title=f"{GPT.title}, batch 4", batch=4),
+    "gpt-large-batch": replace(
+        GPT,
+        title=f"{GPT.title}, batch 64",
+        batch=64,
+        steps=600,
+    ),
+}

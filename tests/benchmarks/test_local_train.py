@@ -1,0 +1,54 @@
+"""Training runs of the benchmark of local training, on the first chapters of the text."""
+
+from dataclasses import replace
+
+import pytest
+from local.forms import Form
+from local.train import train
+from local.workloads import WORKLOADS
+
+from sparcml import local
+
+
+def _chapters():
+    import gpt  # an example; the workloads make it importable
+
+    return gpt.task(None)
+
+
+WORK = replace(WORKLOADS["gpt"], task=_chapters, steps=6, batch=8)
+PLAIN = Form(local.LocalSGD)
+
+
+def results(row):
+    return {key: value for key, value in row.items() if "seconds" not in key}
+
+
+def test_a_saved_start_changes_nothing(tmp_path):
+    saved = tmp_path / "start.pt"
+    plain = train(WORK, Form(local.DiLoCo), 2, 2, 0, synchronous=2)
+    first, second = (
+        train(WORK, Form(local.DiLoCo), 2, 2, 0, synchronous=2, saved=saved)
+        for _ in range(2)
+    )
+    assert results(plain) == results(first) == results(second)
+    assert plain["steps"] == 6
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"inner_lr": 0.5}, {"betas": (0.9, 0.9)}, {"average": ("exp_avg", "exp_avg_sq")}],
+)
+def test_inner_settings_have_an_effect(change):
+    plain = train(WORK, PLAIN, 2, 2, 0)
+    changed = train(WORK, replace(PLAIN, **change), 2, 2, 0)
+    assert changed["score"] != plain["score"]
+    assert replace(PLAIN, **change).changes()
+    assert not PLAIN.changes()
+
+
+def test_the_outer_learning_rate_follows_the_schedule():
+    constant = Form(local.DiLoCo)
+    falling = replace(constant, outer_cosine=True)
+    scores = [train(WORK, form, 2, 2, 0)["score"] for form in (constant, falling)]
+    assert scores[0] != scores[1]
