@@ -180,6 +180,45 @@ def test_layers_are_dealt_to_fragments_in_turn():
     assert stride(["a", "b", "c"], 3) == [("a",), ("b",), ("c",)]
 
 
+def test_fragments_of_very_different_size_are_balanced():
+    names = ["embed", "lstm.w0", "lstm.w1", "lstm.w2", "out"]
+    sizes = [5, 40, 60, 40, 6]
+    groups = stride(names, 3, sizes)
+    assert groups == [("lstm.w1",), ("lstm.w0", "out"), ("embed", "lstm.w2")]
+    size = dict(zip(names, sizes, strict=True))
+    assert max(sum(size[n] for n in g) for g in groups) == 60
+    blocks = [f"blocks.{i}.w" for i in range(4)]
+    unequal = stride(["embed", *blocks], 2, [20, 10, 10, 10, 10])
+    assert unequal == [("blocks.0.w", "blocks.2.w", "embed"), ("blocks.1.w", "blocks.3.w")]
+
+
+def test_a_fragment_reads_and_replaces_its_ranges():
+    """Adjacent parameters are one range: a fragment of all of them is read without a copy."""
+    from sparcml.aggregate.flat_model import flatten
+    from sparcml.local.streaming import split_model
+
+    x = flatten("test", model())
+    (everything,) = split_model(x.layout, 1)
+    assert everything.ranges == ((0, x.layout.size),)
+    assert np.shares_memory(everything.read(x.values), x.values)
+    assert everything.replaced(x.values, x.values) is x.values
+    groups = (("blocks.0.w", "head"), ("blocks.1.w", "blocks.2.w"))
+    first, second = split_model(x.layout, groups)
+    assert (len(first.ranges), len(second.ranges)) == (2, 1)
+    assert first.size + second.size == x.layout.size
+    for part in (first, second):
+        ones = np.ones(part.size, np.float32)
+        new = part.replaced(x.values, ones)
+        np.testing.assert_array_equal(part.read(new), ones)
+        assert (new == 1).sum() == part.size
+        np.testing.assert_array_equal(
+            part.difference(x.values, new), part.read(x.values) - ones
+        )
+        pieces = part.split(part.read(x.values))
+        assert isinstance(pieces, dict)
+        np.testing.assert_array_equal(part.join(pieces), part.read(x.values))
+
+
 def test_post_local_sgd_averages_in_every_step_first():
     m = local.LocalSGD(4, warm_up=3)
     assert [n for n in range(1, 16) if m.exchanges(n)] == [1, 2, 3, 7, 11, 15]

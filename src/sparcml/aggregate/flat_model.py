@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import buffer_pool
 from ..stream import Stream
 from ..stream.tensors import flat_array, is_tensor, to_tensor
 
@@ -95,7 +96,21 @@ def flatten(function: str, x: Any) -> Model:
         pieces = {name: values[start:end] for name, (start, end) in bounds}
         return {name: restores[name](pieces[name]) for name in order}
 
-    return Model(np.concatenate(parts), layout, back)
+    return Model(join_adjacent(parts), layout, back)
+
+
+def join_adjacent(parts: Sequence[Values]) -> Values:
+    """Return vectors of one dtype as one: a view if they follow each other in one array."""
+    base = parts[0].base
+    if isinstance(base, np.ndarray) and base.ndim == 1 and base.dtype == parts[0].dtype:
+        starts = [part.__array_interface__["data"][0] for part in parts]
+        ends = [start + part.nbytes for start, part in zip(starts, parts, strict=True)]
+        if all(part.base is base for part in parts) and starts[1:] == ends[:-1]:
+            first = (starts[0] - base.__array_interface__["data"][0]) // base.itemsize
+            view: Values = base[first : first + sum(part.size for part in parts)]
+            if view.__array_interface__["data"][0] == starts[0] and view.flags.c_contiguous:
+                return view
+    return buffer_pool.concatenate(parts)
 
 
 def flatten_gradient(function: str, gradient: Any, layout: Layout) -> Values:

@@ -50,10 +50,10 @@ class AggregatedRound(Round):
     def _aggregate(
         self, comm: Communicator, part: Fragment, change: Values, state: State
     ) -> tuple[Values, State]:
-        gradient = part.split(change)
+        gradient = change if self.aggregation.is_exact else part.split(change)
         state = state or self.aggregation.init(_shapes(gradient))
         mean, state = self.aggregation.aggregate(comm, gradient, state)
-        return part.join(mean), state
+        return mean if self.aggregation.is_exact else part.join(mean), state
 
 
 def _shapes(gradient: Any) -> Any:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import buffer_pool
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,18 +41,25 @@ def mean_of(streams: Sequence[Stream], mean: str) -> Values:
         mean: "all" divides by the number of ranks, "senders" each entry by the number of ranks
             that sent it.
     """
-    first = streams[0]
-    total = np.zeros(first.size, first.dtype)
-    count = np.zeros(first.size, np.uint32) if mean == SENDERS else None
+    size, dtype = streams[0].size, streams[0].dtype
+    total = buffer_pool.full(size, 0, dtype)
     for stream in streams:
-        if stream.raw_indices is None:
-            total += stream.raw_values
-            places: slice | Values = slice(None)
-        else:
-            places = stream.raw_indices
-            total[places] += stream.raw_values
-        if count is not None:
-            count[places] += 1
-    divisor = len(streams) if count is None else np.maximum(count, 1)
-    result: Values = total / np.asarray(divisor, total.dtype)
-    return result
+        total[_places(stream)] += stream.raw_values
+    if mean != SENDERS:
+        np.divide(total, dtype.type(len(streams)), out=total)
+        return total
+    count = buffer_pool.full(size, 0, np.uint16)
+    for stream in streams:
+        count[_places(stream)] += 1
+    for stream in streams:  # touches what was sent, and each entry of it once
+        places = _places(stream)
+        senders = count[places]
+        if isinstance(places, np.ndarray):
+            places, senders = places[senders > 0], senders[senders > 0]
+        total[places] /= np.maximum(senders, 1).astype(dtype)
+        count[places] = 0
+    return total
+
+
+def _places(stream: Stream) -> slice | Values:
+    return slice(None) if stream.raw_indices is None else stream.raw_indices

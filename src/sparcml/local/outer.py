@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from .. import buffer_pool
+
 if TYPE_CHECKING:
     from ..stream.arrays import Values
+
+BLOCK = 1 << 15  # values, so that all temporary arrays stay in the cache
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,19 @@ class Outer:
         self, shared: Values, momentum: Values | None, change: Values
     ) -> tuple[Values, Values | None]:
         """Return the new shared model and the new momentum; nothing is modified."""
-        scalar = shared.dtype.type
-        update = change
-        if self.momentum:
-            old = 0 if momentum is None else momentum * scalar(self.momentum)
-            momentum = old + change
-            update = (
-                change + momentum * scalar(self.momentum) if self.nesterov else momentum
-            )
-        return shared - update * scalar(self.lr), momentum
+        new = buffer_pool.empty(shared.size, shared.dtype)
+        buffer = None if not self.momentum else buffer_pool.empty(shared.size, shared.dtype)
+        for start in range(0, shared.size, BLOCK):
+            part = slice(start, start + BLOCK)
+            update = change[part]
+            if buffer is not None:
+                old = None if momentum is None else momentum[part]
+                update = self._accelerated(old, update, buffer[part])
+            np.subtract(shared[part], update * shared.dtype.type(self.lr), out=new[part])
+        return new, momentum if buffer is None else buffer
+
+    def _accelerated(self, old: Values | None, change: Values, out: Values) -> Values:
+        """Write the new momentum to `out`, and return the update."""
+        factor = change.dtype.type(self.momentum)
+        np.add(0 if old is None else old * factor, change, out=out)
+        return change + out * factor if self.nesterov else out

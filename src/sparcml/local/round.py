@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import buffer_pool
 from ..aggregate.state import consolidate
 from ..validation import check_integer
 from .base import Method
 from .checks import check_fraction, compare_ranks
+from .outer import BLOCK
 from .state import MOMENTUM, PENDING, SHARED, aggregate_state, with_aggregate_state
 from .streaming import merged_at, sent_at, split_model
 
@@ -135,7 +137,7 @@ class Round(Method):
         sent, merged = self._sent(call.number), self._merged(call.number)
         if sent is not None:
             part = fragments[sent]
-            new[PENDING] = part.read(state[SHARED]) - part.read(x)
+            new[PENDING] = part.difference(state[SHARED], x)
             if self.delay:
                 self._start(call, part, sent, new)
         if merged is not None and PENDING in new:
@@ -153,7 +155,7 @@ class Round(Method):
         if self.parts == 1 and (not call.number or self.merges(call.number)):
             return new[SHARED].copy(), new
         for index, part in enumerate(fragments):
-            new[PENDING] = part.read(new[SHARED]) - part.read(x)
+            new[PENDING] = part.difference(new[SHARED], x)
             x, new = self._merge(call, x, part, index, new)
         return new[SHARED].copy(), new
 
@@ -176,23 +178,19 @@ class Round(Method):
         else:  # there is no delay, or the state was loaded
             self._drain(flight)
             change, entries = self._exchange(call, part, index, state, call.comm)
-        shared, momentum = state[SHARED].copy(), state.get(MOMENTUM)
+        shared, momentum = state[SHARED], state.get(MOMENTUM)
         old = None if momentum is None else part.read(momentum)
         own = part.read(x)
         values, buffer = self._apply(call, part.read(shared), old, change)
         if call.comm.size == 1 and not self.delay and self._is_average(call):
-            values = own  # exactly, although start - (start - end) is rounded
-        part.write(shared, values)
-        x = x.copy()
-        part.write(x, _mixed(self.mix, own, values))
+            values = own.copy()  # exactly, although start - (start - end) is rounded
         new = with_aggregate_state(state, index, entries)
         del new[PENDING]
-        new[SHARED] = shared
+        new[SHARED] = part.replaced(shared, values)
         if buffer is not None:
-            momentum = np.zeros_like(shared) if momentum is None else momentum.copy()
-            part.write(momentum, buffer)
-            new[MOMENTUM] = momentum
-        return x, new
+            momentum = np.zeros_like(shared) if momentum is None else momentum
+            new[MOMENTUM] = part.replaced(momentum, buffer)
+        return part.replaced(x, _mixed(self.mix, own, values)), new
 
     def _apply(
         self, call: Call, shared: Values, momentum: Values | None, change: Values
@@ -239,8 +237,12 @@ class Round(Method):
 
 
 def _mixed(mix: float, own: Values, shared: Values) -> Values:
+    """Return mix own + (1 - mix) shared as a new vector."""
     if mix == 0:
-        return shared
+        return buffer_pool.copy(shared)
     weight = own.dtype.type(mix)
-    mixed: Values = own * weight + shared * (1 - weight)
+    mixed = buffer_pool.empty(own.size, own.dtype)
+    for start in range(0, own.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        np.add(own[part] * weight, shared[part] * (1 - weight), out=mixed[part])
     return mixed

@@ -14,17 +14,19 @@ Reference: Douillard et al.: Streaming DiLoCo with overlapping communication, 20
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..aggregate.flat_model import UNNAMED
+from .. import buffer_pool
+from ..aggregate.flat_model import UNNAMED, join_adjacent
 from ..stream import range_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -41,7 +43,7 @@ class Fragment:
     Attributes:
         names: Names of its parameters; empty for a range of a single array.
         shapes: Their shapes, or that of the array.
-        ranges: Start and end of each part in the flat model.
+        ranges: Starts and ends in the flat model, of which no two are adjacent.
     """
 
     names: tuple[str, ...]
@@ -59,11 +61,27 @@ class Fragment:
             return values[slice(*self.ranges[0])]
         return np.concatenate([values[start:end] for start, end in self.ranges])
 
-    def write(self, values: Values, new: Values) -> None:
-        """Set the fragment's values of a flat model."""
+    def difference(self, a: Values, b: Values) -> Values:
+        """Return the fragment of a - b, for two flat models."""
+        result = buffer_pool.empty(self.size, a.dtype)
+        for start, end, first in self._places():
+            np.subtract(a[start:end], b[start:end], out=result[first : first + end - start])
+        return result
+
+    def replaced(self, values: Values, new: Values) -> Values:
+        """Return a flat model with other values of the fragment; `new` if that is all of it."""
+        if self.size == values.size:
+            return new
+        result = buffer_pool.copy(values)
+        for start, end, first in self._places():
+            result[start:end] = new[first : first + end - start]
+        return result
+
+    def _places(self) -> Iterator[tuple[int, int, int]]:
+        """Yield start and end of each range in the model, and its start in the fragment."""
         first = 0
         for start, end in self.ranges:
-            values[start:end] = new[first : first + end - start]
+            yield start, end, first
             first += end - start
 
     def split(self, values: Values) -> Values | dict[str, Values]:
@@ -72,18 +90,17 @@ class Fragment:
             return values.reshape(self.shapes[0])
         parts: dict[str, Values] = {}
         first = 0
-        for name, shape, (start, end) in zip(
-            self.names, self.shapes, self.ranges, strict=True
-        ):
-            parts[name] = values[first : first + end - start].reshape(shape)
-            first += end - start
+        for name, shape in zip(self.names, self.shapes, strict=True):
+            size = math.prod(shape)
+            parts[name] = values[first : first + size].reshape(shape)
+            first += size
         return parts
 
     def join(self, parts: NDArray[np.generic] | Mapping[str, Values]) -> Values:
         """Return the values of `split` as one flat vector."""
         if isinstance(parts, np.ndarray):
             return parts.reshape(-1)
-        return np.concatenate([np.ravel(parts[name]) for name in self.names])
+        return join_adjacent([np.ravel(parts[name]) for name in self.names])
 
 
 def sent_at(number: int, every: int, fragments: int, delay: int) -> int | None:
@@ -102,8 +119,7 @@ def split_model(layout: Layout, fragments: int | Names) -> list[Fragment]:
 
     Args:
         layout: Parameters of the model.
-        fragments: Their number: layers are dealt to them in turn, and parameters outside of
-            the numbered layers go to the first. Or the names of the parameters of each.
+        fragments: Their number, see `stride`. Or the names of the parameters of each.
 
     Raises:
         ValueError: If there are fewer parameters than fragments, or the names are not those of
@@ -119,9 +135,11 @@ def split_model(layout: Layout, fragments: int | Names) -> list[Fragment]:
         if fragments == 1:
             return [Fragment((), layout.shapes, (ranges[0],))]
         return [Fragment((), ((b - a,),), ((a, b),)) for a, b in ranges]
-    groups = (
-        stride(layout.names, fragments) if isinstance(fragments, int) else list(fragments)
-    )
+    if isinstance(fragments, int):
+        sizes = [math.prod(shape) for shape in layout.shapes]
+        groups = stride(layout.names, fragments, sizes)
+    else:
+        groups = list(fragments)
     if sorted(name for group in groups for name in group) != sorted(layout.names):
         raise ValueError(
             f"step: fragments must contain each parameter of the model once, got "
@@ -130,26 +148,48 @@ def split_model(layout: Layout, fragments: int | Names) -> list[Fragment]:
     return [_fragment(layout, group) for group in groups]
 
 
-def stride(names: Sequence[str], fragments: int) -> list[tuple[str, ...]]:
+def stride(
+    names: Sequence[str], fragments: int, sizes: Sequence[int] | None = None
+) -> list[tuple[str, ...]]:
     """Return the names of each fragment: layer i goes to fragment i modulo their number.
 
-    A layer is what shares the path up to its first number, such as `blocks.3`. If there are
-    fewer layers than fragments it is a module, and else a single parameter.
+    A layer is what shares the path up to its first number, such as `blocks.3`, or else a module.
+    Parameters outside of layers go to the first fragment. If there are fewer layers than
+    fragments, or a fragment would have more than twice the mean number of values, parameters
+    are dealt one by one instead, the largest first, each to the smallest fragment: an exchange
+    is hidden only if its largest fragment is.
+
+    Args:
+        names: Names of the parameters.
+        fragments: Number of fragments.
+        sizes: Number of values of each parameter. Default: all the same.
     """
+    size = dict(zip(names, [1] * len(names) if sizes is None else sizes, strict=True))
     if len(names) < fragments:
         raise ValueError(
             f"step: fragments must be at most the number of parameters, {len(names)}, got "
             f"{fragments}"
         )
-    for layer_of in (_block, _module, str):
+    for layer_of in (_block, _module):
         layers = sorted({layer for n in names if (layer := layer_of(n))}, key=_natural)
-        if len(layers) >= fragments:
-            break
-    place = {layer: i % fragments for i, layer in enumerate(layers)}
+        place = {layer: i % fragments for i, layer in enumerate(layers)}
+        groups: list[list[str]] = [[] for _ in range(fragments)]
+        for name in sorted(names):
+            groups[place.get(layer_of(name), 0)].append(name)
+        largest = max(sum(size[n] for n in group) for group in groups)
+        if len(layers) >= fragments and largest * fragments <= 2 * sum(size.values()):
+            return [tuple(group) for group in groups]
+    return _balanced(size, fragments)
+
+
+def _balanced(size: Mapping[str, int], fragments: int) -> list[tuple[str, ...]]:
     groups: list[list[str]] = [[] for _ in range(fragments)]
-    for name in sorted(names):
-        groups[place.get(layer_of(name), 0)].append(name)
-    return [tuple(group) for group in groups]
+    totals = [(0, 0, i) for i in range(fragments)]  # values, parameters, fragment
+    for name in sorted(size, key=lambda n: (-size[n], n)):
+        values, count, i = min(totals)
+        groups[i].append(name)
+        totals[i] = values + size[name], count + 1, i
+    return [tuple(sorted(group)) for group in groups]
 
 
 def _fragment(layout: Layout, group: Sequence[str]) -> Fragment:
@@ -158,8 +198,19 @@ def _fragment(layout: Layout, group: Sequence[str]) -> Fragment:
     return Fragment(
         tuple(layout.names[i] for i in places),
         tuple(layout.shapes[i] for i in places),
-        tuple((offsets[i], offsets[i + 1]) for i in places),
+        _merged([(offsets[i], offsets[i + 1]) for i in places]),
     )
+
+
+def _merged(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return ascending ranges with adjacent ones joined."""
+    joined: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if joined and joined[-1][1] == start:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return tuple(joined)
 
 
 def _block(name: str) -> str:

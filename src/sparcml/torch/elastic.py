@@ -120,7 +120,7 @@ class ElasticTraining(OptimizerSteps):
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         del optimizer, args, kwargs
-        start, sent = time.perf_counter(), self._sent
+        start = time.perf_counter()
         ends_round = self._elastic.method.exchanges(self.steps + 1)
         if ends_round:
             x = self._parameters.read_by_name()
@@ -129,7 +129,7 @@ class ElasticTraining(OptimizerSteps):
         else:
             self._state = {**self._state, STEP: self._state[STEP] + 1}
         dense = int(ring_nbytes(len(self.members), self._parameters.nbytes))
-        self._count(start, sent, steps=1, exchanges=int(ends_round), dense_bytes=dense)
+        self._count(start, steps=1, exchanges=int(ends_round), dense_bytes=dense)
 
     @property
     def _sent(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
+from .. import buffer_pool
 from ..stream.tensors import flat_array, to_tensor
 from .tensors import COMPILED, FLOATS, check_device, check_parallelism, plain_name, write
 
@@ -67,8 +68,7 @@ class FlatParameters:
 
     def read(self) -> Values:
         """Return a copy of all values."""
-        values: Values = np.concatenate([flat_array(p) for p in self._tensors])
-        return values
+        return buffer_pool.concatenate([flat_array(p) for p in self._tensors])
 
     def read_by_name(self) -> dict[str, Values]:
         """Return copies of the parameters."""
@@ -78,7 +78,9 @@ class FlatParameters:
 
     def write_by_name(self, values: Mapping[str, Values]) -> None:
         """Set all parameters."""
-        self.write(np.concatenate([np.ravel(values[name]) for name in self.names]))
+        with torch.no_grad():
+            for name, p in zip(self.names, self._tensors, strict=True):
+                write(p.detach(), to_tensor(values[name], like=p))
 
     def write(self, values: Values) -> None:
         """Set all values."""

@@ -143,13 +143,13 @@ class LocalTraining(OptimizerSteps):
 
         The end of the `with` block calls it.
         """
-        start, sent = time.perf_counter(), self._sent
+        start = time.perf_counter()
         x = self._parameters.read_by_name()
         x, self._state = self.settings.finish(self._comm, x, self._state)
         self._parameters.write_by_name(x)
         if self._averages_buffers:
             self._running.average(self._comm)
-        self._count(start, sent)
+        self._count(start)
 
     def shared(self) -> torch.nn.Module:
         """Return a copy of the model with the shared parameters, for evaluation.
@@ -235,15 +235,15 @@ class LocalTraining(OptimizerSteps):
             )
             self._comm.abort(error)
             raise error
-        start, sent = time.perf_counter(), self._sent
+        start = time.perf_counter()
         exchanges = self._end_synchronous_step() if self._start else self._end_step()
         dense = ring_nbytes(self._comm.size, self._parameters.nbytes)
-        self._count(start, sent, steps=1, exchanges=exchanges, dense_bytes=int(dense))
+        self._count(start, steps=1, exchanges=exchanges, dense_bytes=int(dense))
 
     def _average_gradients(self) -> None:
-        start, sent = time.perf_counter(), self._sent
+        start = time.perf_counter()
         self._start.average(self._comm)
-        self._count(start, sent)
+        self._count(start)
 
     def _end_synchronous_step(self) -> int:
         """Count a step of the synchronous start, after which all ranks have the same model."""

@@ -27,6 +27,7 @@ class OptimizerSteps(ABC):
     def _watch(self, optimizer: torch.optim.Optimizer) -> None:
         """Register the hooks, as the last part of the constructor."""
         self._stats = self._logged = LocalStats()
+        self._sent_before = self._sent  # by the constructor
         self._entered_at: int | None = None
         self._hooks: list[Any] = [
             optimizer.register_step_pre_hook(self._before_step),
@@ -60,7 +61,7 @@ class OptimizerSteps(ABC):
     @property
     def stats(self) -> LocalStats:
         """Steps, bytes and seconds of this rank since the start."""
-        return self._stats
+        return self._stats.plus(bytes=self._sent - self._sent_before)
 
     def log(self, writer: Any, step: int | None = None) -> None:
         """Write the statistics of the steps since the last call as scalars.
@@ -106,11 +107,10 @@ class OptimizerSteps(ABC):
                 stacklevel=3,
             )
 
-    def _count(self, start: float, sent: int, **amounts: int) -> None:
-        self._stats = self._stats.plus(
-            bytes=self._sent - sent, exposed=time.perf_counter() - start, **amounts
-        )
+    def _count(self, start: float, **amounts: int) -> None:
+        self._stats = self._stats.plus(exposed=time.perf_counter() - start, **amounts)
 
     @property
     def _sent(self) -> int:
+        """Bytes sent so far, also by exchanges in the background."""
         return self._comm.stats.bytes + self._comm.stats.native_bytes

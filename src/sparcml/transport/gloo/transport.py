@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import distributed as dist
 
+from ... import buffer_pool
 from ...errors import TransportError
 from ..base import EMPTY, Message, Pending, Transport
 from ..control import CLOSED
@@ -167,7 +168,7 @@ class TorchTransport(Transport):
         return self.control.lose(lost, "has closed its connection" if left else "is gone")
 
     def native_allreduce(self, array: NDArray[Any], op: str) -> NDArray[Any]:
-        result = array.copy()
+        result = buffer_pool.copy(array.reshape(-1)).reshape(array.shape)
         if self.size > 1 and array.size:
             # It waits for all ranks; error messages name the next one.
             peer, action = (self.rank + 1) % self.size, "native allreduce"
