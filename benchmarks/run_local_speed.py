@@ -18,11 +18,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import atis
 import torch
 from torch import distributed as dist
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
+from training.roster import WIDE
+from training.tasks import made
 
 from sparcml.bench.results import write_json
 from sparcml.costs import ring_nbytes
@@ -104,7 +105,7 @@ def measure(name: str, steps: int, rounds: int, pace: float) -> dict[str, Any]:
     """Return the seconds of the rounds of a form, and those of steps without exchange."""
     title, build, settings = FORMS[name]
     torch.manual_seed(0)
-    model = atis.Tagger(atis.WIDE, layers=2)
+    model = made(WIDE).model()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     _steps(model, optimizer, 2, 0.0)
     compute = [_steps(model, optimizer, steps, pace)]
@@ -146,14 +147,15 @@ def _steps(model: Any, optimizer: Any, count: int, pace: float) -> float:
     The gradient of each is there after `pace` seconds, if it does not take longer.
     """
     draw = torch.Generator().manual_seed(dist.get_rank())
+    tagger = model.module if isinstance(model, DistributedDataParallel) else model
+    classes = tagger.embed.num_embeddings, tagger.out.out_features
     dist.barrier()
     start = time.perf_counter()
     for _ in range(count):
         ready = time.perf_counter() + pace
-        words = torch.randint(atis.WORDS, (1, 2), generator=draw)
-        slots = torch.randint(atis.SLOTS, (2,), generator=draw)
+        words, slots = (torch.randint(n, (1, 2), generator=draw) for n in classes)
         optimizer.zero_grad()
-        loss = functional.cross_entropy(model(words).flatten(0, 1), slots)
+        loss = functional.cross_entropy(model(words)[0], slots[0])
         if isinstance(model, DistributedDataParallel):  # it sends in the backward pass
             time.sleep(max(0.0, ready - time.perf_counter()))
         loss.backward()

@@ -25,6 +25,30 @@ def test_density_one_without_code_is_diloco_without_momentum():
             assert not state["aggregate/0/residual"].any()
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_density_one_is_diloco_bit_for_bit_on_exact_data(ranks):
+    """Sums of small integers, divided by a power of two, have no rounding."""
+    start = np.random.default_rng(3).integers(-50, 50, 96).astype(np.float32)
+
+    def body(comm):
+        ends = []
+        for m in (
+            local.SparseLoCo(2, k=32, chunk=32, quantize=None, mean="all", outer_lr=0.5),
+            local.SparseLoCo(2, k=32, chunk=32, quantize=None, outer_lr=0.5),
+            local.DiLoCo(2, outer_lr=0.5, outer_momentum=0),
+        ):
+            x, state = start, m.init(start)
+            for step in range(6):
+                rng = np.random.default_rng([comm.rank, step])
+                x = x - rng.integers(1, 9, 96).astype(np.float32)  # no change is zero
+                x, state = m.step(comm, x, state)
+            ends.append({"x": x, "shared": state["shared"]})
+        same_bits(ends[0], ends[2])
+        same_bits(ends[1], ends[2])
+
+    simulate(body, ranks)
+
+
 def test_without_error_feedback_and_with_momentum_it_is_diloco():
     m = local.SparseLoCo(
         4,

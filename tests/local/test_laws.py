@@ -51,7 +51,7 @@ def test_a_checkpoint_resumes_bit_for_bit_at_any_step(name):
         return saved
 
     saved = simulate(first, 3)
-    for at in (0, 3, 6, 10):  # with and without an exchange in flight
+    for at in range(steps - 1):  # with and without an exchange in flight
 
         def resumed(comm, at=at):
             x, state = (dict(np.load(io.BytesIO(data))) for data in saved[comm.rank][at])

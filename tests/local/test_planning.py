@@ -75,15 +75,18 @@ def test_bandwidth_and_time_agree():
 
 def test_rows_beside_a_plan():
     base = plan(of_size("20M"), 4, "100mbit", 1.2, methods=METHODS)
-    dense, diloco, stream, sparse = plan_local(base, 30)
+    dense, averaging, diloco, stream, sparse = plan_local(base, 30)
     assert dense.step == pytest.approx(base.dense.step, rel=0.05)
     assert diloco.step == pytest.approx(1.2 + base.dense.communication / 30, rel=1e-6)
+    assert (averaging.step, averaging.nbytes) == (diloco.step, diloco.nbytes)
+    assert "LocalSGD(model, optimizer, 30)" in averaging.line
     assert stream.step == pytest.approx(1.2)  # hidden behind 5 steps per fragment
     assert sparse.nbytes < dense.nbytes / 30 / 90
     assert "fragments=3, delay=5" in stream.line
     far = plan_local(base, 30, sites=2, wan="50mbit")
     assert all(
-        a.step >= b.step for a, b in zip(far, (dense, diloco, stream, sparse), strict=True)
+        a.step >= b.step
+        for a, b in zip(far, (dense, averaging, diloco, stream, sparse), strict=True)
     )
     # Two sites: each direction carries the model once.
     assert far[0].exchange - dense.exchange == pytest.approx(20e6 * 32 / 50e6, rel=0.01)

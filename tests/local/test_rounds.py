@@ -59,7 +59,15 @@ def test_without_momentum_it_is_model_averaging(m):
     np.testing.assert_allclose(shared, np.mean(models, axis=0, dtype=np.float64), atol=5e-7)
 
 
-@pytest.mark.parametrize("m", [local.LocalSGD(4), local.BMUF(4)], ids=str)
+@pytest.mark.parametrize(
+    "m",
+    [
+        local.LocalSGD(4),
+        local.BMUF(4),
+        local.DiLoCo(4, outer_lr=1, outer_momentum=0),
+    ],
+    ids=str,
+)
 def test_a_single_rank_trains_as_without_the_method(m):
     """Bit for bit, also where start - (start - end) is rounded; BMUF's momentum is then 0."""
     x = flat(model()) * 1e-3

@@ -15,7 +15,7 @@ HEADS = (
     "exchange\n(ms)",
     "step\n(ms)",
     "vs dense",
-    "computing",
+    "compute",
 )
 
 

@@ -48,7 +48,7 @@ class ElasticRounds:
         if method.parts > 1 or method.delay:
             raise ValueError(
                 f"ElasticRounds: method must have rounds of one fragment without delay, got "
-                f"{method}"
+                f"{method}; set fragments=1 and delay=0"
             )
         self.method, self.quorum = method, quorum
         self.timeout = quorum.grace if timeout is None else timeout

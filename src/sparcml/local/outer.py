@@ -61,3 +61,15 @@ class Outer:
         factor = change.dtype.type(self.momentum)
         np.add(0 if old is None else old * factor, change, out=out)
         return change + out * factor if self.nesterov else out
+
+
+def mixed(mix: float, own: Values, shared: Values) -> Values:
+    """Return mix own + (1 - mix) shared as a new vector."""
+    if mix == 0:
+        return buffer_pool.copy(shared)
+    weight = own.dtype.type(mix)
+    new = buffer_pool.empty(own.size, own.dtype)
+    for start in range(0, own.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        np.add(own[part] * weight, shared[part] * (1 - weight), out=new[part])
+    return new

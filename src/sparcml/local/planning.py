@@ -4,7 +4,7 @@ T is the computing time of a step, h the part of it that hides communication, V 
 exchange of the model, H the steps per round, P the fragments, and D the delay in steps:
 
     data parallel    T + max(0, V - h T, V / layers)
-    DiLoCo           T + max(0, V - h T) / H
+    local SGD        T + max(0, V - h T) / H                     and DiLoCo
     streaming        T + P / H max(0, V / P - (h + D) T)         hidden if V <= P (h + D) T
     SparseLoCo       T + S / H, with S the time to receive the messages of all other ranks
 """
@@ -132,6 +132,13 @@ def plan_local(
     baseline = T + max(0.0, dense - h * T)
     rows = [
         ("dense, every step", "", plan.dense.nbytes, dense, baseline),
+        (
+            f"local SGD, H = {every}",
+            f"sparcml.torch.LocalSGD(model, optimizer, {every})",
+            plan.dense.nbytes / every,
+            dense,
+            diloco(T, dense, h, every),
+        ),
         (
             f"DiLoCo, H = {every}",
             f"sparcml.torch.DiLoCo(model, optimizer, {every})",

@@ -78,7 +78,7 @@ class Quorum:
         if self.minimum > self.workers:
             raise ValueError(
                 f"Quorum: minimum must be at most the number of workers, {self.workers}, got "
-                f"{self.minimum}"
+                f"{self.minimum}; start more workers or lower minimum"
             )
         self.grace = as_seconds("Quorum", "grace", grace)
         self.timeout = as_seconds("Quorum", "timeout", timeout)

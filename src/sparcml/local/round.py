@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import buffer_pool
 from ..aggregate.state import consolidate
 from ..validation import check_integer
 from .base import Method
 from .checks import check_fraction, compare_ranks
-from .outer import BLOCK
+from .outer import mixed
 from .state import MOMENTUM, PENDING, SHARED, aggregate_state, with_aggregate_state
 from .streaming import merged_at, sent_at, split_model
 
@@ -86,13 +85,14 @@ class Round(Method):
         check_fraction(self, "mix", below_one=False)
         if not self.parts or self.sync_every % self.parts:
             raise ValueError(
-                f"{name}: fragments must divide sync_every, {self.sync_every}, got {self.parts}"
+                f"{name}: fragments must divide sync_every, {self.sync_every}, got "
+                f"{self.parts}; use one of {_divisors(self.sync_every)}"
             )
         if self.delay >= self.sync_every // self.parts:
             raise ValueError(
                 f"{name}: delay must be below sync_every / fragments, "
                 f"{self.sync_every // self.parts}, got {self.delay}; only one fragment may be in "
-                f"flight"
+                f"flight, so reduce the delay or the number of fragments"
             )
 
     @property
@@ -190,7 +190,7 @@ class Round(Method):
         if buffer is not None:
             momentum = np.zeros_like(shared) if momentum is None else momentum
             new[MOMENTUM] = part.replaced(momentum, buffer)
-        return part.replaced(x, _mixed(self.mix, own, values)), new
+        return part.replaced(x, mixed(self.mix, own, values)), new
 
     def _apply(
         self, call: Call, shared: Values, momentum: Values | None, change: Values
@@ -236,13 +236,5 @@ class Round(Method):
         return consolidate(comm, entries)
 
 
-def _mixed(mix: float, own: Values, shared: Values) -> Values:
-    """Return mix own + (1 - mix) shared as a new vector."""
-    if mix == 0:
-        return buffer_pool.copy(shared)
-    weight = own.dtype.type(mix)
-    mixed = buffer_pool.empty(own.size, own.dtype)
-    for start in range(0, own.size, BLOCK):
-        part = slice(start, start + BLOCK)
-        np.add(own[part] * weight, shared[part] * (1 - weight), out=mixed[part])
-    return mixed
+def _divisors(number: int) -> str:
+    return ", ".join(str(d) for d in range(1, number + 1) if number % d == 0)
