@@ -156,3 +156,31 @@ def checks(store):
     assert all(1 not in members[n] for n in range(4, ROUNDS + 1)), members  # it is dead
     assert 2 not in members[5], members  # it is late
     assert members[ROUNDS] == [0, 2, 3], members
+
+
+def dies_between_steps():
+    """Worker 2 is killed after the first of two inner steps of its third round.
+
+    The others complete that round after the grace period. If they waited for anything else, such
+    as the quorum's timeout, this would not end in time.
+    """
+    member = int(os.environ["RANK"])
+    store = store_of(member)
+    quorum = Quorum(store, member, workers=3, minimum=2, grace=1.0, timeout=3600)
+    rounds = ElasticRounds(local.DiLoCo(2), quorum)
+    x, state = rounds.join(np.zeros(SIZE))
+    seen = []
+    while rounds.rounds < 5:
+        for _ in range(2):
+            x, state = rounds.step(x - (member + 1), state)
+            if member == 2 and rounds.rounds == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+        seen.append(rounds.members)
+    rounds.close()
+    assert seen == [(0, 1, 2)] * 2 + [(0, 1)] * 3, seen
+    crc = str(kernels.crc32c(state["shared"].view(np.uint8)))
+    store.set(f"end/{member}", crc)
+    assert store.get(f"end/{1 - member}").decode() == crc
+    store.set(f"ended/{member}", "")
+    if member == 0:  # its process has the store
+        store.wait(["ended/1"])

@@ -1,7 +1,9 @@
 """What each rank does in test_local.py."""
 
 import contextlib
+import copy
 import io
+import warnings
 from functools import partial
 from typing import Any
 
@@ -52,10 +54,11 @@ def everything():
         for build, options in FORMS.values():
             resumes_bit_for_bit(rank, build, options)
             agrees_at_the_end(rank, ranks, build, options)
-        consolidated(rank, ranks)
+            consolidated(rank, build, options)
         buffers(rank, ranks)
         follows_the_learning_rate(rank)
         counts(rank, ranks)
+        counts_in_the_background(rank, ranks)
 
 
 def one_step_per_round_is_ddp(rank):
@@ -197,34 +200,42 @@ def agrees_at_the_end(rank, ranks, build, options):
     assert all(torch.equal(flat, other) for other in everyone)
 
 
-def consolidated(rank, ranks):
-    """One state for any world size: here of each rank on its own."""
-    build, options = FORMS["sparse_loco"]
+def consolidated(rank, build, options):
+    """One state for any world size: here of each rank on its own, and of one rank with another.
+
+    After 5 steps a round is half done, and a fragment of the streaming form is in flight.
+    """
     module = mlp()
     optimizer = adam(module)
     training = build(module, optimizer, **options)
-    trained(module, rank, optimizer, range(4))
+    trained(module, rank, optimizer, range(5))
+    assert ("pending" in training.state_dict()["state"]) == ("delay" in options)
     state = training.state_dict(consolidate=True)
     mean = parameters(training.averaged())
-    alone = sparcml.launch(lambda comm: resumed_alone(comm, state, build, options), 1)[0]
-    same(alone, mean)
+    for size in (1, 2):
+        ends = sparcml.launch(
+            lambda comm: resumed_elsewhere(comm, state, build, options), size
+        )
+        for start, end in ends:
+            same(start, mean)
+            same(end, ends[0][1])
     training.load_state_dict(state)
     same(parameters(module), mean)
-    trained(module, rank, optimizer, range(4, 6))
+    trained(module, rank, optimizer, range(5, 7))
     training.close()
 
 
-def resumed_alone(comm, state, build, options):
+def resumed_elsewhere(comm, state, build, options):
+    """Return the parameters after loading, and at the end of training."""
     module = mlp()
     optimizer = adam(module)
-    training = build(module, optimizer, comm=comm, **options)
-    training.load_state_dict(state)
-    result = parameters(module)
-    assert training.steps == 4
-    assert optimizer.state_dict()["state"][0]["exp_avg"].any()
-    trained(module, 0, optimizer, range(4, 6))
-    training.close()
-    return result
+    with build(module, optimizer, comm=comm, **options) as training:
+        training.load_state_dict(copy.deepcopy(state))
+        start = parameters(module)
+        assert training.steps == 5
+        assert optimizer.state_dict()["state"][0]["exp_avg"].any()
+        trained(module, comm.rank, optimizer, range(5, 7))
+    return start, parameters(module)
 
 
 def buffers(rank, ranks):
@@ -292,3 +303,33 @@ def differ():
     with group() as (rank, _):
         module = mlp()
         DiLoCo(module, adam(module), sync_every=2 + rank)
+
+
+def counts_in_the_background(rank, ranks):
+    """Bytes are counted that are sent while the training loop computes."""
+    module = mlp()
+    optimizer = adam(module)
+    size = sum(p.numel() for p in module.parameters())
+    with DiLoCo(module, optimizer, sync_every=4, delay=3) as training:
+        trained(module, rank, optimizer, range(4))
+        assert training.stats.exchanges == 1
+        assert 4 * size < training.stats.bytes < 4 * ranks * size
+
+
+def wrong_on_one_rank(options):
+    """Rank 1 passes settings that are wrong, or differ."""
+    with group() as (rank, _):
+        module = mlp()
+        mine = options if rank == 1 else {"sync_every": 4, "fragments": 2}
+        with DiLoCo(module, adam(module), **mine):
+            pass
+
+
+def without_steps():
+    """The loop of rank 1 steps another optimizer."""
+    with group() as (rank, _), warnings.catch_warnings():
+        warnings.simplefilter("ignore" if rank == 1 else "error")
+        module = mlp()
+        optimizer = adam(module)
+        with DiLoCo(module, optimizer, sync_every=2):
+            trained(module, rank, adam(mlp()) if rank == 1 else optimizer, range(2))

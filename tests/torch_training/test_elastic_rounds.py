@@ -1,5 +1,8 @@
 """Rounds that workers leave and join, on processes of which one is killed."""
 
+import os
+from pathlib import Path
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -9,15 +12,38 @@ from sparcml.errors import TransportError
 from sparcml.local.elastic import ElasticRounds
 from sparcml.local.quorum import Quorum
 from sparcml.torch import ElasticTraining
-from tests.torch_engine.jobs import outcomes
+from tests.torch_engine.jobs import outcomes, torchrun
 
 from . import elastic_workers
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.torch
 def test_a_worker_dies_another_is_late_and_one_joins():
     said = outcomes(4, elastic_workers.rounds_with_a_death, bad=1)
     assert said == ["finished", None, "finished", "finished"]
+
+
+@pytest.mark.torch
+def test_a_worker_killed_between_inner_steps():
+    said = outcomes(3, elastic_workers.dies_between_steps, bad=2)
+    assert said == ["finished", "finished", None]
+
+
+@pytest.mark.torch
+def test_torchrun_restarts_local_training_from_a_consolidated_state(tmp_path):
+    job = torchrun(
+        2,
+        "torch_training/elastic_local.py",
+        str(tmp_path),
+        restarts=1,
+        PYTHONPATH=os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", ""))),
+        SPARCML_TIMEOUT="10",
+    )
+    assert job.returncode == 0, job.stderr[-2000:]
+    for rank in range(2):
+        assert f"rank {rank} has resumed" in job.stdout
 
 
 def test_bad_settings():

@@ -27,6 +27,47 @@ def test_ranks_with_different_settings():
         )
 
 
+PARAMETERS = [f"{i}.{kind}" for i in (0, 2, 4) for kind in ("bias", "weight")]
+ORDERS = (tuple(PARAMETERS[:2]), tuple(PARAMETERS[2:]))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"sync_every": 30, "fragments": 4},
+            "fragments must divide sync_every, 30, got 4; use one of 1, 2, 3, 5, 6, 10, 15, 30",
+        ),
+        (
+            {"sync_every": 4, "delay": 4},
+            "delay must be below sync_every / fragments, 4, got 4; only one fragment",
+        ),
+        (
+            {"sync_every": 4, "fragments": ORDERS[::-1]},
+            "rank 0 has settings=.*but rank 1 has settings=.*all ranks must pass the same",
+        ),
+        ({"sync_every": 4, "buffers": "mix"}, "buffers must be average or local"),
+    ],
+)
+def test_one_rank_with_wrong_settings_stops_all_of_them(options, message):
+    said = outcomes(3, localizing.wrong_on_one_rank, options)
+    for word in said:
+        assert word is not None, said
+        assert re.search(message, word), word
+        assert "\n" not in word
+
+
+@pytest.mark.torch
+def test_an_optimizer_that_makes_no_steps_on_one_rank():
+    said = outcomes(2, localizing.without_steps)
+    for word in said:
+        assert re.match(
+            "MismatchError: step: rank . and rank . differ in step; all ranks must make",
+            word or "",
+        ), said
+
+
 def attempt(build=DiLoCo, module=None, optimizer=None, **options):
     module = torch.nn.Linear(3, 2) if module is None else module
     optimizer = optimizer or torch.optim.SGD(module.parameters(), lr=0.1)

@@ -133,12 +133,13 @@ class Method(ABC):
     def finish(self, comm: Communicator, x: Any, state: State) -> tuple[Any, State]:
         """Complete the round early, so that all ranks have the same model. Collective.
 
-        Call it at the end of training. It does nothing if the last step has ended a round.
+        Call it at the end of training. It changes nothing if the last step has ended a round.
         """
         check_call("finish", comm, state)
         with aborting(comm):
             model = flatten("finish", x)
             check_model("finish", comm.rank, model, state)
+            compare_ranks(comm, self, model.layout, int(state[STEP]), state.get(SHARED))
             call = Call(comm, model.layout, int(state[STEP]))
             values, new = self._finish(call, model.values, state)
         return model.back(values), {**new, STEP: state[STEP]}
