@@ -29,6 +29,7 @@ void register_messages(nb::module_& m);
 void register_mixing(nb::module_& m);
 void register_moments(nb::module_& m);
 void register_natural(nb::module_& m);
+void register_quantized_mean(nb::module_& m);
 void register_svmlight(nb::module_& m);
 void register_table(nb::module_& m);
 
@@ -61,6 +62,7 @@ NB_MODULE(_core, m) {
   register_mixing(m);
   register_moments(m);
   register_natural(m);
+  register_quantized_mean(m);
   register_svmlight(m);
   register_table(m);
 }

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sparcml import kernels
 from sparcml.kernels import _core, low_rank
 from sparcml.kernels.reference import low_rank as reference
 
@@ -29,6 +30,39 @@ def test_the_definition(n, m, r, dtype):
     expected = reference.orthonormalize(P)
     low_rank.orthonormalize(P)
     same(P, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "m", "r"), SHAPES)
+def test_passes_with_a_residual_change_no_bit(n, m, r, dtype):
+    gradient, P, Q = matrices(n, m, r, dtype)
+    residual = matrices(n + 1, m, r, dtype)[0][1:]
+    expected = np.empty_like(gradient)
+    old, new, flat = (a.reshape(-1) for a in (residual, gradient, expected))
+    kernels.add_residual(old, new, flat, 0.7)
+    M = residual.copy()  # the sum may replace the residual
+    found, finite = low_rank.project_corrected_rows(M, gradient, Q, M, 0.7)
+    assert finite
+    same(M, expected)
+    same(found, low_rank.project_rows(expected, Q))
+    product, left = low_rank.expand_factors(P, Q), expected.copy()
+    out = np.empty_like(product)
+    assert low_rank.expand_factors(P, Q, out, left) is out
+    same(out, product)
+    same(left, expected - product)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_found(value):
+    for at in (0, 8, 1024, 9 * 1030 - 1):
+        gradient, _, Q = matrices(9, 1030, 2, np.float32)
+        residual = np.zeros_like(gradient)
+        gradient.reshape(-1)[at] = value
+        with np.errstate(all="ignore"):
+            _, finite = low_rank.project_corrected_rows(
+                residual, gradient, Q, np.empty_like(gradient)
+            )
+        assert not finite
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

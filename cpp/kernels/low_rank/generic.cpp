@@ -5,6 +5,11 @@
 #include <vector>
 
 #include "kernels/low_rank/low_rank.h"
+#include "kernels/selection/selection.h"
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 namespace sparcml {
 namespace {
@@ -12,6 +17,7 @@ namespace {
 constexpr std::size_t kLanes = 8;
 constexpr std::size_t kRows = 256;      // added without an intermediate sum
 constexpr std::size_t kColumns = 1024;  // of which four factors fit into the first-level cache
+constexpr std::size_t kTile = 8;        // rows that use these columns of the factors together
 
 template <class T>
 T tree_of(const T* lane) {
@@ -35,13 +41,26 @@ struct ProjectRows {
   std::size_t n, m;
   const T* Q;
   T* P;
+  const Correction<T>* correction = nullptr;  // made with the first columns
+  bool* finite = nullptr;
 
   template <std::size_t R>
   void operator()(std::size_t k) const {
     std::fill_n(P + k * n, R * n, T{0});
-    for (std::size_t start = 0; start < m; start += kColumns) {
-      const std::size_t width = std::min(kColumns, m - start);
-      for (std::size_t i = 0; i < n; ++i) add<R>(k, i, start, width);
+    const bool corrects = correction != nullptr && k == 0;
+    for (std::size_t top = 0; top < n; top += kTile) {
+      const std::size_t bottom = std::min(n, top + kTile);
+      for (std::size_t start = 0; start < m; start += kColumns) {
+        const std::size_t width = std::min(kColumns, m - start);
+        for (std::size_t i = top; i < bottom; ++i) {
+          const std::size_t at = i * m + start;
+          if (corrects)
+            *finite &= std::isfinite(SPARCML_NAMESPACE::add_residual<T>(
+                {correction->residual + at, correction->gradient + at, correction->out + at,
+                 width, correction->scale}));
+          add<R>(k, i, start, width);
+        }
+      }
     }
   }
 
@@ -92,29 +111,65 @@ struct ProjectColumns {
   }
 };
 
+// Copies a row that is not read soon: past the caches, if it starts at a vector.
+template <class T>
+void write_row(const T* from, std::size_t n, T* to) {
+  std::size_t j = 0;
+#ifdef __AVX2__
+  constexpr std::size_t kWide = 32 / sizeof(T);
+  if (reinterpret_cast<std::uintptr_t>(to) % 32 == 0)
+    for (; j + kWide <= n; j += kWide)
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + j),
+                          _mm256_load_si256(reinterpret_cast<const __m256i*>(from + j)));
+#endif
+  std::copy(from + j, from + n, to + j);
+}
+
 template <class T>
 struct ExpandFactors {
   const T *P, *Q;
-  std::size_t n, m;
+  std::size_t n, m, r;
   T* M;
+  T* residual;  // or nullptr
 
   template <std::size_t R>
   void operator()(std::size_t k) const {
-    for (std::size_t i = 0; i < n; ++i) {
-      T* __restrict row = M + i * m;
-      T p[R];
-      for (std::size_t c = 0; c < R; ++c) p[c] = P[(k + c) * n + i];
-      if (k == 0)
-        for (std::size_t j = 0; j < m; ++j) row[j] = sum<R>(p[0] * Q[j], p, k, j);
-      else
-        for (std::size_t j = 0; j < m; ++j)
-          row[j] = sum<R>(row[j] + p[0] * Q[k * m + j], p, k, j);
+    alignas(32) T part[kColumns];
+    for (std::size_t top = 0; top < n; top += kTile) {
+      const std::size_t bottom = std::min(n, top + kTile);
+      for (std::size_t start = 0; start < m; start += kColumns) {
+        const std::size_t width = std::min(kColumns, m - start);
+        for (std::size_t i = top; i < bottom; ++i) expand<R>(k, i, start, width, part);
+      }
     }
   }
 
+  // Computes a part of row i; after the last columns it is subtracted from the residual.
   template <std::size_t R>
-  T sum(T all, const T* p, std::size_t k, std::size_t j) const {
-    for (std::size_t c = 1; c < R; ++c) all += p[c] * Q[(k + c) * m + j];
+  void expand(std::size_t k, std::size_t i, std::size_t start, std::size_t width,
+              T* __restrict part) const {
+    T* row = M + i * m + start;
+    const T* q = Q + k * m + start;
+    T p[R];
+    for (std::size_t c = 0; c < R; ++c) p[c] = P[(k + c) * n + i];
+    if (k == 0)
+      for (std::size_t j = 0; j < width; ++j) part[j] = sum<R>(p[0] * q[j], p, q, j);
+    else
+      for (std::size_t j = 0; j < width; ++j) part[j] = sum<R>(row[j] + p[0] * q[j], p, q, j);
+    if (k + R < r) {
+      std::copy(part, part + width, row);
+      return;
+    }
+    if (residual != nullptr) {
+      T* rest = residual + i * m + start;
+      for (std::size_t j = 0; j < width; ++j) rest[j] = rest[j] - part[j];
+    }
+    write_row(part, width, row);
+  }
+
+  template <std::size_t R>
+  T sum(T all, const T* p, const T* q, std::size_t j) const {
+    for (std::size_t c = 1; c < R; ++c) all += p[c] * q[c * m + j];
     return all;
   }
 };
@@ -175,14 +230,26 @@ void project_rows(const T* M, std::size_t n, std::size_t m, const T* Q, std::siz
 }
 
 template <class T>
+bool project_corrected_rows(Correction<T> correction, std::size_t n, std::size_t m, const T* Q,
+                            std::size_t r, T* P) {
+  bool finite = true;
+  for_columns(r, ProjectRows<T>{correction.out, n, m, Q, P, &correction, &finite});
+  return finite;
+}
+
+template <class T>
 void project_columns(const T* M, std::size_t n, std::size_t m, const T* P, std::size_t r,
                      T* Q) {
   for_columns(r, ProjectColumns<T>{M, n, m, P, Q});
 }
 
 template <class T>
-void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M) {
-  for_columns(r, ExpandFactors<T>{P, Q, n, m, M});
+void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M,
+                    T* residual) {
+  for_columns(r, ExpandFactors<T>{P, Q, n, m, r, M, residual});
+#ifdef __AVX2__
+  _mm_sfence();
+#endif
 }
 
 template <class T>
@@ -190,11 +257,14 @@ void orthonormalize(T* P, std::size_t n, std::size_t r) {
   orthonormalize_all(P, n, r);
 }
 
-#define SPARCML_INSTANTIATE(T)                                                                 \
-  template void project_rows(const T*, std::size_t, std::size_t, const T*, std::size_t, T*);   \
-  template void project_columns(const T*, std::size_t, std::size_t, const T*, std::size_t,     \
-                                T*);                                                           \
-  template void expand_factors(const T*, const T*, std::size_t, std::size_t, std::size_t, T*); \
+#define SPARCML_INSTANTIATE(T)                                                                \
+  template void project_rows(const T*, std::size_t, std::size_t, const T*, std::size_t, T*);  \
+  template void project_columns(const T*, std::size_t, std::size_t, const T*, std::size_t,    \
+                                T*);                                                          \
+  template bool project_corrected_rows(Correction<T>, std::size_t, std::size_t, const T*,     \
+                                       std::size_t, T*);                                      \
+  template void expand_factors(const T*, const T*, std::size_t, std::size_t, std::size_t, T*, \
+                               T*);                                                           \
   template void orthonormalize(T*, std::size_t, std::size_t);
 
 SPARCML_INSTANTIATE(float)

@@ -20,9 +20,23 @@ void project_rows(const T* M, std::size_t n, std::size_t m, const T* Q, std::siz
 template <class T>
 void project_columns(const T* M, std::size_t n, std::size_t m, const T* P, std::size_t r, T* Q);
 
-// M = P Q^T, added from the first column to the last.
+// P = M Q with M = scale residual + gradient, as add_residual() in selection.h writes it, in
+// one pass. Returns whether all of M is finite.
 template <class T>
-void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M);
+struct Correction {
+  const T* residual;
+  const T* gradient;
+  T* out;  // M; may be the residual
+  T scale;
+};
+template <class T>
+bool project_corrected_rows(Correction<T> correction, std::size_t n, std::size_t m, const T* Q,
+                            std::size_t r, T* P);
+
+// M = P Q^T, added from the first column to the last. Then residual -= M, unless it is nullptr.
+template <class T>
+void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M,
+                    T* residual);
 
 // Replaces the columns of P by orthonormal ones with the same span (Gram-Schmidt, twice per
 // column, in double precision). A column that depends on earlier ones becomes zero.
@@ -35,7 +49,11 @@ void project_rows(const T* M, std::size_t n, std::size_t m, const T* Q, std::siz
 template <class T>
 void project_columns(const T* M, std::size_t n, std::size_t m, const T* P, std::size_t r, T* Q);
 template <class T>
-void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M);
+bool project_corrected_rows(Correction<T> correction, std::size_t n, std::size_t m, const T* Q,
+                            std::size_t r, T* P);
+template <class T>
+void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M,
+                    T* residual);
 template <class T>
 void orthonormalize(T* P, std::size_t n, std::size_t r);
 }  // namespace scalar
@@ -45,7 +63,11 @@ void project_rows(const T* M, std::size_t n, std::size_t m, const T* Q, std::siz
 template <class T>
 void project_columns(const T* M, std::size_t n, std::size_t m, const T* P, std::size_t r, T* Q);
 template <class T>
-void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M);
+bool project_corrected_rows(Correction<T> correction, std::size_t n, std::size_t m, const T* Q,
+                            std::size_t r, T* P);
+template <class T>
+void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M,
+                    T* residual);
 template <class T>
 void orthonormalize(T* P, std::size_t n, std::size_t r);
 }  // namespace avx2

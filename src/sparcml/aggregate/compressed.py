@@ -16,7 +16,7 @@ from .compressed_settings import check_settings, compressed_planning
 from .error_feedback import load_residual, select, sparsifier_state, update_residual
 from .fence import FENCED, FINER, fenced_names, step_with_fence
 from .momentum import MOMENTUM, add_to_means, clear, clipped, next_velocity
-from .pieces import is_long, mean_in_pieces
+from .pieces import is_long, mean_in_pieces, mean_in_two_passes, takes_two_passes
 from .reduce import mean_dense
 from .scaling import allreduce_selected, has_shared_indices
 from .schedule import Schedule, at, warmed_up
@@ -181,15 +181,26 @@ class Compressed(Method):
         means = self._mean_small(comm, small, state)
         if self.momentum:
             add_to_means(self, small, means, state, new)
-        selections = [self._select(comm, i, p, state, new) for i, p in enumerate(large)]
-        selected = list(zip(large, selections, strict=True))
-        long = [pair for pair in selected if is_long(self, pair[0])]
-        fused = [pair for pair in selected if not is_long(self, pair[0])]
-        for i, (p, selection) in enumerate(long):
-            seed = mix_seed(self.seed, int(state[STEP]), i)
-            means[p.name] = mean_in_pieces(self, comm, p, selection, seed)
-            if self.error_feedback:
-                new[key(RESIDUAL, p.name)] = selection.residual
+        long = {p.name: i for i, p in enumerate(p for p in large if is_long(self, p))}
+        selected = []
+        for i, p in enumerate(large):
+            if p.name in long and takes_two_passes(self, comm, p, state):
+                continue
+            selected.append((p, self._select(comm, i, p, state, new)))
+        by_name = {p.name: selection for p, selection in selected}
+        for p in large:
+            if p.name not in long:
+                continue
+            seed = mix_seed(self.seed, int(state[STEP]), long[p.name])
+            if (chosen := by_name.get(p.name)) is None:
+                mean, residual = mean_in_two_passes(self, comm, p, state, seed)
+            else:
+                mean = mean_in_pieces(self, comm, p, chosen, seed)
+                residual = chosen.residual
+            means[p.name] = mean
+            if residual is not None and self.error_feedback:
+                new[key(RESIDUAL, p.name)] = residual
+        fused = [pair for pair in selected if pair[0].name not in long]
         pairs = allreduce_selected(
             comm,
             [s.sent for _, s in fused],

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from .. import buffer_pool
 from ..kernels.low_rank import (
     expand_factors,
     orthonormalize,
     project_columns,
+    project_corrected_rows,
     project_rows,
 )
 from ..network.candidates import Planning, Reduction
-from ..stream import Stream
 from ..validation import as_integer
 from .base import NANO, Method
-from .error_feedback import load_residual, select, update_residual
+from .error_feedback import load_residual
 from .reduce import mean_arrays
 from .state import RESIDUAL, STEP, key, zeros
 from .uncompressed import mean_uncompressed
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..communicator.communicator import Communicator
-    from ..sparsify import Selection
     from ..stream.arrays import Values
     from .gradients import Parameter, Shape
     from .state import State
@@ -145,37 +145,48 @@ class PowerSGD(Method):
         others = [p for p in parameters if p.name not in names]
         means = mean_uncompressed(self, comm, others, state)
         new: State = {STEP: state[STEP]}
-        corrected = [self._corrected(comm, p, state) for p in matrices]
-        views = [
-            selection.residual.reshape(_matrix_shape(p.shape))
-            for selection, p in zip(corrected, matrices, strict=True)
-        ]
         right = [self._first_factor(i, p, state) for i, p in enumerate(matrices)]
 
         # All ranks compute the following from the same factors: kernels, and not a BLAS,
         # whose rounding depends on the processor, keep their results equal.
-        left = mean_arrays(comm, list(map(project_rows, views, right)))
+        projected = [
+            self._correct_and_project(comm, p, Q, state)
+            for p, Q in zip(matrices, right, strict=True)
+        ]
+        views = [M for M, _ in projected]
+        left = mean_arrays(comm, [P for _, P in projected])
         for P in left:
             orthonormalize(P)
         right = mean_arrays(comm, list(map(project_columns, views, left)))
 
-        for p, selection, P, Q in zip(matrices, corrected, left, right, strict=True):
-            means[p.name] = mean = expand_factors(P, Q).reshape(-1)
-            if self.error_feedback:
-                seen = Stream.unchecked(p.size, None, mean)
-                new[key(RESIDUAL, p.name)] = update_residual(selection, seen)
+        for p, M, P, Q in zip(matrices, views, left, right, strict=True):
+            residual = M if self.error_feedback else None
+            out = None if p.out is None else p.out.reshape(M.shape)
+            means[p.name] = expand_factors(P, Q, out, residual).reshape(-1)
+            if residual is not None:
+                new[key(RESIDUAL, p.name)] = residual.reshape(-1)
             if self.warm_start:
                 new[key(FACTOR, p.name)] = np.ascontiguousarray(Q.T)
         return means, new
 
-    def _corrected(self, comm: Communicator, p: Parameter, state: State) -> Selection:
-        """Return residual + gradient, all of it selected."""
+    def _correct_and_project(
+        self, comm: Communicator, p: Parameter, Q: Values, state: State
+    ) -> tuple[Values, Values]:
+        """Return M = residual + gradient as a matrix, and M Q."""
+        shape = _matrix_shape(p.shape)
         residual, scale = load_residual(state, p)
-        if residual is None and self.error_feedback:  # the gradient's own array is not ours
+        gradient = p.values.reshape(shape)
+        if residual is None and not self.error_feedback:
+            self.check_finite(comm, p.name, p.values)
+            return gradient, project_rows(gradient, Q)
+        if residual is None:
             residual = np.zeros_like(p.values)
-        self.check_finite(comm, p.name, p.values)
-        out = residual if p.reuses_state else None
-        return select(None, residual, p.values, scale=scale, out=out)
+        out = residual if p.reuses_state else buffer_pool.empty(p.size, p.values.dtype)
+        M = out.reshape(shape)
+        P, finite = project_corrected_rows(residual.reshape(shape), gradient, Q, M, scale)
+        norm = 0.0 if finite else math.inf
+        self.check_finite(comm, p.name, p.values, norm, residual)
+        return M, P
 
     def _first_factor(self, index: int, p: Parameter, state: State) -> Values:
         """Return the factor Q that the step begins with, transposed."""

@@ -22,7 +22,7 @@ from ..transport import SendsInTurn, SubgroupTransport
 from .checks import MessageChecks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -141,6 +141,10 @@ class Call(MessageChecks):
         """Return a context that counts its time as selection among the entries of x."""
         return self._transport.stats.phase("select", nnz=x.nnz)
 
+    def time_adding(self, x: Stream) -> AbstractContextManager[object]:
+        """Return a context that counts its time as the addition of vectors like x."""
+        return self._transport.stats.phase("add", nnz=self.size * x.nnz)
+
     # Streams
 
     def send(self, peer: int, stream: Stream, round: int, *, see: bool = True) -> Stream:
@@ -193,6 +197,23 @@ class Call(MessageChecks):
             return wire.encode(
                 stream, tag, quantizer, whole=whole, seed=seed, see=see, bounded=bounded
             )
+
+    def encode_code(
+        self, x: Stream, round: int, write: Callable[[int, Message], int]
+    ) -> Message | None:
+        """Encode a dense vector for all ranks by a function, see `wire.encode_code`."""
+        assert self.quantizer is not None
+        with self._transport.stats.phase("encode", round=round, nnz=x.size):
+            tag = wire.Tag(self._code, self._sequence, round)
+            seed = mix_seed(self._seed, self.rank, self.rank, round)
+            return wire.encode_code(x, tag, self.quantizer, seed, write)
+
+    def code_of(self, message: Message, source: int, round: int) -> Message | None:
+        """Return the code of a checked message, or None, see `wire.code_of`."""
+        with self._time_decoding(message, source, round), self.decoding_from(source):
+            header = self._read_header(message, source, round)
+            self._check_quantizer(header, message, source)
+            return wire.code_of(message, header)
 
     def decode(
         self,

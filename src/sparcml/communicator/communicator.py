@@ -8,6 +8,7 @@ import numpy as np
 
 from ..collectives import ALLREDUCES
 from ..collectives.numbers import is_number
+from ..collectives.sparse.ssar_allgather import in_two_passes
 from ..costs import Network
 from ..stream import MEAN, Stream, join
 from ..transport import Stats, Transport
@@ -27,12 +28,13 @@ from .arguments import (
 )
 from .neighbor_calls import NeighborCalls
 from .requests import RequestQueue
-from .selection import AlgorithmSelector
+from .selection import AlgorithmSelector, quantized_nbytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from ..collectives.sparse.ssar_allgather import Passes
     from ..quantize import Quantizer
     from ..stream.arrays import Values
     from .selection import Explanation
@@ -243,6 +245,33 @@ class Communicator(NeighborCalls):
         seconds = self._transport.now() - start
         selector.record(algorithm, case, x, quantize, result, seconds)
         return divide_if_mean(result, op, self.size) if op == MEAN else result, seen
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled forms of collectives may run in place of their definitions."""
+        return self._session.compiled is not None
+
+    def sum_in_two_passes(
+        self,
+        x: Stream,
+        passes: Passes,
+        quantize: Quantizer,
+        seed: int,
+        *,
+        wants_seen: bool = False,
+    ) -> tuple[Stream, Stream] | None:
+        """Sum a dense vector as `ssar_allgather` does, see `in_two_passes`. Collective.
+
+        Returns:
+            None after both passes, otherwise the sum and this rank's part of it.
+        """
+        start = self._transport.now()
+        with self._session.call("ssar_allgather", "sum", x, quantize, seed) as call:
+            call.wants_seen = wants_seen
+            total = in_two_passes(call, x, passes)
+        seconds, entry_bytes = self._transport.now() - start, quantized_nbytes(1, quantize)
+        self._selector.count("ssar_allgather", x.size, entry_bytes, x.size, seconds)
+        return None if total is None else (total, call.seen[0] if wants_seen else x)
 
     def explain(
         self, x: Any, op: Any = "sum", quantize: Quantizer | None = None

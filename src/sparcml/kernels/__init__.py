@@ -33,6 +33,9 @@ from .quantization import to_natural as to_natural
 from .quantization import to_onebit as to_onebit
 from .quantization import to_sign as to_sign
 from .quantization import to_table as to_table
+from .quantized_mean import MAX_FUSED_BUCKET as MAX_FUSED_BUCKET
+from .quantized_mean import mean_from_grid as mean_from_grid
+from .quantized_mean import to_grid_corrected as to_grid_corrected
 from .reduction import Velocity as Velocity
 from .reduction import add_momentum as add_momentum
 from .reduction import ascending_prefix as ascending_prefix

@@ -29,10 +29,25 @@ def project_columns(M: Matrix, P: Matrix) -> Matrix:
     return Q
 
 
-def expand_factors(P: Matrix, Q: Matrix) -> Matrix:
-    """Return P Q^T, of shape (n, m)."""
-    M = np.empty((P.shape[1], Q.shape[1]), P.dtype)
-    _core.expand_factors(P, Q, M)
+def project_corrected_rows(
+    residual: Matrix, gradient: Matrix, Q: Matrix, out: Matrix, scale: float = 1.0
+) -> tuple[Matrix, bool]:
+    """Write M = scale * residual + gradient to `out`, as `add_residual` does.
+
+    Returns:
+        `project_rows(M, Q)`, and whether all of M is finite.
+    """
+    P = np.empty((Q.shape[0], out.shape[0]), out.dtype)
+    finite = _core.project_corrected_rows(residual, gradient, scale, out, Q, P)
+    return P, finite
+
+
+def expand_factors(
+    P: Matrix, Q: Matrix, out: Matrix | None = None, residual: Matrix | None = None
+) -> Matrix:
+    """Return P Q^T, of shape (n, m), and subtract it from a residual, if that is given."""
+    M = np.empty((P.shape[1], Q.shape[1]), P.dtype) if out is None else out
+    _core.expand_factors(P, Q, M, residual)
     return M
 
 

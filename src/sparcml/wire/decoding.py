@@ -90,6 +90,23 @@ def decode(
     return Stream.unchecked(len(dense), None, dense, header.block, fill, scratch=True)
 
 
+def code_of(message: NDArray[np.uint8], header: Header) -> NDArray[np.uint8] | None:
+    """Return the quantizer's code of all values of a full message.
+
+    None if values are left out, or are not encoded.
+
+    Raises:
+        WireError: If the message is malformed.
+    """
+    verify(message, header)
+    quantizer = quantizer_of(message, header)
+    if quantizer is None or header.index_format != indices.DENSE or header.index_bytes:
+        return None
+    if header.nnz != header.blocks:
+        return None
+    return message[SIZE + len(quantizer.settings) :]
+
+
 def _check_expansion(header: Header, blocks: int, nbytes: int) -> None:
     expanded = blocks * header.block * header.dtype.itemsize
     if expanded > MAX_EXPANSION * nbytes:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffer_pool, kernels
+from ..quantize.base import SEEDS
 from ..stream.densify import densify
 from ..stream.ranges import without_fill
 from . import indices, values
@@ -14,6 +15,8 @@ from .decoding import MAX_EXPANSION, address, decode
 from .header import RAW, SIZE, Header, Tag
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from ..quantize import Quantizer
@@ -80,6 +83,51 @@ def encode(
     if quantizer is not None and see:
         return message, decode(message, stream.fill, blocks=stream.blocks)
     return message, sent if sent.is_dense else stream
+
+
+def encode_code(
+    stream: Stream,
+    tag: Tag,
+    quantizer: Quantizer,
+    seed: int,
+    write: Callable[[int, NDArray[np.uint8]], int],
+) -> NDArray[np.uint8] | None:
+    """Return the message of a dense vector whose code another function writes.
+
+    Args:
+        stream: Vector whose shape the message has; its values are not read.
+        tag: Call and round of the message.
+        quantizer: Quantizer of the values, with codes of one length.
+        seed: Random seed of the quantizer.
+        write: Writes the code of the values, given a seed and an array, and returns the number
+            of values other than +0.0.
+
+    Returns:
+        The message that `encode` returns for these values, or None if `encode` may find a
+        smaller format.
+    """
+    settings = np.frombuffer(quantizer.settings, np.uint8)
+    dense_bytes = values.nbytes(stream.size, stream.dtype, quantizer)
+    message = buffer_pool.empty(SIZE + dense_bytes, np.uint8)
+    code_at = SIZE + settings.size
+    message[SIZE:code_at] = settings
+    nonzeros = write(seed % SEEDS, message[code_at:])
+    bitmap = indices.bitmap_nbytes(stream.size) if nonzeros else 0
+    if values.nbytes(nonzeros, stream.dtype, quantizer) + bitmap < dense_bytes:
+        return None
+    blocks, value_format = stream.size, quantizer.wire_format
+    Header(
+        tag,
+        stream.dtype,
+        indices.DENSE,
+        value_format,
+        blocks,
+        1,
+        blocks,
+        0,
+        held_dense=True,
+    ).write(message)
+    return message
 
 
 def _squeeze(

@@ -14,15 +14,28 @@ Compression, ICLR 2018.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ...costs.workload import EntryCount, Round, Workload
 from .. import allgather
 from ..base import Algorithm, register
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...stream import Stream
+    from ...transport import Message
     from ..call import Call
+
+
+class Passes(Protocol):
+    """Two passes over a dense vector, before and after its code is exchanged."""
+
+    def encode(self, seed: int, code: Message) -> int:
+        """Write the code of the vector; return the number of values other than +0.0."""
+
+    def decode(self, codes: Sequence[Message], own: int) -> None:
+        """Use the codes of all ranks, of which `own` is this rank's."""
 
 
 def ssar_allgather(call: Call, x: Stream) -> Stream:
@@ -35,6 +48,28 @@ def ssar_allgather(call: Call, x: Stream) -> Stream:
         return reduce(call.add, decoded)
     # A message is also in flight to other ranks, and may be x itself.
     return call.add_many([stream.read_only() for stream in decoded])
+
+
+def in_two_passes(call: Call, x: Stream, passes: Passes) -> Stream | None:
+    """Exchange the codes of a dense vector: the messages are those of `ssar_allgather`.
+
+    Returns:
+        None after both passes. If a rank has sent its vector in a smaller format than its code,
+        the second pass is not made: the sum is returned, and `seen` of the call is set.
+    """
+    message = call.encode_code(x, 0, passes.encode)
+    if message is None:
+        message, _ = call.encode(x, 0, see=False)
+    messages = allgather.allgather_messages(call, message)
+    codes = [call.code_of(m, rank, 0) for rank, m in enumerate(messages)]
+    complete = [code for code in codes if code is not None]
+    if len(complete) == call.size:
+        with call.time_adding(x):
+            passes.decode(complete, call.rank)
+        return None
+    if call.wants_seen:
+        call.seen, call.offsets = [call.decode(message, call.rank, 0)], (0, x.blocks)
+    return reduce(call.add, (call.decode(m, rank, 0) for rank, m in enumerate(messages)))
 
 
 def cost(rank: int, workload: Workload) -> list[Round]:
