@@ -26,6 +26,37 @@ Vector<T> add_to_dense(Call& call, const Vector<T>& dense, const Vector<T>& spar
   return out;
 }
 
+// Returns ((fill op p0) op p1) ... as a dense vector. All parts are added to a short range
+// before the next one, which stays in the cache.
+template <class T>
+Vector<T> add_to_filled(Call& call, const std::vector<Vector<T>>& parts) {
+  constexpr std::size_t cached = 1 << 17;  // bytes
+  std::size_t nnz = 0;
+  for (const Vector<T>& x : parts) nnz += x.nnz;
+  Timer timer(call, add_phase, -1, static_cast<std::int64_t>(nnz));
+  const std::size_t blocks = parts[0].blocks, block = call.block;
+  const std::size_t step = std::max<std::size_t>(1, cached / entry_bytes<T>(call));
+  Vector<T> out = empty_dense<T>(call, blocks);
+  std::vector<std::size_t> done(parts.size());
+  for (std::size_t start = 0; start < blocks; start += step) {
+    const std::size_t end = std::min(blocks, start + step), size = (end - start) * block;
+    T* const range = out.writable() + start * block;
+    std::fill_n(range, size, fill_of<T>(call.op));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Vector<T>& x = parts[i];
+      if (x.dense) {
+        combine_dense<T>(call.op, range, x.values + start * block, range, size);
+        continue;
+      }
+      const std::uint32_t *first = x.indices + done[i], *last = x.indices + x.nnz;
+      const auto count = static_cast<std::size_t>(std::lower_bound(first, last, end) - first);
+      scatter<T>(call.op, out.writable(), {first, x.values + done[i] * block, count}, block);
+      done[i] += count;
+    }
+  }
+  return out;
+}
+
 // Shortens a sparse vector to the entries that were written.
 template <class T>
 Vector<T> with_entries(Call& call, Vector<T> x, std::size_t nnz) {

@@ -82,6 +82,39 @@ const T* stored_values(Call& call, const Header& h, const Message& message, Shar
   return values;
 }
 
+// Decodes values on a grid and writes those of a bitmap to `out`, in parts that stay in the
+// cache. Returns whether the bitmap is right.
+inline bool expand_grid(Call& call, const Header& h, const std::uint8_t* bits, float fill,
+                        float* out, std::size_t size) {
+  if (h.index_bytes != bitmap_nbytes(static_cast<std::uint32_t>(size))) return false;
+  const std::uint8_t* norms = bits + h.index_bytes + sizeof(GridFormat);
+  GridFormat format;
+  std::memcpy(&format, norms - sizeof format, sizeof format);
+  const std::size_t bucket = format.bucket, nnz = h.nnz;
+  const std::uint8_t* codes = norms + 4 * ((nnz + bucket - 1) / bucket);
+  const Grid grid = format.grid(nnz);
+  constexpr std::size_t step = 1 << 18;  // values, which the kernel writes past the caches
+  const std::size_t most = std::min(nnz, step + 2 * bucket);
+  const Shared memory = call.host.allocate(most * sizeof(float));
+  auto* const values = reinterpret_cast<float*>(memory->data);
+  std::size_t at = 0;
+  for (std::size_t start = 0; start < size; start += step, bits += step / 8) {
+    const std::size_t span = std::min(step, size - start);
+    const std::size_t nbytes = bitmap_nbytes(static_cast<std::uint32_t>(span));
+    const std::size_t ones = bitmap_ones(bits, nbytes / 8);
+    if (ones > nnz - at) return false;
+    const std::size_t first = at / bucket, begin = first * bucket;
+    const std::size_t end = std::min(nnz, (at + ones + bucket - 1) / bucket * bucket);
+    if (ones)
+      from_grid_to(norms + 4 * first, codes + begin / 8 * format.bits, end - begin, grid,
+                   values);
+    const Plane<float> plane{bits, nbytes, values + (at - begin), ones};
+    if (bitmap_expand(plane, fill, out + start, span)) return false;
+    at += ones;
+  }
+  return at == nnz;
+}
+
 // Writes all values of a checked message to `out`.
 template <class T>
 void write_to(Call& call, const Header& h, const Message& message, const Origin& from, T* out) {
@@ -94,6 +127,14 @@ void write_to(Call& call, const Header& h, const Message& message, const Origin&
   const std::uint8_t format = h.index_format & ~held_dense;
   if (format == dense_format && h.value_format != raw_values)
     return read_grid(section, size, out);
+  if constexpr (std::is_same_v<T, float>) {
+    const bool has_bits = format == bitmap_format && h.value_format != raw_values;
+    if (has_bits && call.block == 1 && call.quantization->own.bucket % 8 == 0 &&
+        call.quantization->own.bucket) {
+      if (!expand_grid(call, h, section, fill, out, size)) reject();
+      return;
+    }
+  }
   Shared value_memory;
   const T* values = stored_values<T>(call, h, message, value_memory);
   if (format == dense_format) {

@@ -78,8 +78,7 @@ template <class T>
 Vector<T> dsar_split_allgather(Call& call, Vector<T> x, Seen<T>* seen) {
   const auto offsets = range_offsets(x.blocks, call.size());
   const auto parts = scatter_ranges(call, x, offsets, seen);
-  Vector<T> reduced = filled<T>(call, parts[0].blocks);
-  for (const Vector<T>& part : parts) reduced = add(call, reduced, part);
+  Vector<T> reduced = add_to_filled(call, parts);
   const Message own = encode_range(call, reduced, seen);
   Vector<T> out = empty_dense<T>(call, x.blocks);
   gather_messages(call, own, [&](int rank, const Message& message) {

@@ -163,3 +163,19 @@ def test_hostile_bytes(algorithm, case):
             assert (type(found), str(found)) == (type(defined), str(defined)), position
         else:
             assert found == defined, position
+
+
+@pytest.mark.parametrize("quantizer", [None, QSGD(8), QSGD(4, bucket=8), QSGD(3, bucket=7)])
+def test_ranges_longer_than_the_cache(quantizer):
+    """Sums and results are written in several parts; the last one is shorter."""
+    inputs = ((700_001, 1, 300_000, "spread"), (700_001, 1, 450_000, "dense zeros"))
+
+    def body(comm):
+        keywords = {"algorithm": "dsar_split_allgather", "quantize": quantizer}
+        vectors = (vector(comm.rank, np.float32, case) for case in inputs)
+        with np.errstate(all="ignore"):
+            return [bits(comm.allreduce(x, **keywords)) for x in vectors]
+
+    defined, messages = run(body, 2, compiled=())
+    assert all(isinstance(found, list) for found in defined), defined
+    assert run(body, 2, compiled=range(2)) == (defined, messages)

@@ -1,6 +1,7 @@
 #include <immintrin.h>
 
 #include "kernels/expand/generic.h"
+#include "kernels/ones.h"
 
 namespace sparcml::avx2 {
 namespace {
@@ -62,5 +63,9 @@ const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size) {
 
 template const char* bitmap_expand(Plane<float>, float, float*, std::size_t);
 template const char* bitmap_expand(Plane<double>, double, double*, std::size_t);
+
+std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words) {
+  return count_ones(bits, words);
+}
 
 }  // namespace sparcml::avx2

@@ -10,4 +10,8 @@ const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size) {
 template const char* bitmap_expand(Plane<float>, float, float*, std::size_t);
 template const char* bitmap_expand(Plane<double>, double, double*, std::size_t);
 
+std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words) {
+  return SPARCML_PICK(bitmap_ones)(bits, words);
+}
+
 }  // namespace sparcml

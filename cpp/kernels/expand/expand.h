@@ -22,13 +22,18 @@ struct Plane {
 template <class T>
 const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
 
+// Returns the number of ones in words of 8 bytes.
+std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words);
+
 namespace scalar {
 template <class T>
 const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
+std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words);
 }  // namespace scalar
 namespace avx2 {
 template <class T>
 const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
+std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words);
 }  // namespace avx2
 
 }  // namespace sparcml

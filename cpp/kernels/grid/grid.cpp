@@ -11,4 +11,9 @@ void from_grid(const std::uint8_t* code, std::size_t n, Grid grid, float* values
   SPARCML_PICK(from_grid)(code, n, grid, values);
 }
 
+void from_grid_to(const std::uint8_t* norms, const std::uint8_t* codes, std::size_t n,
+                  Grid grid, float* values) {
+  SPARCML_PICK(from_grid_to)(norms, codes, n, grid, values);
+}
+
 }  // namespace sparcml

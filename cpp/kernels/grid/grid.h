@@ -31,6 +31,9 @@ void from_grid(const std::uint8_t* code, std::size_t n, Grid grid, float* values
 
 // The functions with `first` and `norms` handle a block of a longer vector that starts at
 // bucket `first`, in the calling thread; its sections begin at `norms` and `codes`.
+void from_grid_to(const std::uint8_t* norms, const std::uint8_t* codes, std::size_t n,
+                  Grid grid, float* values);
+
 namespace scalar {
 void to_grid(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
              std::uint8_t* code);
