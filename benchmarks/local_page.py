@@ -7,16 +7,19 @@ is generated. With --check it writes nothing, and fails unless the page is up to
 from __future__ import annotations
 
 from local.page import FILES, TABLES
+from local.utilization import utilization_table
 from tables import SECTION, newest
 from written import DOCS, page_and_figures, write_or_check
 
 PAGE = "local.md"
 ORIGIN = "local-origin"
 LOSSES = "local-loss"
+UTILIZATION = "local-utilization"  # computed, not measured
 COMMANDS = {
     "local-encode": "python benchmarks/run_local_encode.py",
     "local-speed": (
-        "sparcml run --engine torch -n 4 --network 100mbit benchmarks/run_local_speed.py"
+        "sparcml run --engine torch -n 4 --network 100mbit benchmarks/run_local_speed.py "
+        "--network 100mbit"
     ),
     "local": "python benchmarks/run_local.py",
     "local-pilots": "python benchmarks/run_local.py --pilots",
@@ -40,6 +43,8 @@ def section(name: str) -> str:
     """Return the text of a generated section."""
     if name == ORIGIN:
         return "".join(_origin(file) for file in COMMANDS)
+    if name == UTILIZATION:
+        return utilization_table()
     found = newest(FILES[name])
     if found is None:
         return f"Not measured yet: `{COMMANDS[FILES[name]]}`.\n"

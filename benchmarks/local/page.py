@@ -33,18 +33,22 @@ def speed_table(rows: list[Row]) -> str:
     """Return the speed relative to computation alone."""
     first = rows[0]
     text = (
-        f"{first['ranks']} ranks on emulated links of {first['link']}, "
-        f"{first['parameters'] / 1e6:.1f} M parameters, rounds of 30 steps. A step computes few "
-        f"rows and waits until it has taken {first['step_time']:g} s:"
+        f"{first['ranks']} ranks on emulated links, {first['parameters'] / 1e6:.1f} M parameters, "
+        f"one round of 30 steps after two others (dense DDP: 2 steps). A step computes the "
+        f"gradient of two words and waits until it has taken {first['step_time']:g} s:"
     )
     lines = [
-        "| form | s per step | computing alone (s) | speed kept | exposed (s) |",
-        "| --- | --- | --- | --- | --- |",
+        (
+            "| link | form | s per step | compute only (s) | speed kept | exposed per step (s) | "
+            "MB sent per step |"
+        ),
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
-        f"| {r['form']} | {r['seconds'] / r['steps']:.2f} | {r['compute']:.2f} | "
-        f"{r['speed']:.1%} | {r['exposed']:.1f} |"
-        for r in rows
+        f"| {r['link']} | {r['form']} | {r['seconds'] / r['steps']:.2f} | {r['compute']:.2f} | "
+        f"{r['speed']:.1%} | {r['exposed'] / r['steps']:.3f} | "
+        f"{r['sent'] / r['steps'] / 1e6:.3f} |"
+        for r in sorted(rows, key=lambda r: r["link"] != first["link"])
     ]
     return "\n".join([text, "", *lines, ""])
 

@@ -68,3 +68,13 @@ def test_pilots_have_seeds_of_their_own():
 def test_page_is_up_to_date(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["local_page.py", "--check"])
     local_page.main()
+
+
+def test_the_utilization_table_has_the_planned_bandwidths():
+    """DiLoCo of 1 B parameters at 50 %: 14.4 Gbit in 100 steps of 0.1 s, of which 2/3 hides."""
+    from local.utilization import utilization_table
+
+    lines = utilization_table().splitlines()
+    assert len(lines) == 2 + 3 * 5
+    (line,) = (x for x in lines if x.startswith("| 1 B | 0.1 | DiLoCo, H = 100 |"))
+    assert line.split(" | ")[3] == f"{14.4 / ((100 + 2 / 3) * 0.1):.1f}"

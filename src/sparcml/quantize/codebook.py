@@ -85,9 +85,14 @@ class Codebook(Quantizer):
         signs, high = (
             np.unpackbits(plane, bitorder="little")[: out.size] for plane in planes
         )
-        bucket = np.arange(out.size) // size
-        levels = np.stack((magnitudes, -magnitudes), axis=1).ravel()
-        np.take(levels, 4 * bucket + 2 * high + signs, out=out)
+        full, pairs = out.size // size, magnitudes.reshape(-1, 2)
+        shape = full, size
+        rows, choices = (a[: full * size].reshape(shape) for a in (out, high))
+        rows[:] = np.where(choices, pairs[:full, 1:], pairs[:full, :1])
+        if out.size > rows.size:  # the last bucket has fewer values
+            out[rows.size :] = np.where(high[rows.size :], pairs[-1, 1], pairs[-1, 0])
+        bits = out.view(np.uint32)
+        bits ^= signs.astype(np.uint32) << 31  # as a negation, also of zeros
 
     def _sections(
         self, data: NDArray[np.uint8], count: int
