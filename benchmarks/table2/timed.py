@@ -33,8 +33,8 @@ class Timed:
         comm: Communicator.
         size: Size of the vectors to record. Streams are always recorded, since solvers may
             omit columns; other vectors, such as losses, are not.
-        plain: If given, dense allreduces use its single master, and allgathers of recorded
-            vectors are dense.
+        plain: If given, dense allreduces use its single master, and what is gathered is
+            dense.
     """
 
     def __init__(self, comm: Communicator, size: int, plain: Plain | None = None) -> None:
@@ -56,18 +56,15 @@ class Timed:
         self._note(before, _stored(x), _stored(total))
         return total
 
-    def allgather(self, x: Any) -> Any:
+    def allgather_add(self, x: Stream, out: NDArray[Any]) -> None:
         """As the communicator's."""
-        if not isinstance(x, Stream) or x.size != self._size:
-            return self._comm.allgather(x)
         before = self._now()
         if self._plain is None:
-            parts = self._comm.allgather(x)
+            self._comm.allgather_add(x, out)
         else:
-            dense = self._plain.allgather(x.to_dense())
-            parts = [Stream.unchecked(x.size, None, part) for part in dense]
-        self._note(before, x.nnz, sum(part.nnz for part in parts))
-        return parts
+            for part in self._plain.allgather(x.to_dense()):
+                out += part
+        self._note(before, x.nnz, x.size)
 
     def _now(self) -> tuple[float, float, int, int]:
         stats = self._comm.stats

@@ -1,13 +1,9 @@
 #include "kernels/column_index/column_index.h"
 
-#include <algorithm>
-
 #include "bindings/arrays.h"
 
 static void require_within(const In<std::uint32_t>& columns, std::size_t words) {
-  std::uint32_t largest = 0;
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    largest = std::max(largest, columns.data()[i]);
+  const std::uint32_t largest = sparcml::largest_column(columns.data(), columns.size());
   require(columns.size() == 0 || largest / 64 < words,
           "bitmap must have a bit for every column");
 }

@@ -3,6 +3,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/message_memory.h"
+#include "kernels/ascending/ascending.h"
 #include "messages/collectives.h"
 
 using Returned = nb::typed<nb::tuple, nb::any, nb::ellipsis>;  // the result and the counters
@@ -141,6 +142,29 @@ auto with_type(int dtype, F f) {
     default:
       return f(std::int64_t{});
   }
+}
+
+// Returns this rank's vector. `function` begins the messages of errors.
+template <class T>
+ms::Vector<T> vector_of(const std::string& function, std::size_t blocks, std::size_t block,
+                        nb::handle indices, nb::handle values) {
+  ms::Vector<T> x;
+  x.blocks = x.nnz = blocks;
+  x.value_memory = memory_of(values);
+  x.values = reinterpret_cast<const T*>(x.value_memory->data);
+  x.dense = indices.is_none();
+  if (!x.dense) {
+    x.index_memory = memory_of(indices);
+    x.indices = reinterpret_cast<const std::uint32_t*>(x.index_memory->data);
+    x.nnz = x.index_memory->size / 4;
+    if (sparcml::ascending_prefix(x.indices, x.nnz, static_cast<std::uint32_t>(blocks)) !=
+        x.nnz)
+      throw nb::value_error(
+          (function + ": indices must ascend and be below the number of blocks").c_str());
+  }
+  if (x.value_memory->size != x.nnz * block * sizeof(T))
+    throw nb::value_error((function + ": values must have block values per index").c_str());
+  return x;
 }
 
 // The header that describes this rank's vector.

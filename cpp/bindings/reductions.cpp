@@ -24,33 +24,12 @@ nb::object allreduce(ms::Call& call, int algorithm, ms::Vector<T> x) {
   return result_of(call, result);
 }
 
-template <class T>
-ms::Vector<T> vector_of(std::size_t blocks, std::size_t block, nb::handle indices,
-                        nb::handle values) {
-  ms::Vector<T> x;
-  x.blocks = x.nnz = blocks;
-  x.value_memory = memory_of(values);
-  x.values = reinterpret_cast<const T*>(x.value_memory->data);
-  x.dense = indices.is_none();
-  if (!x.dense) {
-    x.index_memory = memory_of(indices);
-    x.indices = reinterpret_cast<const std::uint32_t*>(x.index_memory->data);
-    x.nnz = x.index_memory->size / 4;
-    require(sparcml::ascending_prefix(x.indices, x.nnz, static_cast<std::uint32_t>(blocks)) ==
-                x.nnz,
-            "allreduce: indices must ascend and be below the number of blocks");
-  }
-  require(x.value_memory->size == x.nnz * block * sizeof(T),
-          "allreduce: values must have block values per index");
-  return x;
-}
-
 Returned run_allreduce(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
                        bool traced, int algorithm, int op, int dtype, std::uint32_t blocks,
                        std::uint32_t block, nb::handle indices, nb::handle values) {
   require(block > 0, "allreduce: block must be positive");
   return with_type(dtype, [&](auto zero) {
-    auto x = vector_of<decltype(zero)>(blocks, block, indices, values);
+    auto x = vector_of<decltype(zero)>("allreduce", blocks, block, indices, values);
     return loop.run(host, {code, sequence, traced}, dtype, blocks, block, op,
                     [&](ms::Call& call) { return allreduce(call, algorithm, std::move(x)); });
   });
@@ -92,7 +71,7 @@ Returned run_quantized(MessageLoop& loop, nb::handle host, int code, std::uint32
   require(dtype == 1 || dtype == 2, "allreduce: quantized values must be floats");
   const ms::Quantization quantization{format_of(own), format_of(reduced), seed};
   const auto run = [&](auto zero) {
-    auto x = vector_of<decltype(zero)>(blocks, block, indices, values);
+    auto x = vector_of<decltype(zero)>("allreduce", blocks, block, indices, values);
     return loop.run(host, {code, sequence, traced, &quantization}, dtype, blocks, block, op,
                     [&](ms::Call& call) {
                       return allreduce_quantized(call, algorithm, std::move(x), wants_seen);

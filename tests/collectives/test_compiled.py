@@ -167,6 +167,44 @@ def test_allgather_equals_the_definition(ranks):
         assert sent == messages
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_allgather_add_equals_the_definition(ranks):
+    """Sparse, dense and mixed vectors, added in rank order, by the messages of allgather."""
+
+    def body(comm):
+        found = []
+        for dtype, case in product(DTYPES, INPUTS):
+            if case[0] > 1_000_000:
+                continue  # the array is dense
+            x = vector(comm.rank, dtype, case)
+            if comm.rank % 2:
+                x = x.to_dense()
+            out = np.arange(case[0] * case[1]).astype(dtype)
+            expected = out.copy()
+            with np.errstate(all="ignore"):
+                assert comm.allgather_add(x, out) is out
+                for part in comm.allgather(
+                    x if isinstance(x, Stream) else Stream.from_dense(x)
+                ):
+                    expected += part.to_dense() if isinstance(part, Stream) else part
+            np.testing.assert_array_equal(out, expected)
+            found.append(out.tobytes())
+        other = np.zeros(4 + (comm.rank == 1))
+        if ranks > 1:
+            with pytest.raises(MismatchError, match="allgather_add: vectors must have"):
+                comm.allgather_add(other.copy(), other)
+        with pytest.raises(ValueError, match="out must have 4 values of float64, got 3"):
+            comm.allgather_add(np.ones(4), np.ones(3))
+        return found, comm.stats.messages, comm.stats.bytes
+
+    defined, messages = run(body, ranks, compiled=())
+    assert all(isinstance(found, tuple) for found in defined), defined
+    for group in (range(ranks), range(0, ranks, 2)):
+        results, sent = run(body, ranks, compiled=group)
+        assert results == defined
+        assert sent == messages
+
+
 def test_errors_are_those_of_the_definition():
     """A wrong size, round or checksum raises the error that Python's checks raise."""
 

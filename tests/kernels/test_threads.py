@@ -11,6 +11,7 @@ import pytest
 import sparcml
 from sparcml import kernels
 from sparcml.kernels import linear, selection
+from sparcml.kernels.column_index import ColumnBitmap
 from sparcml.kernels.reduction import Velocity
 from sparcml.kernels.reference import selection as reference
 from sparcml.kernels.threads import default_threads, using_threads
@@ -200,3 +201,25 @@ print(kernels.threads())
 """
     clean = {"SPARCML_THREADS": "", "LOCAL_WORLD_SIZE": "", "MPI_LOCALNRANKS": ""}
     assert python(code, **clean).stdout == "1\n"
+
+
+def test_column_index_has_the_same_bits(rows):
+    """Threads set bits of the same words; an invalid row is the first one for any number."""
+    broken = rows.indices.copy()
+    for row in (len(rows) - 3, len(rows) // 2):
+        at = rows.indptr[row]
+        broken[at], broken[at + 1] = broken[at + 1], broken[at]
+
+    def work():
+        bitmap = ColumnBitmap(rows.features)
+        bitmap.add(rows.indices)
+        bitmap.count()
+        first = linear.first_invalid_row(rows.indptr, broken, rows.features)
+        return [bitmap.columns(), bitmap.positions(rows.indices), first]
+
+    results = on_all(work)
+    assert_equal(results)
+    columns, positions, first = results[0]
+    np.testing.assert_array_equal(columns, np.unique(rows.indices))
+    np.testing.assert_array_equal(columns[positions], rows.indices)
+    assert first == len(rows) // 2

@@ -10,6 +10,9 @@ namespace sparcml {
 
 constexpr std::uint32_t kInactive = UINT32_MAX;
 
+// Returns the largest column, 0 if there is none.
+std::uint32_t largest_column(const std::uint32_t* columns, std::size_t count);
+
 // Sets the bits of the columns.
 void mark_columns(const std::uint32_t* columns, std::size_t count, std::uint64_t* bitmap);
 

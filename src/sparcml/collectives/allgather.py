@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import buffer_pool, wire
+from .. import buffer_pool, kernels, wire
 from ..costs.workload import EntryCount, Round
-from ..errors import WireError
+from ..errors import MismatchError, WireError
+from ..stream import Stream
 from . import numbers
 from .base import Collective, register
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from ..stream import Stream
+    from ..stream.arrays import Values
     from ..transport import Message
     from .call import Call
     from .numbers import Number
@@ -34,6 +35,27 @@ def allgather(call: Call, x: Stream | Number) -> list[Stream | Number]:
     """Return the streams or numbers of all ranks in rank order; they may differ in size."""
     messages = allgather_messages(call, numbers.encode(call, x, 0))
     return [numbers.decode(call, m, rank, 0) for rank, m in enumerate(messages)]
+
+
+def add_all(items: Sequence[Stream | Number], out: Values) -> None:
+    """Add streams to an array, in their order.
+
+    Raises:
+        MismatchError: If one of them is not a vector of the array's size and dtype.
+    """
+    for rank, x in enumerate(items):
+        if not isinstance(x, Stream) or (x.size, x.dtype) != (out.size, out.dtype):
+            found = f"{x.size} of {x.dtype}" if isinstance(x, Stream) else "a number"
+            raise MismatchError(
+                f"allgather_add: vectors must have {out.size} values of {out.dtype} on all "
+                f"ranks, got {found} on rank {rank}"
+            )
+    for x in items:
+        assert isinstance(x, Stream)
+        if x.raw_indices is None:
+            kernels.combine_dense("sum", out, x.raw_values, out)
+        else:
+            kernels.scatter("sum", out, x.raw_indices, x.raw_values, x.block)
 
 
 def allgather_messages(call: Call, message: Message, round: int = 0) -> list[Message]:

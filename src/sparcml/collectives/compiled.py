@@ -134,26 +134,46 @@ class CompiledCollectives(LoopHost):
         self, name: str, op: str, sequence: int, x: Stream | Number
     ) -> list[Stream | Number]:
         """Return the streams or numbers of all ranks by rank, see `allgather.allgather`."""
+        items = self._gather(name, op, sequence, x, None)
+        assert items is not None
+        return items
+
+    def allgather_add(
+        self, name: str, op: str, sequence: int, added: tuple[Stream, Values]
+    ) -> list[Stream | Number] | None:
+        """Add the streams of all ranks to an array, or return them if their shapes differ."""
+        return self._gather(name, op, sequence, *added)
+
+    def _gather(
+        self, name: str, op: str, sequence: int, x: Stream | Number, out: Values | None
+    ) -> list[Stream | Number] | None:
         self._current = (name, op, sequence, None)
-        call = self.call()
         shaped = x if isinstance(x, Stream) else numbers.DESCRIBED
         dtype, size, block = shaped.raw_values.dtype, shaped.size, shaped.block
+        message, indices, values = None, shaped.raw_indices, shaped.raw_values
+        if x is not shaped or indices is None or shaped.fill != 0:
+            message = numbers.encode(self.call(), x, 0)  # bounded, see `wire.encode`
         returned = self._loop.allgather(
             self,
             self._code(name, op),
             sequence & 0xFFFFFFFF,
             self.is_traced(),
             DTYPE_CODES[dtype],
-            shaped.blocks,
+            size // block,
             block,
-            numbers.encode(call, x, 0),
+            message,
+            indices,
+            values,
+            out,
         )
         self.count(returned)
+        if returned[0] is None:
+            return None
         items: list[Stream | Number] = []
         for rank, item in enumerate(returned[0]):
             if isinstance(item, bytes):
-                message = np.frombuffer(item, np.uint8)
-                items.append(numbers.decode(call, message, rank, 0))
+                received = np.frombuffer(item, np.uint8)
+                items.append(numbers.decode(self.call(), received, rank, 0))
             else:
                 indices, values = arrays_of(item, dtype, block)
                 items.append(

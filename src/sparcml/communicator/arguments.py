@@ -246,13 +246,20 @@ def divide_if_mean(x: Stream, op: str, ranks: int) -> Stream:
     return Stream.unchecked(x.size, x.raw_indices, values, x.block, x.fill)
 
 
-def write_to(
+def check_out(
     function: str, out: Any, size: int | None, dtype: np.dtype[Any] | None
-) -> Callable[..., Any]:
-    """Return a function that writes streams, one after the other, to an array or tensor.
+) -> Any:
+    """Return `out`, an array or a tensor, as an array of one dimension.
 
-    It returns `out`. The size and dtype are checked at once if they are known, and again
-    when the streams are.
+    Args:
+        function: Name of the collective.
+        out: Array or tensor for results.
+        size: Number of values that it must have, if known.
+        dtype: Its dtype, if known.
+
+    Raises:
+        TypeError: If it is neither.
+        ValueError: If its size, dtype or layout does not fit.
     """
     torch = sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(out, torch.Tensor)
@@ -262,28 +269,35 @@ def write_to(
         raise TypeError(
             f"{function}: out must be a NumPy array or a CPU tensor, got {type(out).__name__}"
         )
-
-    def check(size: int, dtype: np.dtype[Any]) -> None:
-        if (array.size, array.dtype) != (size, dtype):
-            raise ValueError(
-                f"{function}: out must have {size} values of {dtype}, got {array.size} of "
-                f"{array.dtype}"
-            )
-
-    check(
-        array.size if size is None else size,
-        array.dtype if dtype is None else dtype,
-    )
+    size = array.size if size is None else size
+    dtype = array.dtype if dtype is None else dtype
+    if (array.size, array.dtype) != (size, dtype):
+        raise ValueError(
+            f"{function}: out must have {size} values of {dtype}, got {array.size} of "
+            f"{array.dtype}"
+        )
     if not array.flags.c_contiguous or not array.flags.writeable:
         raise ValueError(
             f"{function}: out must be contiguous and writable, got a "
             f"{'read-only' if array.flags.c_contiguous else 'strided'} array"
         )
+    return array.reshape(-1)
+
+
+def write_to(
+    function: str, out: Any, size: int | None, dtype: np.dtype[Any] | None
+) -> Callable[..., Any]:
+    """Return a function that writes streams, one after the other, to an array or tensor.
+
+    It returns `out`. The size and dtype are checked at once if they are known, and again
+    when the streams are.
+    """
+    check_out(function, out, size, dtype)
 
     def write(*results: Any) -> Any:
         check_number(function, out=not all(isinstance(x, Stream) for x in results))
-        check(sum(x.size for x in results), results[0].dtype)
-        flat, at = array.reshape(-1), 0
+        flat = check_out(function, out, sum(x.size for x in results), results[0].dtype)
+        at = 0
         for x in results:
             flat[at : at + x.size] = x.raw_values if x.is_dense else x.to_dense()
             at += x.size

@@ -12,11 +12,12 @@ from ..collectives.checks import Shape
 from ..collectives.numbers import as_number, fold, is_number
 from ..collectives.reduce import reduce
 from ..collectives.split import scatter_ranges
-from ..stream import Stream, range_offsets
-from ..stream.convert import VECTOR_TYPES, as_vector_type, vector_type
+from ..stream import Stream, densify_if_smaller, range_offsets
+from ..stream.convert import VECTOR_TYPES, as_vector_type, to_stream, vector_type
 from .arguments import (
     check_integers,
     check_number,
+    check_out,
     check_reduction,
     check_root,
     check_vectors,
@@ -128,6 +129,22 @@ class CollectiveCalls(NonBlocking):
         write = _writer("allgather", out, sent)
         items = self._session.allgather("allgather", "sum", sent)
         return [restore(item) for item in items] if write is None else write(*items)
+
+    def allgather_add(self, x: Any, out: Any) -> Any:
+        """Add the vectors of all ranks to an array in rank order; return it. Collective.
+
+        The messages are those of `allgather`. Ranks whose arrays had the same bits have the
+        same bits afterwards.
+
+        Args:
+            x: This rank's vector.
+            out: Array of x's size and dtype.
+        """
+        stream, _ = to_stream(x, bitwise=True, function="allgather_add")
+        stream = densify_if_smaller(stream)
+        target = check_out("allgather_add", out, stream.size, stream.dtype)
+        self._session.allgather_add(stream, target)
+        return out
 
     @overload
     def alltoall(self, vectors: Sequence[Any], *, out: None = None) -> list[Any]: ...

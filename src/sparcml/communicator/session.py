@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import buffer_pool
 from ..collectives import Call, Shape
 from ..collectives.agree import agree, quantizer_code, resolve
-from ..collectives.allgather import allgather
+from ..collectives.allgather import add_all, allgather
 from ..collectives.base import AGREEMENT
 from ..collectives.compiled import CompiledCollectives, compile_collectives
 from ..costs.workload import Workload
@@ -211,6 +211,16 @@ class Session:
             with self.call(name, op, None) as call:
                 return allgather(call, x)
         return self._run(compiled.allgather, name, op, x)
+
+    def allgather_add(self, x: Stream, out: Values) -> None:
+        """Add the streams of all ranks to an array, by the messages of an allgather."""
+        compiled = self.compiled
+        if compiled is None:
+            items: list[Stream | Number] | None = self.allgather("allgather", "sum", x)
+        else:
+            items = self._run(compiled.allgather_add, "allgather", "sum", (x, out))
+        if items is not None:
+            add_all(items, out)
 
     def barrier(self, name: str) -> bool:
         """Wait for all ranks in a compiled barrier; return whether there is one."""

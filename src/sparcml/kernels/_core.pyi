@@ -436,10 +436,8 @@ class MessageLoop:
         Return the nnz of all ranks, or their headers if they differ, and the counters.
         """
 
-    def allgather(self, host: object, code: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, message: object) -> tuple[Any, ...]:
-        """
-        Gather the vectors or messages of all ranks; return them and the counters.
-        """
+    def allgather(self, host: object, code: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, message: object | None, indices: object | None, values: object | None, out: object | None) -> tuple[Any, ...]:
+        """Gather or add the vectors of all ranks; return them and the counters."""
 
     def allreduce(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object) -> tuple[Any, ...]:
         """Reduce a vector; return the result and the counters."""

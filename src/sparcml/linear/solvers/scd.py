@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ... import kernels
 from ...communicator.collective_errors import allgather_numbers, require_same
 from ...kernels import linear as loops
 from ...stream import Stream
@@ -193,11 +192,7 @@ class SCDRun:
         total = state.margins.size
         indices, values = loops.combine_columns(self.columns, block, steps, total)
         self.changes[indices] = 0.0
-        for part in self.comm.allgather(Stream.unchecked(total, indices, values)):
-            if part.is_dense:
-                state.margins += part.raw_values
-            else:
-                kernels.scatter("sum", state.margins, *part.pairs())
+        self.comm.allgather_add(Stream.unchecked(total, indices, values), state.margins)
 
     def _evaluate(self) -> float:
         """Return the objective."""
