@@ -90,7 +90,7 @@ def run(job: Job, starts: Path | None = None) -> Row:
         rate = form.inner_lr * work.learning_rate
         return {**about, **train_synchronous(work, "dense", 1, rate, job.seed)}
     saved = None
-    if starts is not None and about["synchronous"] and not form.betas:
+    if starts is not None and about["synchronous"]:
         starts.mkdir(parents=True, exist_ok=True)
         saved = starts / f"{job.network}-{job.workers}-{about['synchronous']}-{job.seed}.pt"
     found = train(work, form, job.every, job.workers, job.seed, about["synchronous"], saved)

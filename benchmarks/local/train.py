@@ -11,7 +11,6 @@ import copy
 import itertools
 import math
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,9 +64,7 @@ class Worker:
 class WorkerPool(RankPool):
     """Thread ranks that exchange models."""
 
-    def exchange(
-        self, method: local.Method, workers: list[Worker], call: str, **options: Any
-    ) -> None:
+    def exchange(self, method: local.Method, workers: list[Worker], call: str) -> None:
         """Call `step` or `finish` of the method on all ranks, and set the models."""
         if call == "step" and not method.exchanges(int(workers[0].state[STEP]) + 1):
             for worker in workers:  # nothing to copy
@@ -77,9 +74,7 @@ class WorkerPool(RankPool):
         def body(rank: int) -> None:
             worker = workers[rank]
             own = {n: a.copy() for n, a in arrays_of(worker.model).items()}
-            x, worker.state = getattr(method, call)(
-                self._comms[rank], own, worker.state, **options
-            )
+            x, worker.state = getattr(method, call)(self._comms[rank], own, worker.state)
             for name, array in arrays_of(worker.model).items():
                 np.copyto(array, x[name])
 
@@ -124,8 +119,6 @@ def train(
             differ only in what follows need it once.
     """
     torch.set_num_threads(1)
-    if form.betas is not None:
-        work = replace(work, betas=form.betas)
     method, task = form.method(every), work.task()
     torch.manual_seed(seed)
     first = task.model()
@@ -199,16 +192,12 @@ class LocalRun:
     def rounds(self, made: int, seed: int) -> bool:
         """Make the remaining steps; return False if the training diverged."""
         group, method, form = self._group, self._method, self._form
-        base = getattr(method, "outer_lr", None)
-        options: Row = {}
         for number, rows in enumerate(self._batches(made, self._work.steps, seed), made):
             self.losses.append(_gradients(self._work, self._task, group, rows))
             if not math.isfinite(self.losses[-1]):
                 return False
             _inner_steps(group, form.inner_lr * self._learning_rate(number))
-            if form.outer_cosine and base is not None:
-                options = {"outer_lr": base * max(schedule(self._work, number), 1e-3)}
-            self._pool.exchange(method, group, "step", **options)
+            self._pool.exchange(method, group, "step")
             if method.ends_round(number + 1 - made):
                 _average_buffers(group)
                 _average_moments(group, form.average)

@@ -11,6 +11,7 @@ WORKLOADS = {
     **ACCURACY,
     # What one of four workers sees, alone.
     "gpt-one-worker": replace(GPT, title=f"{GPT.title}, batch 4", batch=4),
+    # The learning rate is that of batch 16; no other was tried.
     "gpt-large-batch": replace(
         GPT,
         title=f"{GPT.title}, batch 64",

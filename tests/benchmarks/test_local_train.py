@@ -37,7 +37,7 @@ def test_a_saved_start_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"inner_lr": 0.5}, {"betas": (0.9, 0.9)}, {"average": ("exp_avg", "exp_avg_sq")}],
+    [{"inner_lr": 0.5}, {"average": ("exp_avg", "exp_avg_sq")}],
 )
 def test_inner_settings_have_an_effect(change):
     plain = train(WORK, PLAIN, 2, 2, 0)
@@ -45,10 +45,3 @@ def test_inner_settings_have_an_effect(change):
     assert changed["score"] != plain["score"]
     assert replace(PLAIN, **change).changes()
     assert not PLAIN.changes()
-
-
-def test_the_outer_learning_rate_follows_the_schedule():
-    constant = Form(local.DiLoCo)
-    falling = replace(constant, outer_cosine=True)
-    scores = [train(WORK, form, 2, 2, 0)["score"] for form in (constant, falling)]
-    assert scores[0] != scores[1]
