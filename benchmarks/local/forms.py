@@ -90,7 +90,6 @@ CASES = (
     ("moby-dick", "BMUF", 30, 4, 0.3),
     ("moby-dick", "BMUF", 30, 4, 0.0),
     ("gpt", "local SGD", 30, 4, 0.3),
-    ("moby-dick", CHOSEN, 30, 4, 0.3),
     ("gpt", "DiLoCo", 30, 4, 0.0),
     ("gpt", "SparseLoCo", 30, 4, 0.0),
 )
