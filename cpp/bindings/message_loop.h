@@ -13,6 +13,12 @@ class PythonHost final : public ms::Host {
  public:
   PythonHost(nb::handle host, bool moves) : host_(host), moves_(moves) {}
 
+  // Describes the call to the object before it calls one of its functions.
+  PythonHost(nb::handle host, bool moves, std::function<nb::object()> description)
+      : host_(host), moves_(moves), description_(std::move(description)) {}
+
+  bool was_described() const { return was_described_; }
+
   ms::Shared allocate(std::size_t size) override {
     if (size < medium && !moves_) return std::make_shared<ms::HeapMemory>(size);
     if (size < large && !moves_) return std::make_shared<ms::BlockMemory>(size);
@@ -21,50 +27,61 @@ class PythonHost final : public ms::Host {
   }
   void waiting(int peer, ms::Action action, double seconds) override {
     nb::gil_scoped_acquire gil;
-    host_.attr("waiting")(peer, static_cast<int>(action), seconds);
+    host().attr("waiting")(peer, static_cast<int>(action), seconds);
   }
   void end_wait() override {
     nb::gil_scoped_acquire gil;
-    host_.attr("end_wait")();
+    host().attr("end_wait")();
   }
   void read_control() override {
     nb::gil_scoped_acquire gil;
-    host_.attr("read_control")();
+    host().attr("read_control")();
   }
   void reject(ms::Reading reading, const ms::Message& message, int source, int round,
               std::size_t blocks) override {
     nb::gil_scoped_acquire gil;
     const nb::bytes bytes(message.data(), message.size);
-    host_.attr("reject")(static_cast<int>(reading), bytes, source, round, blocks);
+    host().attr("reject")(static_cast<int>(reading), bytes, source, round, blocks);
     throw std::runtime_error("a message was rejected that its definition accepts");
   }
   void lose(int code, int peer, ms::Action action) override {
     nb::gil_scoped_acquire gil;
-    host_.attr("lose")(code, peer, static_cast<int>(action));
+    host().attr("lose")(code, peer, static_cast<int>(action));
     throw std::runtime_error("the host must raise the error of a lost rank");
   }
   void send(int peer, const ms::Message& message, int round) override {
     nb::gil_scoped_acquire gil;
     const auto& memory = static_cast<const PythonMemory&>(*message.memory);
-    host_.attr("send")(peer, memory.owner(), message.size, round);
+    host().attr("send")(peer, memory.owner(), message.size, round);
   }
   void expect(int peer) override {
     nb::gil_scoped_acquire gil;
-    host_.attr("expect")(peer);
+    host().attr("expect")(peer);
   }
   ms::Message receive(int peer) override {
     nb::gil_scoped_acquire gil;
-    const ms::Shared memory = memory_of(host_.attr("receive")(peer));
+    const ms::Shared memory = memory_of(host().attr("receive")(peer));
     return {memory, memory->size};
   }
   void finish() override {
     nb::gil_scoped_acquire gil;
-    host_.attr("finish")();
+    host().attr("finish")();
   }
 
  private:
+  // Returns the object; it needs the GIL.
+  nb::handle host() {
+    if (description_ && !was_described_) {
+      was_described_ = true;
+      host_.attr("current") = description_();
+    }
+    return host_;
+  }
+
   nb::handle host_;
   bool moves_;  // whether the host moves messages, which are then Python objects
+  std::function<nb::object()> description_;
+  bool was_described_ = false;
 };
 
 // The identity of a call.
@@ -83,11 +100,23 @@ class MessageLoop {
 
   bool poll() { return channel_->poll(); }
 
+  bool moves() const { return moves_; }
+
   // Runs a collective without the GIL; after an error all messages are given up.
   template <class F>
-  Returned run(nb::handle python, const Identity& id, int dtype, std::uint32_t blocks,
-               std::uint32_t block, int op, F collective) {
-    PythonHost host(python, moves_);
+  auto execute(PythonHost& host, ms::Call& call, F collective) {
+    nb::gil_scoped_release nogil;
+    try {
+      channel_->open(host);
+      return collective(call);
+    } catch (...) {
+      channel_->abandon();
+      throw;
+    }
+  }
+
+  ms::Call call(PythonHost& host, const Identity& id, int dtype, std::uint32_t blocks,
+                std::uint32_t block, int op) {
     ms::Call call{*channel_,
                   host,
                   static_cast<std::uint8_t>(id.code),
@@ -98,17 +127,16 @@ class MessageLoop {
                   as_op(op),
                   id.quantization};
     call.counters.traced = id.traced;
-    nb::object result;
-    {
-      nb::gil_scoped_release nogil;
-      try {
-        channel_->open(host);
-        result = collective(call);
-      } catch (...) {
-        channel_->abandon();
-        throw;
-      }
-    }
+    return call;
+  }
+
+  // Runs a collective that makes its result with the GIL; returns it and the counters.
+  template <class F>
+  Returned run(nb::handle python, const Identity& id, int dtype, std::uint32_t blocks,
+               std::uint32_t block, int op, F collective) {
+    PythonHost host(python, moves_);
+    ms::Call call = this->call(host, id, dtype, blocks, block, op);
+    nb::object result = execute(host, call, collective);
     const ms::Counters& c = call.counters;
     return nb::borrow<Returned>(nb::make_tuple(
         std::move(result), c.messages, c.bytes, c.received_messages, c.received_bytes,

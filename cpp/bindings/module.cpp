@@ -27,6 +27,7 @@ void register_integer(nb::module_& m);
 void register_column_index(nb::module_& m);
 void register_messages(nb::module_& m);
 void register_mixing(nb::module_& m);
+void register_prepared_calls(nb::module_& m);
 void register_moments(nb::module_& m);
 void register_natural(nb::module_& m);
 void register_quantized_mean(nb::module_& m);
@@ -59,6 +60,7 @@ NB_MODULE(_core, m) {
   register_integer(m);
   register_column_index(m);
   register_messages(m);
+  register_prepared_calls(m);
   register_mixing(m);
   register_moments(m);
   register_natural(m);

@@ -1,28 +1,9 @@
 #include <algorithm>
 
-#include "bindings/message_loop.h"
+#include "bindings/reduction_calls.h"
 #include "kernels/dense/dense.h"
 
 namespace {
-
-template <class T>
-nb::object allreduce(ms::Call& call, int algorithm, ms::Vector<T> x) {
-  const auto run = [&] {
-    switch (algorithm) {
-      case 3:
-        return ms::ssar_recursive_double(call, std::move(x));
-      case 4:
-        return ms::ssar_split_allgather(call, std::move(x));
-      case 5:
-        return ms::dsar_split_allgather(call, std::move(x));
-      default:
-        return ms::ssar_ring(call, std::move(x));
-    }
-  };
-  const ms::Vector<T> result = run();
-  call.finish();
-  return result_of(call, result);
-}
 
 Returned run_allreduce(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
                        bool traced, int algorithm, int op, int dtype, std::uint32_t blocks,
@@ -31,7 +12,10 @@ Returned run_allreduce(MessageLoop& loop, nb::handle host, int code, std::uint32
   return with_type(dtype, [&](auto zero) {
     auto x = vector_of<decltype(zero)>("allreduce", blocks, block, indices, values);
     return loop.run(host, {code, sequence, traced}, dtype, blocks, block, op,
-                    [&](ms::Call& call) { return allreduce(call, algorithm, std::move(x)); });
+                    [&](ms::Call& call) {
+                      const auto result = reduce(call, algorithm, std::move(x));
+                      return result_of(call, result);
+                    });
   });
 }
 

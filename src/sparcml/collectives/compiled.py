@@ -64,10 +64,10 @@ class CompiledCollectives(LoopHost):
 
     def allreduce(self, algorithm: str, op: str, sequence: int, x: Stream) -> Stream:
         """Return the result of an allreduce; a mean is a sum that the caller divides."""
-        self._current = (algorithm, op, sequence, x)
+        self.current = (algorithm, op, sequence, x)
         values, block = x.raw_values, x.block
         dtype = values.dtype
-        returned = self._loop.allreduce(
+        returned = self.loop.allreduce(
             self,
             self._code(algorithm, op),
             sequence & 0xFFFFFFFF,
@@ -83,6 +83,34 @@ class CompiledCollectives(LoopHost):
         self.count(returned)
         indices, result = arrays_of(returned[0], dtype, block)
         return Stream.unchecked(x.size, indices, result, block, x.fill, scratch=True)
+
+    def prepare(
+        self,
+        calls: _core.PreparedCalls,
+        asked: str,
+        name: str,
+        choice: object,
+        x: Stream,
+        predicted: float,
+    ) -> None:
+        """Prepare sums like one that was made, see `Session.prepare`."""
+        if name in ALGORITHMS and x.fill == 0.0:
+            dtype = x.raw_values.dtype
+            code = self._code(name, "sum")
+            number, type_ = ALGORITHMS[name], DTYPE_CODES[dtype]
+            calls.prepare(
+                asked,
+                dtype,
+                x.size,
+                x.block,
+                name,
+                choice,
+                code,
+                number,
+                type_,
+                x.nnz,
+                predicted,
+            )
 
     def has(self, algorithm: str, op: str, dtype: np.dtype[Any]) -> bool:
         """Return whether an allreduce is compiled."""
@@ -105,7 +133,7 @@ class CompiledCollectives(LoopHost):
         wants_seen: bool,
     ) -> tuple[Stream, Stream | None]:
         """Return the result of a quantized allreduce, and this rank's part if wanted."""
-        self._current = (algorithm, op, sequence, x)
+        self.current = (algorithm, op, sequence, x)
         self._quantizer = quantizer
         found = self._quantized.run(
             algorithm, op, OP_NUMBERS[op], sequence, x, quantizer, seed, wants_seen
@@ -116,7 +144,7 @@ class CompiledCollectives(LoopHost):
     def native(self, algorithm: str, op: str, sequence: int, x: Stream) -> Stream:
         """Return the result of the engine's own allreduce, after an agreement."""
         assert self._native is not None
-        self._current = (algorithm, op, sequence, x)
+        self.current = (algorithm, op, sequence, x)
         values = densify(x).raw_values
         out = self._native.run(op, sequence, values, x.block, agree=False)
         assert isinstance(out, np.ndarray)
@@ -127,7 +155,7 @@ class CompiledCollectives(LoopHost):
     ) -> Values | list[Message]:
         """Agree on an array and reduce it with the numbers `sequence` and the next one."""
         assert self._native is not None
-        self._current = (AGREEMENT, op, sequence, values)
+        self.current = (AGREEMENT, op, sequence, values)
         return self._native.run(op, sequence, values, agree=True)
 
     def allgather(
@@ -147,13 +175,13 @@ class CompiledCollectives(LoopHost):
     def _gather(
         self, name: str, op: str, sequence: int, x: Stream | Number, out: Values | None
     ) -> list[Stream | Number] | None:
-        self._current = (name, op, sequence, None)
+        self.current = (name, op, sequence, None)
         shaped = x if isinstance(x, Stream) else numbers.DESCRIBED
         dtype, size, block = shaped.raw_values.dtype, shaped.size, shaped.block
         message, indices, values = None, shaped.raw_indices, shaped.raw_values
         if x is not shaped or indices is None or shaped.fill != 0:
             message = numbers.encode(self.call(), x, 0)  # bounded, see `wire.encode`
-        returned = self._loop.allgather(
+        returned = self.loop.allgather(
             self,
             self._code(name, op),
             sequence & 0xFFFFFFFF,
@@ -185,17 +213,17 @@ class CompiledCollectives(LoopHost):
 
     def barrier(self, name: str, op: str, sequence: int, x: None) -> None:
         """Wait for all ranks."""
-        self._current = (name, op, sequence, x)
+        self.current = (name, op, sequence, x)
         code = self._code(name, op)
         traced = self.is_traced()
-        self.count(self._loop.barrier(self, code, sequence & 0xFFFFFFFF, traced, FLOAT32))
+        self.count(self.loop.barrier(self, code, sequence & 0xFFFFFFFF, traced, FLOAT32))
 
     def agree(
         self, op: str, sequence: int, x: Stream, round: int
     ) -> tuple[int, ...] | list[Message]:
         """Return the nnz of all ranks, or their headers if these differ."""
-        self._current = (AGREEMENT, op, sequence, x)
-        returned = self._loop.agree(
+        self.current = (AGREEMENT, op, sequence, x)
+        returned = self.loop.agree(
             self,
             self._code(AGREEMENT, op),
             sequence & 0xFFFFFFFF,

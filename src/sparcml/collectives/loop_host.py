@@ -35,12 +35,16 @@ class LoopHost:
     Args:
         link: Counting transport of the communicator.
         loop: The compiled loop.
+
+    Attributes:
+        current: Collective, operation, number and vector of the current call. The loop sets it
+            for prepared calls.
     """
 
     def __init__(self, link: CountingTransport, loop: _core.MessageLoop) -> None:
         self._link, self._transport = link, link.transport
-        self._loop = loop
-        self._current: tuple[str, str, int, Stream | Values | None] = ("", "", 0, None)
+        self.loop = loop
+        self.current: tuple[str, str, int, Stream | Values | None] = ("", "", 0, None)
         self._quantizer: Quantizer | None = None  # of the current call
         self._is_waiting = False
         self._sending: list[Pending] = []
@@ -82,7 +86,7 @@ class LoopHost:
             control.begin_wait(peer, self._action(peer, action))
         control.check(seconds)
         if seconds > transport.timeouts.busy:
-            control.time_out(self._loop.poll)
+            control.time_out(self.loop.poll)
 
     def end_wait(self) -> None:
         """Record that the wait is over."""
@@ -159,13 +163,13 @@ class LoopHost:
 
     def call(self) -> Call:
         """Return the current call, for the checks of its messages."""
-        collective, op, sequence, x = self._current
+        collective, op, sequence, x = self.current
         shape = None if x is None else _shape(x)
         return Call(self._link, collective, op, sequence, shape, self._quantizer)
 
     def _describe(self, action: int | None = None) -> None:
         """Describe the call and its input, for errors and the reports to other ranks."""
-        name, op, sequence, x = self._current
+        name, op, sequence, x = self.current
         if x is not None:
             encoding = "" if self._quantizer is None else f", {self._quantizer}"
             self._transport.input_summary = f"{_shape(x)}, {op}{encoding}"

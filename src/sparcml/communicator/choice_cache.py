@@ -10,29 +10,55 @@ calls and get the same results, so that their caches stay the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+
+    import numpy as np
+
+    from ..quantize import Quantizer
 
 MAX_CALLS = 32  # calls that a choice holds for
 SIMILAR_CALLS = 8  # with similar results, after which a choice holds again
 MAX_CASES = 256  # cached choices per communicator
 
 
+class Case(NamedTuple):
+    """What the calls that share a choice have in common."""
+
+    algorithm: str
+    size: int
+    block: int
+    dtype: np.dtype[Any]
+    op: str
+    quantize: Quantizer | None
+
+
 @dataclass(slots=True)
-class _Choice:
+class Choice:
+    """The algorithm of similar calls, and what has become of it."""
+
     algorithm: str | None = None
     calls: int = 0  # since it was chosen
     result_nnz: int | None = None  # of the first result since then, or since a change
     recheck: int = 0  # further calls that must agree, since results have changed
+
+    def record(self, result_nnz: int) -> None:
+        """Record the nnz of a result, and drop the choice if it has changed by 2x."""
+        self.calls += 1
+        if self.result_nnz is None:
+            self.result_nnz = result_nnz
+        elif not self.result_nnz <= 2 * result_nnz <= 4 * self.result_nnz:
+            self.recheck, self.algorithm = SIMILAR_CALLS, None
+            self.result_nnz = result_nnz
 
 
 class ChoiceCache:
     """Choices of one communicator, by case: the properties that calls have in common."""
 
     def __init__(self) -> None:
-        self._choices: dict[Hashable, _Choice] = {}
+        self._choices: dict[Hashable, Choice] = {}
         self._pinned: dict[Hashable, str] = {}
 
     def choice(self, case: Hashable) -> str | None:
@@ -49,7 +75,7 @@ class ChoiceCache:
             case: Properties of the call.
             algorithm: Name of the algorithm, or None if the ranks must agree in each call.
         """
-        choice = self._choices.pop(case, _Choice())
+        choice = self._choices.pop(case, Choice())
         choice.algorithm, choice.calls = algorithm, 0
         if choice.recheck:
             choice.recheck -= 1
@@ -57,19 +83,14 @@ class ChoiceCache:
             choice.result_nnz = None
         self._choices[case] = choice
         if len(self._choices) > MAX_CASES:
-            del self._choices[next(iter(self._choices))]
+            self._choices.pop(next(iter(self._choices))).algorithm = None
 
-    def record(self, case: Hashable, result_nnz: int) -> None:
-        """Record the nnz of a result, and drop the choice if it has changed by 2x."""
+    def record(self, case: Hashable, result_nnz: int) -> Choice | None:
+        """Record the nnz of a result; return the choice, or None if the caller made it."""
         choice = self._choices.get(case)
-        if choice is None:  # the caller named the algorithm
-            return
-        choice.calls += 1
-        if choice.result_nnz is None:
-            choice.result_nnz = result_nnz
-        elif not choice.result_nnz <= 2 * result_nnz <= 4 * choice.result_nnz:
-            choice.recheck, choice.algorithm = SIMILAR_CALLS, None
-            choice.result_nnz = result_nnz
+        if choice is not None:
+            choice.record(result_nnz)
+        return choice
 
     def pinned(self, case: Hashable) -> str | None:
         """Return the algorithm that was pinned for a case."""

@@ -162,6 +162,14 @@ class Communicator(NeighborCalls):
             TransportError: If a rank has raised, stalled or ended.
         """
         plain = quantize is None and out is None and not return_seen
+        if plain and (prepared := self._session.prepared) is not None:
+            try:
+                result = prepared.allreduce(x, op, algorithm)
+            except BaseException as error:
+                self._session.fail_prepared(error)
+                raise
+            if result is not None:
+                return result
         if plain and is_ready(x, op, algorithm) and self.size > 1:
             return self._reduce_stream(x, op, algorithm, None, seed)[0].read_only()
         if plain and is_native_array(x, op, algorithm) and self.size > 1:

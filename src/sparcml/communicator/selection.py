@@ -12,10 +12,10 @@ from ..costs.estimate import TimePredictor, estimate
 from ..costs.lower_bound import lower_bound_seconds
 from ..errors import MismatchError
 from ..transport.stats import html_table, text_table
-from .choice_cache import ChoiceCache
+from .choice_cache import Case, ChoiceCache
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Iterable
 
     from ..costs.estimate import Estimate
     from ..costs.network import Network
@@ -208,10 +208,12 @@ class AlgorithmSelector:
     def reset(self) -> None:
         """Discard all cached choices, so that later ones do not depend on earlier calls."""
         self._cache.clear()
+        if self._session.prepared is not None:
+            self._session.prepared.clear()
 
     def select(
         self, algorithm: str, x: Stream, op: str, quantize: Quantizer | None
-    ) -> tuple[str, Hashable]:
+    ) -> tuple[str, Case]:
         """Return the algorithm of a call, agreed on where needed, and its case.
 
         Args:
@@ -220,7 +222,7 @@ class AlgorithmSelector:
             op: Operation, as the caller names it.
             quantize: Quantizer of the call.
         """
-        case = (algorithm, x.size, x.block, x.raw_values.dtype, op, quantize)
+        case = Case(algorithm, x.size, x.block, x.raw_values.dtype, op, quantize)
         if algorithm != "auto":
             if ALLREDUCES[algorithm].is_native:
                 self._agree(x, op, quantize)  # engines do not detect a mismatch
@@ -253,7 +255,7 @@ class AlgorithmSelector:
     def record(
         self,
         algorithm: str,
-        case: Hashable,
+        case: Case,
         x: Stream,
         quantize: Quantizer | None,
         result: Stream,
@@ -262,16 +264,20 @@ class AlgorithmSelector:
         """Record the result of a call, with its measured and its predicted seconds."""
         block, nbytes = x.block, x.block * x.raw_values.itemsize
         entry_bytes = nbytes if quantize is None else quantized_nbytes(block, quantize)
-        self.count(algorithm, x.size // block, entry_bytes, x.nnz, seconds)
-        self._cache.record(case, result.nnz)
+        predicted = self.count(algorithm, x.size // block, entry_bytes, x.nnz, seconds)
+        choice = self._cache.record(case, result.nnz)
+        asked, op = case.algorithm, case.op
+        if op == "sum" and quantize is None and (asked != "auto" or choice is not None):
+            self._session.prepare(asked, algorithm, choice, x, predicted)
 
     def count(
         self, algorithm: str, blocks: int, entry_bytes: float, nnz: int, seconds: float
-    ) -> None:
-        """Count the measured and the predicted seconds of a call."""
+    ) -> float:
+        """Count the measured and the predicted seconds of a call; return the latter."""
         chosen = ALLREDUCES[algorithm]
         predicted = self._predictor.seconds(chosen, blocks, entry_bytes, nnz)
         self._session.stats.count_allreduce(algorithm, predicted, seconds)
+        return predicted
 
     def explain(self, x: Stream, op: str, quantize: Quantizer | None) -> Explanation:
         """Return the choice of `auto`, and the estimated cost of each algorithm."""

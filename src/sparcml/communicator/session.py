@@ -1,140 +1,57 @@
-"""The calls of a communicator: one at a time, numbered, counted, and failing together."""
+"""The collectives of a communicator: compiled where they can be, or else in Python."""
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .. import buffer_pool
+import numpy as np
+
 from ..collectives import Call, Shape
 from ..collectives.agree import agree, quantizer_code, resolve
 from ..collectives.allgather import add_all, allgather
 from ..collectives.base import AGREEMENT
 from ..collectives.compiled import CompiledCollectives, compile_collectives
 from ..costs.workload import Workload
-from ..errors import MismatchError, TransportError
+from ..errors import MismatchError
 from ..kernels import _core
 from ..stream import Stream
-from ..transport import CountingTransport, Stats, Transport
+from .call_sequence import CallSequence
+from .choice_cache import MAX_CALLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..collectives.numbers import Number
     from ..quantize import Quantizer
     from ..stream.arrays import Values
+    from ..transport import Stats, Transport
     from ..transport.timeline import Span
+    from .choice_cache import Choice
 
 T = TypeVar("T")
-WATCH_SECONDS = 0.05  # between two looks at the control messages
 
 
-class Session:
-    """The calls of a communicator: numbered, counted, and failing on all ranks together."""
+class Session(CallSequence):
+    """The collectives of a communicator.
+
+    The compiled ones enter and leave without a context manager, which costs as much as a
+    message.
+
+    Attributes:
+        prepared: Compiled allreduces that were made before, once there is one.
+    """
 
     def __init__(self, transport: Transport, stats: Stats | None = None) -> None:
-        self.transport = transport
-        self.stats = stats or Stats(clock=transport.now)
-        self._link = CountingTransport(transport, self.stats)
-        self._sequence = 0
-        self._persistent: dict[str, Any] = {}  # state of collectives between calls
+        super().__init__(transport, stats)
+        self.prepared: _core.PreparedCalls | None = None
         self._compiled: CompiledCollectives | None = None
         self._is_compiled = False  # whether it was tried
-        self._busy = threading.Lock()
-        self._closed = False
 
     def close(self) -> None:
         """Free the engine's resources and unused memory; a second call does nothing."""
-        if not self._closed:
-            self._closed = True
-            self.transport.close()
-            if not self.transport.siblings:
-                buffer_pool.DEFAULT_POOL.release()
-                _core.release_messages()
-
-    def reset(self) -> None:
-        """Discard the state that collectives keep between calls."""
-        self._persistent.clear()
-
-    @contextmanager
-    def call(
-        self,
-        collective: str,
-        op: str,
-        x: Stream | None,
-        quantizer: Quantizer | None = None,
-        seed: int | None = None,
-        detail: str = "",
-    ) -> Iterator[Call]:
-        """Enter a collective to which all ranks contribute a vector like x, if given.
-
-        Ranks that wait in calls with different details are in different calls. A detail has
-        no comma.
-        """
-        with self.operation(collective, detail) as span:
-            if span is not None and x is not None:
-                span.args.update(op=op, size=x.size, nnz=x.nnz)
-            shape = None if x is None else Shape.of(x)
-            encoding = "" if quantizer is None else f", {quantizer}"
-            summary = "" if shape is None else f"{shape}, {op}{encoding}"
-            self.transport.input_summary = summary
-            call = Call(
-                self._link,
-                collective,
-                op,
-                self._sequence,
-                shape,
-                quantizer,
-                self._persistent,
-                seed,
-            )
-            yield call
-            call.finish()
-
-    def check_open(self, name: str) -> None:
-        """Raise if the communicator is closed or has failed."""
-        if self.transport.is_forked:
-            raise TransportError(
-                f"{name}: this process was forked from a rank and is not a rank itself; "
-                f"call it in the process that opened the communicator"
-            )
-        failure = self.transport.control.failure
-        if self._closed or failure is not None:
-            why = f" after: {failure}" if failure is not None else ""
-            raise TransportError(f"{name}: this communicator is closed{why}")
-
-    def watch(self, finished: threading.Event, action: str) -> None:
-        """Wait for an event of all ranks between two calls, see `Endpoint.watch`."""
-        transport, before = self.transport, self.transport.operation
-        transport.operation = f"{action} #{self._sequence + 1}"
-        try:
-            transport.wait_for(
-                finished.is_set,
-                (transport.rank + 1) % transport.size,
-                "wait for all ranks",
-                lambda _: finished.wait(WATCH_SECONDS),
-            )
-        except BaseException as error:
-            transport.abort(error)
-            raise
-        transport.operation = before
-
-    @contextmanager
-    def operation(self, name: str, detail: str = "") -> Iterator[Span | None]:
-        """Enter a call; an error in it is reported to all ranks."""
-        span = self._enter(name, detail)
-        try:
-            self.transport.control.check()
-            yield span
-        except BaseException as error:
-            self._fail(error, span)
-            raise
-        self._leave(span)
-
-    # The compiled collectives enter and leave without a context manager, which costs as much
-    # as a message.
+        self.prepared = None
+        super().close()
 
     @property
     def compiled(self) -> CompiledCollectives | None:
@@ -142,11 +59,13 @@ class Session:
         if self._compiled is None and not self._is_compiled:
             self._is_compiled = True
             self._compiled = compile_collectives(self._link)
+            if self._compiled is not None:
+                self.prepared = self._prepared_calls(self._compiled)
         return self._compiled
 
     def use_python(self) -> None:
         """Run all collectives in Python from now on, where each is defined."""
-        self._is_compiled, self._compiled = True, None
+        self._is_compiled, self._compiled, self.prepared = True, None, None
 
     def allreduce(self, algorithm: str, op: str, x: Stream) -> Stream | None:
         """Return the result of a compiled allreduce, or None if there is none of this name."""
@@ -174,6 +93,42 @@ class Session:
         )
         return self._run(run, algorithm, op, x)
 
+    def _prepared_calls(self, compiled: CompiledCollectives) -> _core.PreparedCalls:
+        totals = _core.Totals()
+        self.stats.sources.append(totals.drain)
+        return _core.PreparedCalls(
+            compiled,
+            compiled.loop,
+            self.transport,
+            self.stats,
+            self._busy,
+            self._state,
+            totals,
+            Stream,
+            np.frombuffer,
+            np.dtype(np.uint32),
+            MAX_CALLS,
+        )
+
+    def prepare(
+        self, asked: str, name: str, choice: Choice | None, x: Stream, predicted: float
+    ) -> None:
+        """Prepare sums like one that was made: the next ones run without Python.
+
+        Args:
+            asked: The algorithm that the caller asked for.
+            name: The algorithm of the call.
+            choice: The choice if auto was asked for; such sums run while it holds.
+            x: The vector of this rank.
+            predicted: Predicted seconds of the call.
+        """
+        if self._compiled is not None and self.prepared is not None:
+            self._compiled.prepare(self.prepared, asked, name, choice, x, predicted)
+
+    def fail_prepared(self, error: BaseException) -> None:
+        """Report the error of a prepared call to all ranks."""
+        self._fail_compiled(error, None)
+
     def native(self, op: str, x: Values) -> Values | None:
         """Return the result of the engine's own allreduce, or None if it is not compiled.
 
@@ -185,7 +140,7 @@ class Session:
         if not compiled.has("native", op, x.dtype):
             return None
         self._enter(AGREEMENT)
-        sequence = self._sequence
+        sequence = self._state.sequence
         try:
             result = compiled.native_array(op, sequence, x)
             if isinstance(result, list):
@@ -199,8 +154,7 @@ class Session:
             self._leave(None)
             assert isinstance(mismatch, MismatchError)
             raise mismatch
-        self._sequence = sequence + 1
-        self.transport.operation = f"native #{sequence + 1}"
+        self._state.begin("native")
         self._leave(None)
         return result
 
@@ -238,7 +192,7 @@ class Session:
         if span is not None and isinstance(x, Stream):
             span.args.update(op=op, size=x.size, nnz=x.nnz)
         try:
-            result = function(name, op, self._sequence, x)
+            result = function(name, op, self._state.sequence, x)
         except BaseException as error:
             self._fail_compiled(error, span)
             raise
@@ -255,7 +209,7 @@ class Session:
                 return agree(call, x)
         span = self._enter(AGREEMENT)
         try:
-            found = compiled.agree(op, self._sequence, x, quantizer_code(quantizer))
+            found = compiled.agree(op, self._state.sequence, x, quantizer_code(quantizer))
             if isinstance(found, tuple):
                 nodes = self.transport.nodes
                 workload: Workload | MismatchError = Workload(
@@ -263,7 +217,7 @@ class Session:
                 )
             else:
                 call = Call(
-                    self._link, AGREEMENT, op, self._sequence, Shape.of(x), quantizer
+                    self._link, AGREEMENT, op, self._state.sequence, Shape.of(x), quantizer
                 )
                 workload = resolve(call, x, found)
                 call.finish()
@@ -273,37 +227,7 @@ class Session:
         self._leave(span)
         return workload
 
-    def _enter(self, name: str, detail: str = "") -> Span | None:
-        self.check_open(name)
-        if not self._busy.acquire(blocking=False):
-            raise RuntimeError(
-                f"{name}: another thread is using this communicator; give each thread its "
-                f"own with duplicate()"
-            )
-        self._sequence += 1
-        transport = self.transport
-        transport.operation = f"{name}{detail} #{self._sequence}"
-        trace = self.stats.trace
-        return None if trace is None else trace.begin(name, transport)
-
-    def _leave(self, span: Span | None) -> None:
-        transport = self.transport
-        transport.operation = f"after {transport.operation}"
-        transport.input_summary = ""
-        self._end(span)
-
-    def _fail(self, error: BaseException, span: Span | None) -> None:
-        if span is not None:
-            span.args["error"] = f"{type(error).__name__}: {error}"
-        self.transport.abort(error)
-        self._end(span)
-
     def _fail_compiled(self, error: BaseException, span: Span | None) -> None:
         assert self._compiled is not None
         self._compiled.abandon()
         self._fail(error, span)
-
-    def _end(self, span: Span | None) -> None:
-        if span is not None and self.stats.trace is not None:
-            self.stats.trace.end(span)
-        self._busy.release()

@@ -460,6 +460,48 @@ def mpi_loop(rank: int, size: int, handle_bytes: int, functions: Sequence[int], 
     Return a loop over functions of an MPI library, given by their addresses.
     """
 
+class CallState:
+    """The current or last call of a communicator."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def sequence(self) -> int:
+        """Number of the call."""
+
+    @sequence.setter
+    def sequence(self, arg: int, /) -> None: ...
+
+    def begin(self, name: object) -> int:
+        """Begin the next call; return its number."""
+
+    def end(self) -> None:
+        """End the call."""
+
+    def __str__(self) -> str: ...
+
+class Totals:
+    """Sums of the counters of prepared calls."""
+
+    def __init__(self) -> None: ...
+
+    def drain(self) -> tuple[Any, ...] | None:
+        """Return the counters since the last time, or None if there are none."""
+
+class PreparedCalls:
+    """Allreduces that were prepared."""
+
+    def __init__(self, host: object, loop: object, transport: object, stats: object, busy: object, state: object, totals: object, stream: object, frombuffer: object, uint32: object, max_calls: int) -> None: ...
+
+    def prepare(self, algorithm: object, dtype: object, size: int, block: int, name: object, choice: object | None, code: int, number: int, dtype_code: int, nnz: int, predicted: float) -> None:
+        """Prepare sums of a shape, for vectors of similar nnz."""
+
+    def allreduce(self, x: object | None, op: object | None, algorithm: object | None) -> object:
+        """Return the sum, or None if it is not prepared."""
+
+    def clear(self) -> None:
+        """Forget all prepared sums."""
+
 @overload
 def weighted_sum(weights: Sequence[float], vectors: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]], rate: float, g: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, base: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> bool: ...
 

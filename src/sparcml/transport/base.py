@@ -106,7 +106,6 @@ class Transport(ABC):
         is_simulated: Whether the clock is virtual, so that `charge` advances it.
         segment_bytes: Longest message that `functions` sends in one piece.
         in_turn_bytes: Longest message that is sent to several neighbours at once; 0 for all.
-        operation: The current call, for error messages.
         input_summary: Description of the current call's input, for error messages.
         control: State of the control channel.
         siblings: This rank's transports that were made from one another.
@@ -127,7 +126,7 @@ class Transport(ABC):
         self.rank = rank
         self.size = size
         self.timeouts = timeouts
-        self.operation = "start"
+        self._operation: object = "start"
         self.input_summary = ""
         self.control = Control(self)
         self.siblings: list[Transport] = [self]
@@ -201,6 +200,18 @@ class Transport(ABC):
         child.siblings = self.siblings
         self.siblings.append(child)
         return child
+
+    @property
+    def operation(self) -> str:
+        """The current or last call, for error messages.
+
+        It may be set to an object whose string describes the call, and is only needed then.
+        """
+        return str(self._operation)
+
+    @operation.setter
+    def operation(self, call: object) -> None:
+        self._operation = call
 
     @property
     def is_forked(self) -> bool:

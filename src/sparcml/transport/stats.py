@@ -28,22 +28,8 @@ class Prediction:
 
 
 @dataclass
-class Stats:
-    """Traffic and time of one rank since the start or the last `reset`.
-
-    Attributes:
-        messages: Messages sent.
-        bytes: Bytes sent.
-        received_messages: Messages received.
-        received_bytes: Bytes received.
-        native_bytes: Bytes of the engine's own allreduce, which reports none: those that a
-            ring sends.
-        seconds: Seconds per phase.
-        allreduces: Predicted and measured seconds by algorithm.
-        sent: The peer and the bytes of each message sent. Recorded if it is a list.
-        trace: The timeline that receives events, if there is one.
-        clock: Clock of the phases.
-    """
+class Counts:
+    """What `Stats` counts."""
 
     messages: int = 0
     bytes: int = 0
@@ -52,10 +38,74 @@ class Stats:
     native_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     allreduces: dict[str, Prediction] = field(default_factory=dict)
+
+
+@dataclass(repr=False)
+class Stats:
+    """Traffic and time of one rank since the start or the last `reset`.
+
+    Attributes:
+        sent: The peer and the bytes of each message sent. Recorded if it is a list.
+        trace: The timeline that receives events, if there is one.
+        clock: Clock of the phases.
+        sources: Functions that return what compiled calls have counted since the last time,
+            or None. They are called when something is read.
+    """
+
     sent: list[tuple[int, int]] | None = None
-    trace: Timeline | None = field(default=None, repr=False)
-    clock: Callable[[], float] = field(default=time.perf_counter, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    trace: Timeline | None = None
+    clock: Callable[[], float] = time.perf_counter
+    sources: list[Callable[[], tuple[Any, ...] | None]] = field(default_factory=list)
+    _counts: Counts = field(default_factory=Counts)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __repr__(self) -> str:
+        return repr(self._read()).replace("Counts", "Stats", 1)
+
+    @property
+    def messages(self) -> int:
+        """Messages sent."""
+        return self._read().messages
+
+    @property
+    def bytes(self) -> int:
+        """Bytes sent."""
+        return self._read().bytes
+
+    @property
+    def received_messages(self) -> int:
+        """Messages received."""
+        return self._read().received_messages
+
+    @property
+    def received_bytes(self) -> int:
+        """Bytes received."""
+        return self._read().received_bytes
+
+    @property
+    def native_bytes(self) -> int:
+        """Bytes of the engine's own allreduce, which reports none: those that a ring sends."""
+        return self._read().native_bytes
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds per phase."""
+        return self._read().seconds
+
+    @property
+    def allreduces(self) -> dict[str, Prediction]:
+        """Predicted and measured seconds by algorithm."""
+        return self._read().allreduces
+
+    def _read(self) -> Counts:
+        """Return the counts, with those of the compiled calls since the last time."""
+        for source in self.sources:
+            counted = source()
+            if counted is not None:
+                self.count_compiled(counted)
+                for algorithm, calls, predicted, measured in counted[0]:
+                    self.count_allreduce(algorithm, predicted, measured, calls)
+        return self._counts
 
     def __str__(self) -> str:
         return "\n\n".join(map(text_table, self._tables()))
@@ -83,26 +133,27 @@ class Stats:
     def count_sent(self, peer: int, nbytes: int) -> None:
         """Count one message sent."""
         with self._lock:  # another thread counts the messages of requests
-            self.messages += 1
-            self.bytes += nbytes
+            self._counts.messages += 1
+            self._counts.bytes += nbytes
             if self.sent is not None:
                 self.sent.append((peer, nbytes))
 
     def count_received(self, nbytes: int) -> None:
         """Count one message received."""
         with self._lock:
-            self.received_messages += 1
-            self.received_bytes += nbytes
+            self._counts.received_messages += 1
+            self._counts.received_bytes += nbytes
 
-    def count_compiled(self, counts: tuple[Any, ...]) -> None:
+    def count_compiled(self, returned: tuple[Any, ...]) -> None:
         """Count the messages and phases of a compiled collective, see `MessageLoop`."""
-        _, messages, sent, got_messages, got, encode, send, wait, decode, add, _ = counts
+        _, messages, sent, got_messages, got, encode, send, wait, decode, add, _ = returned
         with self._lock:
-            self.messages += messages
-            self.bytes += sent
-            self.received_messages += got_messages
-            self.received_bytes += got
-            seconds = self.seconds
+            counts = self._counts
+            counts.messages += messages
+            counts.bytes += sent
+            counts.received_messages += got_messages
+            counts.received_bytes += got
+            seconds = counts.seconds
             seconds["encode"] += encode
             seconds["send"] += send
             seconds["wait"] += wait
@@ -112,24 +163,26 @@ class Stats:
     def count_native(self, nbytes: int) -> None:
         """Count the bytes of an allreduce of the engine."""
         with self._lock:
-            self.native_bytes += nbytes
+            self._counts.native_bytes += nbytes
 
-    def count_allreduce(self, algorithm: str, predicted: float, measured: float) -> None:
-        """Count one allreduce and its seconds."""
+    def count_allreduce(
+        self, algorithm: str, predicted: float, measured: float, calls: int = 1
+    ) -> None:
+        """Count allreduces and their seconds."""
         with self._lock:
-            prediction = self.allreduces.get(algorithm)
+            allreduces = self._counts.allreduces
+            prediction = allreduces.get(algorithm)
             if prediction is None:
-                prediction = self.allreduces[algorithm] = Prediction()
-            prediction.calls += 1
+                prediction = allreduces[algorithm] = Prediction()
+            prediction.calls += calls
             prediction.predicted += predicted
             prediction.measured += measured
 
     def reset(self) -> None:
         """Set all counters to zero."""
-        self.messages = self.bytes = self.received_messages = self.received_bytes = 0
-        self.native_bytes = 0
-        self.seconds = dict.fromkeys(PHASES, 0.0)
-        self.allreduces = {}
+        self._read()
+        with self._lock:
+            self._counts = Counts()
         if self.sent is not None:
             self.sent = []
 
@@ -140,7 +193,7 @@ class Stats:
     def count_phase(self, name: str, start: float, end: float, args: EventArgs) -> None:
         """Count the seconds of a phase and add it to the trace."""
         with self._lock:
-            self.seconds[name] += end - start
+            self._counts.seconds[name] += end - start
         trace = self.trace  # another thread may end it
         if trace is not None:
             trace.add(name, start, end, args)

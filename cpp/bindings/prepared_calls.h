@@ -1,0 +1,121 @@
+// Allreduces whose arguments are known from an earlier call, from a stream to a stream without
+// Python between; see communicator/prepared.py.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "bindings/call_state.h"
+#include "bindings/reduction_calls.h"
+
+// What calls of one shape have in common. Objects are compared by identity: other strings and
+// dtypes that are equal only take the way through Python.
+struct CallShape {
+  nb::object algorithm, dtype;  // as the caller names them
+  std::int64_t size, block;
+
+  bool operator==(const CallShape& other) const {
+    return algorithm.is(other.algorithm) && dtype.is(other.dtype) && size == other.size &&
+           block == other.block;
+  }
+  struct Hash {
+    std::size_t operator()(const CallShape& s) const {
+      const auto pointers = reinterpret_cast<std::size_t>(s.algorithm.ptr()) ^
+                            reinterpret_cast<std::size_t>(s.dtype.ptr()) >> 4;
+      return pointers ^ static_cast<std::size_t>(s.size) * 0x9E3779B97F4A7C15u ^
+             static_cast<std::size_t>(s.block);
+    }
+  };
+};
+
+struct PreparedCall {
+  nb::object name;    // of the algorithm
+  nb::object choice;  // of `auto`, see choice_cache.py, or None
+  int code, algorithm, dtype;
+  std::unordered_map<std::uint32_t, double> predicted;  // seconds by rounded nnz
+  Totals::Times* times;
+};
+
+class PreparedCalls {
+ public:
+  PreparedCalls(nb::object host, nb::object loop, nb::object transport, nb::object stats,
+                nb::object busy, nb::object state, nb::object totals, nb::object stream,
+                nb::object frombuffer, nb::object uint32, std::int64_t max_calls)
+      : host_(std::move(host)),
+        loop_owner_(std::move(loop)),
+        transport_(std::move(transport)),
+        control_(transport_.attr("control")),
+        stats_(std::move(stats)),
+        acquire_(busy.attr("acquire")),
+        release_(busy.attr("release")),
+        state_owner_(std::move(state)),
+        totals_owner_(std::move(totals)),
+        stream_(std::move(stream)),
+        frombuffer_(std::move(frombuffer)),
+        uint32_(std::move(uint32)),
+        loop_(nb::cast<MessageLoop&>(loop_owner_)),
+        state_(nb::cast<CallState&>(state_owner_)),
+        totals_(nb::cast<Totals&>(totals_owner_)),
+        max_calls_(max_calls),
+        forks_(forks()) {}
+
+  // Prepares the calls of a shape, for vectors whose nnz rounds like this one.
+  void prepare(nb::object algorithm, nb::object dtype, std::int64_t size, std::int64_t block,
+               nb::object name, nb::object choice, int code, int number, int dtype_code,
+               std::uint32_t nnz, double predicted);
+
+  // Returns the sum, or None if Python must make this call.
+  nb::object allreduce(nb::handle x, nb::handle op, nb::handle algorithm);
+
+  void clear() { calls_.clear(); }
+
+  // The number of times that this process was forked from another.
+  static int& forks();
+
+ private:
+  struct Names {  // interned
+    nb::object size = name("size"), block = name("block"), fill = name("fill"),
+               indices = name("raw_indices"), values = name("raw_values"),
+               scratch = name("_scratch"), dtype = name("dtype"), trace = name("trace"),
+               sent = name("sent"), failure = name("failure"), calls = name("calls"),
+               recheck = name("recheck"), algorithm = name("algorithm"),
+               result_nnz = name("result_nnz"), sum = name("sum");
+    static nb::object name(const char* text) {
+      return nb::steal(PyUnicode_InternFromString(text));
+    }
+  };
+
+  static nb::object get(nb::handle object, const nb::object& name) {
+    PyObject* found = PyObject_GetAttr(object.ptr(), name.ptr());
+    if (!found) throw nb::python_error();
+    return nb::steal(found);
+  }
+  static std::int64_t integer(nb::handle object, const nb::object& name) {
+    return nb::cast<std::int64_t>(get(object, name));
+  }
+  static void set(nb::handle object, const nb::object& name, nb::handle value) {
+    if (PyObject_SetAttr(object.ptr(), name.ptr(), value.ptr())) throw nb::python_error();
+  }
+
+  bool holds(const PreparedCall& call) const;
+  void record(const PreparedCall& call, std::size_t nnz) const;
+  bool may_start() const;
+
+  template <class T>
+  nb::object run(PreparedCall& call, const CallShape& shape, nb::handle x, nb::handle indices,
+                 nb::handle values, double predicted);
+  template <class T>
+  nb::object stream_of(const CallShape& shape, const ms::Vector<T>& x) const;
+  nb::object array(const ms::Shared& memory, const void* data, std::size_t count,
+                   std::size_t nbytes, const nb::object& dtype) const;
+
+  const Names names_;
+  const nb::object host_, loop_owner_, transport_, control_, stats_, acquire_, release_,
+      state_owner_, totals_owner_, stream_, frombuffer_, uint32_, zero_ = nb::float_(0.0);
+  MessageLoop& loop_;
+  CallState& state_;
+  Totals& totals_;
+  const std::int64_t max_calls_;
+  const int forks_;
+  std::unordered_map<CallShape, std::shared_ptr<PreparedCall>, CallShape::Hash> calls_;
+};

@@ -1,0 +1,137 @@
+"""Prepared allreduces against the definitions: the same bits, messages, counters and errors."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sparcml.collectives.compiled import ALGORITHMS
+from sparcml.errors import MismatchError
+from sparcml.stream import Stream
+from tests.collectives.test_compiled import DTYPES, INPUTS, bits, run, vector
+
+CASES = [case for case in INPUTS if case[0] < 1_000_000]
+
+
+def counters(stats):
+    calls = {name: times.calls for name, times in stats.allreduces.items()}
+    return stats.messages, stats.bytes, stats.received_messages, stats.received_bytes, calls
+
+
+def was_prepared(comm):
+    """Return whether prepared calls have counted something that nobody has read yet."""
+    drained = [source() for source in comm.stats.sources]
+    for counted in filter(None, drained):
+        comm.stats.count_compiled(counted)
+        for name, calls, predicted, measured in counted[0]:
+            comm.stats.count_allreduce(name, predicted, measured, calls)
+    return any(drained)
+
+
+@pytest.mark.parametrize("ranks", range(1, 10))
+def test_equals_the_definition(ranks):
+    """Three calls of each kind: the second and third are prepared."""
+    names = ("auto", *ALGORITHMS)
+    cases = [
+        (name, dtype, CASES[(7 * i + ranks) % len(CASES)])
+        for i, (name, dtype) in enumerate(product(names, DTYPES))
+    ]
+
+    def body(comm):
+        found = []
+        for name, dtype, case in cases:
+            x = vector(comm.rank, dtype, case)
+            with np.errstate(all="ignore"):
+                found += [bits(comm.allreduce(x, algorithm=name)) for _ in range(3)]
+        comm.barrier()
+        return found, counters(comm.stats), comm.stats._counts.seconds["add"] > 0
+
+    defined, messages = run(body, ranks, compiled=())
+    for group in (range(ranks), range(0, ranks, 2)):
+        results, sent = run(body, ranks, compiled=group)
+        assert [r[:2] for r in results] == [d[:2] for d in defined]
+        assert sent == messages
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_choices_of_auto_end(ranks):
+    """Ranks agree again after 32 calls and when results change, whoever prepares calls."""
+
+    def body(comm):
+        found = []
+        for call in range(150):
+            nnz = 40 if call < 90 else 40 + 3 * call
+            x = vector(comm.rank, np.float32, (5000, 1, nnz, "spread"))
+            # Another string of the same text is not prepared, on one rank only.
+            name = "au to".replace(" ", "") if call % 7 == comm.rank else "auto"
+            found.append(bits(comm.allreduce(x, algorithm=name)))
+            if call == 120:
+                comm.reset_choices()
+        return found, counters(comm.stats)
+
+    defined, messages = run(body, ranks, compiled=())
+    for group in (range(ranks), range(1, ranks, 2)):
+        assert run(body, ranks, compiled=group) == (defined, messages)
+
+
+def test_what_is_prepared():
+    """The second call is, unless it is traced, recorded, or another one."""
+
+    def body(comm):
+        x = vector(comm.rank, np.float32, INPUTS[0])
+        comm.allreduce(x)
+        found = [was_prepared(comm)]
+        comm.allreduce(x)
+        found.append(was_prepared(comm))
+        comm.stats.sent = []
+        comm.allreduce(x)
+        found.append(was_prepared(comm))
+        assert len(comm.stats.sent) == 1
+        comm.stats.sent = None
+        comm.allreduce(x, "max")
+        comm.allreduce(np.ones(60, np.float32))
+        found.append(was_prepared(comm))
+        total = comm.allreduce(x)
+        found.append(was_prepared(comm))
+        assert not total.is_scratch
+        assert not total.values.flags.writeable
+        return found, comm.stats.allreduces["ssar_recursive_double"].calls > 3
+
+    results, _ = run(body, 2, compiled=range(2))
+    assert results == [([False, True, False, False, True], True)] * 2
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_errors_equal_those_of_the_definition(ranks):
+    """A rank that is in another call, after calls that were prepared."""
+
+    def body(comm):
+        x = vector(comm.rank, np.float32, INPUTS[0])
+        name = "ssar_recursive_double"
+        for _ in range(3):
+            comm.allreduce(x, algorithm=name)
+        last = x if comm.rank else Stream(70, [3], [1.0])
+        with pytest.raises(MismatchError) as raised:
+            comm.allreduce(last, algorithm=name)
+        assert not comm._session._busy.locked()
+        return type(raised.value), "#4" in comm._transport.operation
+
+    results, _ = run(body, ranks, compiled=range(ranks))
+    assert results == [(MismatchError, True)] * ranks
+
+
+def test_closed():
+    def body(comm):
+        x = vector(comm.rank, np.float32, INPUTS[0])
+        for _ in range(3):
+            comm.allreduce(x)
+        after = comm._transport.operation
+        comm.close()
+        with pytest.raises(Exception, match="allreduce: this communicator is closed"):
+            comm.allreduce(
+                x, algorithm="ssar_ring", op="sum", out=np.zeros(5000, np.float32)
+            )
+        return after
+
+    results, _ = run(body, 2, compiled=range(2))
+    assert results == ["after ssar_recursive_double #4"] * 2
