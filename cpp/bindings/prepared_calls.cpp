@@ -30,6 +30,28 @@ nb::object drain(Totals& totals) {
   return drained;
 }
 
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  return nb::inst_ptr<PreparedCalls>(self)->visit([&](const nb::object& object) {
+    Py_VISIT(object.ptr());
+    return 0;
+  });
+}
+
+int clear(PyObject* self) {
+  auto* calls = nb::inst_ptr<PreparedCalls>(self);
+  calls->clear();  // nothing is prepared any more
+  return calls->visit([](nb::object& object) {
+    object.reset();
+    return 0;
+  });
+}
+
+PyType_Slot collected_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                 {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                 {0, nullptr}};
+
 }  // namespace
 
 int& PreparedCalls::forks() {
@@ -170,7 +192,8 @@ void register_prepared_calls(nb::module_& m) {
       .def(nb::init<>())
       .def("drain", drain, nb::sig("def drain(self) -> tuple[Any, ...] | None"),
            "Return the counters since the last time, or None if there are none.");
-  nb::class_<PreparedCalls>(m, "PreparedCalls", "Allreduces that were prepared.")
+  nb::class_<PreparedCalls>(m, "PreparedCalls", nb::type_slots(collected_slots),
+                            "Allreduces that were prepared.")
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object,
                     nb::object, nb::object, nb::object, nb::object, std::int64_t>(),
            "host"_a, "loop"_a, "transport"_a, "stats"_a, "busy"_a, "state"_a, "totals"_a,

@@ -69,6 +69,15 @@ class PreparedCalls {
 
   void clear() { calls_.clear(); }
 
+  // For Python's collector of cycles: visits the objects that may refer to this one.
+  template <class F>
+  int visit(F each) {
+    for (nb::object* object : {&host_, &loop_owner_, &transport_, &control_, &stats_, &acquire_,
+                               &release_, &state_owner_, &totals_owner_})
+      if (const int stop = each(*object)) return stop;
+    return 0;
+  }
+
   // The number of times that this process was forked from another.
   static int& forks();
 
@@ -110,8 +119,9 @@ class PreparedCalls {
                    std::size_t nbytes, const nb::object& dtype) const;
 
   const Names names_;
-  const nb::object host_, loop_owner_, transport_, control_, stats_, acquire_, release_,
-      state_owner_, totals_owner_, stream_, frombuffer_, uint32_, zero_ = nb::float_(0.0);
+  nb::object host_, loop_owner_, transport_, control_, stats_, acquire_, release_, state_owner_,
+      totals_owner_;
+  const nb::object stream_, frombuffer_, uint32_, zero_ = nb::float_(0.0);
   MessageLoop& loop_;
   CallState& state_;
   Totals& totals_;

@@ -166,6 +166,7 @@ class Communicator(NeighborCalls):
             try:
                 result = prepared.allreduce(x, op, algorithm)
             except BaseException as error:
+                del prepared  # see Session._fail: the error refers to this frame
                 self._session.fail_prepared(error)
                 raise
             if result is not None:

@@ -227,6 +227,12 @@ class Session(CallSequence):
         self._leave(span)
         return workload
 
+    def _fail(self, error: BaseException, span: Span | None) -> None:
+        # It refers to the transport, whose error refers to this call: a cycle that Python's
+        # collector cannot see.
+        self.prepared = None
+        super()._fail(error, span)
+
     def _fail_compiled(self, error: BaseException, span: Span | None) -> None:
         assert self._compiled is not None
         self._compiled.abandon()
