@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,6 +114,7 @@ def test_selection_with_residual_has_the_same_bits(select, name, velocity):
 
     def work():
         out, u = residual.copy(), np.ones_like(gradient)
+        found: tuple[Any, ...]
         given = Velocity(u, u, 0.9, nesterov=True) if velocity else None
         if select == "top_k":
             found = selection.top_k_with_residual(out, gradient, 5000, out, 0.9, given)
