@@ -23,13 +23,17 @@ constexpr Key<T> kFirstStep = Key<T>{1} << (sizeof(T) == 4 ? 19 : 48);
 template <class T>
 constexpr Key<T> kLastStep = Key<T>{1} << (8 * sizeof(T) - 4);
 
+// Values that may be above a bound in addition to k: it then suits the next bucket, too.
+inline std::size_t spare_of(std::size_t k) { return std::min<std::size_t>(k, 64); }
+
 // Returns a bound with at least k keys above it, and few more unless keys are equal.
 //
 // Successive buckets often have similar values, so the search begins at the bound of the last
 // one and widens by steps of about 6 % of the magnitude before it bisects.
 template <class T>
 Key<T> bisected_bound(const Key<T>* keys, std::size_t size, std::size_t k, Key<T> guess) {
-  const Key<T> fewest = static_cast<Key<T>>(k), most = fewest + fewest / 8;
+  const auto fewest = static_cast<Key<T>>(k + spare_of(k) / 4),
+             most = static_cast<Key<T>>(k + spare_of(k) / 2);
   Key<T> low = -1, high = 0, step = kFirstStep<T>;
   for (std::size_t i = 0; i < size; ++i) high = std::max(high, keys[i]);
   Key<T> middle = guess > low && guess < high ? guess : low + (high - low) / 2;
@@ -59,8 +63,13 @@ class Buckets {
   // Selects from the bucket that begins at `start` and has `size` values.
   void select(const T* values, std::size_t start, std::size_t size) {
     const std::size_t k = std::min(k_, size);
-    const Key<T> bound = bound_of(values + start, size, k);
-    const std::size_t count = collect(values + start, start, size, bound);
+    Key<T> bound = guess_;
+    std::size_t count = 0;
+    if (bound >= 0) count = collect(values + start, start, size, bound);
+    if (count < k || count > k + spare_of(k)) {
+      bound = bound_of(values + start, size, k);
+      count = collect(values + start, start, size, bound);
+    }
     if (count > k) keep({indices_.data(), values_.data(), count}, k, bound + 1);
     std::memcpy(out_.indices, indices_.data(), k * sizeof(std::uint32_t));
     std::memcpy(out_.values, values_.data(), k * sizeof(T));
