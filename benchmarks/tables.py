@@ -237,11 +237,11 @@ def allreduce(rows: list[Row]) -> str:
 
 # What a sum must reach against the faster dense one: density (%), coding, ratio.
 FLOORS = (
-    (0.1, None, 40),
-    (1, None, 12),
-    (10, None, 2),
-    (1, BITS_8, 20),
-    (10, BITS_8, 5),
+    (0.1, None, 55),
+    (1, None, 14),
+    (10, None, 2.3),
+    (1, BITS_8, 22),
+    (10, BITS_8, 6.5),
 )
 
 
