@@ -73,9 +73,6 @@ ON_CLUSTER = $(BIN)/sparcml run --network $(LINK)
 bench-cluster: $(VENV)/.dev
 	$(ON_CLUSTER) -n 8 -m sparcml bench allreduce $(SUMS) --runs 10 --link $(LINK) \
 	  --algorithms $(SPARSE) --quantize none,qsgd:8 --json $(RESULTS)-cluster-8.json
-	$(BIN)/sparcml run --network 100mbit -n 8 -m sparcml bench allreduce --sizes 16M \
-	  --density 0.01,0.1 --runs 3 --link 100mbit --algorithms auto --quantize none,qsgd:8 \
-	  --json $(RESULTS)-cluster-8-100mbit.json
 	$(ON_CLUSTER) -n 4 -m sparcml bench allreduce --sizes 16M --density 1 --runs 10 --link $(LINK) \
 	  --algorithms $(DENSE) --json $(RESULTS)-cluster-4.json
 	$(ON_CLUSTER) -n 2 benchmarks/run_overlap.py --json $(RESULTS)-overlap.json

@@ -36,6 +36,8 @@ void register_table(nb::module_& m);
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled inner loops of sparcml.";
+  // The traceback of an error that ends a process refers to its communicators until the end.
+  nb::set_leak_warnings(false);
   register_isa(m);
   register_threads(m);
   register_bitmap(m);
