@@ -55,7 +55,7 @@ def test_equals_the_definition(ranks):
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_choices_of_auto_end(ranks):
-    """Ranks agree again after 32 calls and when results change, whoever prepares calls."""
+    """Ranks agree again after 32 calls and when results change, also if only some prepare calls."""
 
     def body(comm):
         found = []
