@@ -49,6 +49,10 @@ CASES: tuple[tuple[str, str, int, int, float], ...] = (
     ("gpt", "sparse senders 512", 30, 4, 0.3),
     ("gpt-large-batch", SYNCHRONOUS, 1, 1, 1.0),
     ("gpt-large-batch", CHOSEN, 30, 4, 0.3),
+    ("gpt-long", SYNCHRONOUS, 1, 1, 1.0),
+    ("gpt-long", CHOSEN, 30, 4, 0.3),
+    ("gpt-large-batch-long", SYNCHRONOUS, 1, 1, 1.0),
+    ("gpt-large-batch-long", CHOSEN, 30, 4, 0.3),
 )
 
 

@@ -84,7 +84,7 @@ bool PreparedCalls::holds(const PreparedCall& call) const {
   const nb::object& choice = call.choice;
   return choice.is_none() ||
          (get(choice, names_.algorithm).is(call.name) && !integer(choice, names_.recheck) &&
-          integer(choice, names_.calls) < max_calls_);
+          integer(choice, names_.calls) < integer(choice, names_.max_calls));
 }
 
 // Records the nnz of a result; Python decides if it has changed.
@@ -195,9 +195,9 @@ void register_prepared_calls(nb::module_& m) {
   nb::class_<PreparedCalls>(m, "PreparedCalls", nb::type_slots(collected_slots),
                             "Allreduces that were prepared.")
       .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object,
-                    nb::object, nb::object, nb::object, nb::object, std::int64_t>(),
+                    nb::object, nb::object, nb::object, nb::object>(),
            "host"_a, "loop"_a, "transport"_a, "stats"_a, "busy"_a, "state"_a, "totals"_a,
-           "stream"_a, "frombuffer"_a, "uint32"_a, "max_calls"_a)
+           "stream"_a, "frombuffer"_a, "uint32"_a)
       .def("prepare", &PreparedCalls::prepare, "algorithm"_a, "dtype"_a, "size"_a, "block"_a,
            "name"_a, "choice"_a.none(), "code"_a, "number"_a, "dtype_code"_a, "nnz"_a,
            "predicted"_a, "Prepare sums of a shape, for vectors of similar nnz.")

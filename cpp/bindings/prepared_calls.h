@@ -40,7 +40,7 @@ class PreparedCalls {
  public:
   PreparedCalls(nb::object host, nb::object loop, nb::object transport, nb::object stats,
                 nb::object busy, nb::object state, nb::object totals, nb::object stream,
-                nb::object frombuffer, nb::object uint32, std::int64_t max_calls)
+                nb::object frombuffer, nb::object uint32)
       : host_(std::move(host)),
         loop_owner_(std::move(loop)),
         transport_(std::move(transport)),
@@ -56,7 +56,6 @@ class PreparedCalls {
         loop_(nb::cast<MessageLoop&>(loop_owner_)),
         state_(nb::cast<CallState&>(state_owner_)),
         totals_(nb::cast<Totals&>(totals_owner_)),
-        max_calls_(max_calls),
         forks_(forks()) {}
 
   // Prepares the calls of a shape, for vectors whose nnz rounds like this one.
@@ -88,7 +87,7 @@ class PreparedCalls {
                scratch = name("_scratch"), dtype = name("dtype"), trace = name("trace"),
                sent = name("sent"), failure = name("failure"), calls = name("calls"),
                recheck = name("recheck"), algorithm = name("algorithm"),
-               result_nnz = name("result_nnz"), sum = name("sum");
+               result_nnz = name("result_nnz"), max_calls = name("max_calls"), sum = name("sum");
     static nb::object name(const char* text) {
       return nb::steal(PyUnicode_InternFromString(text));
     }
@@ -125,7 +124,6 @@ class PreparedCalls {
   MessageLoop& loop_;
   CallState& state_;
   Totals& totals_;
-  const std::int64_t max_calls_;
   const int forks_;
   std::unordered_map<CallShape, std::shared_ptr<PreparedCall>, CallShape::Hash> calls_;
 };

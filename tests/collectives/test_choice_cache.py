@@ -6,7 +6,7 @@ import pytest
 import sparcml
 from sparcml import MismatchError, Stream
 from sparcml.communicator.choice_cache import (
-    MAX_CALLS,
+    MIN_CALLS,
     MAX_CASES,
     SIMILAR_CALLS,
     ChoiceCache,
@@ -30,11 +30,13 @@ def test_later_calls_send_no_agreement():
         x = vector(comm.rank, 100_000, 500)
         choice = comm.explain(x).choice
         unagreed = messages_of(comm, x, algorithm=choice)
-        return unagreed, [messages_of(comm, x) for _ in range(MAX_CALLS + 2)]
+        return unagreed, [messages_of(comm, x) for _ in range(7 * MIN_CALLS + 1)]
 
     for unagreed, counts in sparcml.launch(body, 4):
         first = unagreed + 2  # log2(4) messages of the agreement
-        assert counts == [first] + [unagreed] * (MAX_CALLS - 1) + [first, unagreed]
+        agreed = [i for i, count in enumerate(counts) if count == first]
+        assert agreed == [0, MIN_CALLS, 3 * MIN_CALLS, 7 * MIN_CALLS]  # each holds twice as long
+        assert set(counts) == {first, unagreed}
 
 
 def test_another_density_is_agreed_on_again():
@@ -152,10 +154,10 @@ def test_after_a_change_some_calls_agree():
         unagreed = messages_of(comm, many, algorithm=comm.explain(many).choice)
         comm.allreduce(few)
         comm.allreduce(many)
-        return unagreed, [messages_of(comm, many) for _ in range(MAX_CALLS)]
+        return unagreed, [messages_of(comm, many) for _ in range(MIN_CALLS)]
 
     for unagreed, counts in sparcml.launch(body, 4):
-        later = MAX_CALLS - SIMILAR_CALLS
+        later = MIN_CALLS - SIMILAR_CALLS
         assert counts == [unagreed + 2] * SIMILAR_CALLS + [unagreed] * later
 
 

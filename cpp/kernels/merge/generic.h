@@ -1,4 +1,6 @@
 // The merge of two streams, for any instruction set.
+#include <memory>
+
 #include "kernels/merge/lanes.h"
 
 namespace sparcml {
@@ -69,13 +71,13 @@ std::size_t merge_values(Stream<T> a, Stream<T> b, std::uint32_t* oi, T* ov) {
   Stream<T> low_a = below(a, bound), low_b = below(b, bound);
   a = from(a, low_a.nnz, 1);
   b = from(b, low_b.nnz, 1);
-  Scratch<T>* scratch = new Scratch<T>;
+  // Kept: its pages would be returned to the system and mapped again with each call.
+  static thread_local const std::unique_ptr<Scratch<T>> scratch(new Scratch<T>);
   std::size_t o = 0;
   while (const std::size_t left = low_a.nnz + low_b.nnz) {
     const std::size_t size = left < kLanes * kSegment ? left : kLanes * kSegment;
     o += round<Isa, op>(low_a, low_b, size, *scratch, oi + o, ov + o);
   }
-  delete scratch;
   return o + merge_blocks<op>(a, b, 1, oi + o, ov + o);
 }
 

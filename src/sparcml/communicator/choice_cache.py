@@ -1,8 +1,9 @@
 """Cache of the algorithms that `auto` has chosen, so that ranks need not agree in every call.
 
 Training reduces vectors of the same few shapes again and again, and their density changes
-slowly. A choice therefore holds for the next calls with the same shape, as long as the
-nnz of the results stays similar. If it does not, each call agrees again, until eight results in
+slowly. A choice therefore holds for the next 32 calls with the same shape, as long as the
+nnz of the results stays similar, and for twice as many each time that the ranks choose the same
+again. If results change, each call agrees again, until eight results in
 a row are similar: calls of one shape may alternate between densities. All ranks make the same
 calls and get the same results, so that their caches stay the same.
 """
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..quantize import Quantizer
 
-MAX_CALLS = 32  # calls that a choice holds for
+MIN_CALLS, MAX_CALLS = 32, 1024  # calls that a choice holds for
 SIMILAR_CALLS = 8  # with similar results, after which a choice holds again
 MAX_CASES = 256  # cached choices per communicator
 
@@ -41,6 +42,7 @@ class Choice:
 
     algorithm: str | None = None
     calls: int = 0  # since it was chosen
+    max_calls: int = MIN_CALLS
     result_nnz: int | None = None  # of the first result since then, or since a change
     recheck: int = 0  # further calls that must agree, since results have changed
 
@@ -64,7 +66,7 @@ class ChoiceCache:
     def choice(self, case: Hashable) -> str | None:
         """Return the algorithm that was chosen for a case, if it still holds."""
         choice = self._choices.get(case)
-        if choice is None or choice.recheck or choice.calls >= MAX_CALLS:
+        if choice is None or choice.recheck or choice.calls >= choice.max_calls:
             return None
         return choice.algorithm
 
@@ -76,6 +78,8 @@ class ChoiceCache:
             algorithm: Name of the algorithm, or None if the ranks must agree in each call.
         """
         choice = self._choices.pop(case, Choice())
+        is_same = choice.algorithm == algorithm and not choice.recheck and choice.calls
+        choice.max_calls = min(2 * choice.max_calls, MAX_CALLS) if is_same else MIN_CALLS
         choice.algorithm, choice.calls = algorithm, 0
         if choice.recheck:
             choice.recheck -= 1

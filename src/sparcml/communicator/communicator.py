@@ -139,9 +139,9 @@ class Communicator(NeighborCalls):
                 that -0.0 on all ranks adds up to -0.0 only with a dense algorithm.
             op: sum, mean, min, max or prod, or the same as `MPI.SUM` or `ReduceOp.SUM`.
             algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by declared
-                cost. For auto the ranks exchange their nnz in the first of 32 similar
-                calls, and when the size of results halves or doubles. All algorithms are
-                lossless but oktopk, which auto never selects.
+                cost. For auto the ranks exchange their nnz from time to time, and when
+                the size of results halves or doubles. All algorithms are lossless but oktopk,
+                which auto never selects.
             quantize: Encodes values on the wire, in split algorithms only: each value at
                 most twice, by its sender and by the owner of its range.
             return_seen: Also return this rank's part of the result as the other ranks saw

@@ -17,7 +17,6 @@ from ..errors import MismatchError
 from ..kernels import _core
 from ..stream import Stream
 from .call_sequence import CallSequence
-from .choice_cache import MAX_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +106,6 @@ class Session(CallSequence):
             Stream,
             np.frombuffer,
             np.dtype(np.uint32),
-            MAX_CALLS,
         )
 
     def prepare(

@@ -491,7 +491,7 @@ class Totals:
 class PreparedCalls:
     """Allreduces that were prepared."""
 
-    def __init__(self, host: object, loop: object, transport: object, stats: object, busy: object, state: object, totals: object, stream: object, frombuffer: object, uint32: object, max_calls: int) -> None: ...
+    def __init__(self, host: object, loop: object, transport: object, stats: object, busy: object, state: object, totals: object, stream: object, frombuffer: object, uint32: object) -> None: ...
 
     def prepare(self, algorithm: object, dtype: object, size: int, block: int, name: object, choice: object | None, code: int, number: int, dtype_code: int, nnz: int, predicted: float) -> None:
         """Prepare sums of a shape, for vectors of similar nnz."""
