@@ -6,8 +6,8 @@ import pytest
 import sparcml
 from sparcml import MismatchError, Stream
 from sparcml.communicator.choice_cache import (
-    MIN_CALLS,
     MAX_CASES,
+    MIN_CALLS,
     SIMILAR_CALLS,
     ChoiceCache,
 )

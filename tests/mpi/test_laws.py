@@ -41,3 +41,10 @@ def test_threads_and_mpi_give_the_same_bits():
     on_threads = sparcml.launch(fingerprints, 3)
     assert job.out.split() == on_threads[0]
     assert len(np.unique(on_threads, axis=0)) == 1
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_native_sums_are_the_same_with_and_without_a_trace(ranks, tmp_path):
+    job = mpiexec(ranks, "native_traced.py", tmp_path / "trace.json", SPARCML_TIMEOUT="60")
+    assert job.code == 0, job.err[-3000:]
+    assert job.out == "same bits\n"

@@ -13,6 +13,7 @@ import numpy as np
 from .. import buffer_pool
 from ..costs.workload import ring_nbytes
 from ..kernels import _core
+from ..kernels.reduction import OPS
 from ..stream import MEAN
 from ..wire.header import DTYPE_CODES
 from .base import AGREEMENT, call_code
@@ -47,7 +48,8 @@ class NativeAllreduce:
         mpi: MpiFunctions,
     ) -> None:
         self._host, self._link, self._native = host, link, loop.native
-        self._ops = mpi.ops | {MEAN: mpi.ops["sum"]}
+        self._ops = {op: (OPS[op], handle) for op, handle in mpi.ops.items()}
+        self._ops[MEAN] = self._ops["sum"]
         self._types = {
             np.dtype(name): (DTYPE_CODES[np.dtype(name)], number)
             for name, number in mpi.types.items()
@@ -71,6 +73,7 @@ class NativeAllreduce:
             agree: Whether to compare the vectors of all ranks first.
         """
         code, type_ = self._types[values.dtype]
+        op_code, handle = self._ops[op]
         out = _empty(values)
         returned = self._native(
             self._host,
@@ -80,8 +83,9 @@ class NativeAllreduce:
             code,
             values.size // block,
             block,
+            op_code,
             type_,
-            self._ops[op],
+            handle,
             values,
             out,
         )

@@ -447,7 +447,7 @@ class MessageLoop:
         Reduce a vector with quantized values; return the result, what the ranks saw, and the counters.
         """
 
-    def native(self, host: object, agreement: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, type: int, op: int, values: object, out: object) -> tuple[Any, ...]:
+    def native(self, host: object, agreement: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, op: int, type: int, handle: int, values: object, out: object) -> tuple[Any, ...]:
         """
         Run the engine's allreduce; return whether there is a NaN, and the counters.
         """
