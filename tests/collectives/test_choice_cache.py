@@ -35,7 +35,12 @@ def test_later_calls_send_no_agreement():
     for unagreed, counts in sparcml.launch(body, 4):
         first = unagreed + 2  # log2(4) messages of the agreement
         agreed = [i for i, count in enumerate(counts) if count == first]
-        assert agreed == [0, MIN_CALLS, 3 * MIN_CALLS, 7 * MIN_CALLS]  # each holds twice as long
+        assert agreed == [
+            0,
+            MIN_CALLS,
+            3 * MIN_CALLS,
+            7 * MIN_CALLS,
+        ]  # each holds twice as long
         assert set(counts) == {first, unagreed}
 
 

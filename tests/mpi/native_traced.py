@@ -18,7 +18,9 @@ with sparcml.world() as comm:
         found = comm.allgather(float(int(hashlib.sha256(total).hexdigest()[:12], 16)))
         assert len(set(found)) == 1, found
         assert total.view(np.uint32)[7] == np.float32(np.nan).view(np.uint32)
-        every = np.stack([s.to_dense() for s in comm.allgather(sparcml.Stream.from_dense(x))])
+        every = np.stack(
+            [s.to_dense() for s in comm.allgather(sparcml.Stream.from_dense(x))]
+        )
         np.testing.assert_allclose(total, every.sum(0), rtol=1e-4, atol=1e-5)
     if comm.rank == 0:
         print("same bits")
