@@ -87,7 +87,8 @@ class PreparedCalls {
                scratch = name("_scratch"), dtype = name("dtype"), trace = name("trace"),
                sent = name("sent"), failure = name("failure"), calls = name("calls"),
                recheck = name("recheck"), algorithm = name("algorithm"),
-               result_nnz = name("result_nnz"), max_calls = name("max_calls"), sum = name("sum");
+               result_nnz = name("result_nnz"), max_calls = name("max_calls"),
+               sum = name("sum");
     static nb::object name(const char* text) {
       return nb::steal(PyUnicode_InternFromString(text));
     }
