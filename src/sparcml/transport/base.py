@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)
+UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 SHORT_WAIT = 50e-6  # seconds of a wait before control messages are read
 BACKGROUND = "sparcml progress"  # name of the threads that `start` creates
 _T = TypeVar("_T", bound="Transport")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import EMPTY, Message, Pending, Transport
+from .base import EMPTY, UFUNCS, Message, Pending, Transport
 from .control import CLOSED
 from .timeouts import Timeouts, resolve_timeouts
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 
 
 class Mailbox:
