@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-
 class Mailbox:
     """Unread messages to one rank.
 
