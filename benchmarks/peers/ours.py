@@ -46,7 +46,8 @@ def brief(solver: SGD) -> str:
         "" if solver.intercept_rate == 1 else f", intercept_rate={solver.intercept_rate:g}"
     )
     batch = "" if solver.batch_size == 1 else f", batch_size={solver.batch_size}"
-    return f"{solver.learning_rate}{adaptive}{slow}{batch}"
+    local = "" if solver.local_steps == 1 else f", local_steps={solver.local_steps}"
+    return f"{solver.learning_rate}{adaptive}{slow}{batch}{local}"
 
 
 def run(data: Data) -> Found:

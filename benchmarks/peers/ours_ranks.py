@@ -1,4 +1,4 @@
-"""Ours in four processes over MPI: steps on some hundred rows, which ranks divide.
+"""Ours in four processes over MPI: steps on some hundred rows, which ranks divide, or local steps.
 
 `run` starts the processes; this file is also the program that they run.
 """
@@ -37,6 +37,9 @@ GRID = {
     "URL-like": [
         SGD(learning_rate=ExponentialDecay(6.0, 0.7), batch_size=256),
         SGD(learning_rate=ExponentialDecay(8.0, 0.7), batch_size=1024),
+        # Each rank makes steps on single rows of its own.
+        SGD(learning_rate=ExponentialDecay(0.03, 0.6), local_steps=25_000),
+        SGD(learning_rate=ExponentialDecay(0.03, 0.6), local_steps=50_000),
     ],
 }
 

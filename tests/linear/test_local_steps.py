@@ -14,6 +14,7 @@ from sparcml.linear import LOSSES, SGD, Constant, ExponentialDecay, Penalty, SGD
 from sparcml.linear.data.shuffle import permuted_positions
 
 from .problems import dense, problem, reference_sgd
+from .test_column_index import spread
 
 
 def solver(local_steps, **settings: Any):
@@ -55,11 +56,12 @@ def reference(sgd, rows, ranks):
     return w[0], b[0]
 
 
+@pytest.mark.parametrize("l2", [0.01, 0.0])  # one step at a time, and compiled rounds
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
 @pytest.mark.parametrize("local_steps", [2, 3, 100])
-def test_weights_are_the_mean_of_dense_models(local_steps, ranks, intercept):
-    sgd, rows = solver(local_steps, intercept=intercept), problem()
+def test_weights_are_the_mean_of_dense_models(local_steps, ranks, intercept, l2):
+    sgd, rows = solver(local_steps, intercept=intercept, penalty=Penalty(l2=l2)), problem()
     states = on_ranks(sgd, rows, ranks)
     w, b = reference(sgd, rows, ranks)
     for state in states:
@@ -68,7 +70,9 @@ def test_weights_are_the_mean_of_dense_models(local_steps, ranks, intercept):
         np.testing.assert_array_equal(state.weights, states[0].weights)
     if ranks == 1:
         assert states[0].losses == pytest.approx(
-            on_ranks(solver(1, intercept=intercept), rows, 1)[0].losses
+            on_ranks(solver(1, intercept=intercept, penalty=Penalty(l2=l2)), rows, 1)[
+                0
+            ].losses
         )
 
 
@@ -115,10 +119,15 @@ def continued(sgd, rows, states, comm):
     return sgd.run(comm, rows.part(comm.rank, comm.size), states[comm.rank])
 
 
+@pytest.mark.parametrize("is_wide", [False, True])  # with an index of active columns
+@pytest.mark.parametrize("l2", [0.01, 0.0])
 @pytest.mark.parametrize("method", [None, Compressed(sparsify=TopK(0.05))])
-def test_resume_at_any_step(method):
+def test_resume_at_any_step(method, l2, is_wide):
     """A state saved within a round continues bit for bit."""
-    sgd, rows, ranks = solver(4, method=method, algorithm="ssar_ring"), problem(), 3
+    settings = {"method": method, "algorithm": "ssar_ring", "penalty": Penalty(l2=l2)}
+    sgd, rows, ranks = solver(4, **settings), problem(), 3
+    if is_wide:
+        rows = spread(rows)
     saved: list[dict[int, Any]] = [{} for _ in range(ranks)]
 
     def body(comm):

@@ -18,12 +18,13 @@ import numpy as np
 from ... import decentralized
 from ...kernels import linear as loops
 from ...stream import Stream
+from .objective import LOSSES
 from .sgd_state import INTERCEPT, SCALE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...kernels.linear import Gradient
+    from ...kernels.linear import Csr, Gradient
     from .gradient_reduction import GradientReduction
     from .sgd import SGD
     from .sgd_state import SGDState
@@ -46,11 +47,11 @@ class LocalSteps:
 
     def step(self, state: SGDState, own: Gradient, learning_rate: float) -> None:
         """Update this rank's weights with its own gradient, whose last entry is the intercept's."""
-        if state.shared is None:
-            state.shared = self._stored(state)
+        self._begin(state)
+        assert state.shared is not None
         scale = state.model.numbers[SCALE]
         if scale < SMALL_SCALE:
-            state.shared[: state.features] *= scale
+            state.shared[: state.model.weights.size] *= scale
             loops.flush(state.model)
         nnz = own.indices.size - (not self.solver.intercept)
         loops.apply_gradient(
@@ -62,6 +63,53 @@ class LocalSteps:
             own.values[:nnz],
             self.solver.intercept_rate,
         )
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `steps` may be called."""
+        return self.solver.decay == 0.0
+
+    def steps(
+        self,
+        state: SGDState,
+        rows: Csr,
+        order: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        rates: NDArray[np.float64],
+    ) -> None:
+        """Make steps of one round in one compiled call, without a penalty.
+
+        Args:
+            state: The state of this rank.
+            rows: Its rows.
+            order: Order of its rows.
+            offsets: Where its rows of each step start in `order`, and the end.
+            rates: Learning rate of each step, divided by the rows per rank.
+        """
+        self._begin(state)
+        solver, counts = self.solver, np.diff(offsets)
+        has_rows = counts > 0  # a step without rows changes nothing
+        state.pending = loops.sgd_steps(
+            rows,
+            order,
+            np.append(offsets[:-1][has_rows], offsets[-1]),
+            (rates * counts)[has_rows],  # the loop divides by the number of rows
+            LOSSES[solver.loss].code,
+            solver.intercept * solver.intercept_rate,
+            state.model,
+            0.0,
+            0.0,
+            state.pending,
+        )
+
+    def _begin(self, state: SGDState) -> None:
+        if state.shared is None:
+            state.shared = self._stored(state)
+
+    def round_end(self, step: int, steps: int) -> int:
+        """Return the last step of the round that step + 1 belongs to."""
+        length = self.solver.local_steps
+        return min((step // length + 1) * length, steps)
 
     def ends_round(self, step: int, steps: int) -> bool:
         """Return whether ranks exchange after a step of an epoch; the first is step 1."""
@@ -81,7 +129,7 @@ class LocalSteps:
             shared += total.raw_values
         else:
             shared[total.raw_indices] += total.raw_values
-        state.model.weights[:] = shared[: state.features]
+        state.model.weights[:] = shared[: state.model.weights.size]
         if self.solver.intercept:
             state.model.numbers[INTERCEPT] = shared[-1]
 

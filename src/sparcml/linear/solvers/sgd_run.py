@@ -118,7 +118,6 @@ class SGDRun:
             and solver.epochs * self.steps >= MIN_STEPS
             and solver.communication == "sparse"
             and solver.method is None
-            and solver.local_steps == 1
         )
         if not (wanted and indexed):
             state.expand()
@@ -185,6 +184,18 @@ class SGDRun:
                 solver.decay,
                 state.pending,
             )
+        elif self.local is not None and self.local.is_compiled:
+            rows_per_rank = np.diff(starts) / self.comm.size
+            first = begin = state.step
+            while first < stop:
+                last = min(stop, self.local.round_end(first, self.steps))
+                part = slice(first - begin, last - begin)
+                own = offsets[first : last + 1]
+                scaled = rates[part] / rows_per_rank[part]
+                self.local.steps(state, self.csr, order, own, scaled)
+                if self.local.ends_round(last, self.steps):
+                    self.local.exchange(state, last)
+                first = last
         else:
             for t, rate in enumerate(rates):
                 batch = order[offsets[state.step + t] : offsets[state.step + t + 1]]

@@ -120,7 +120,8 @@ class SGDState:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of all columns, without the rows of the column index."""
-        return {**self.__dict__, "model": self._expanded(self.model), "column_index": None}
+        expanded = {"model": self._expanded(self.model), "shared": self._expanded_shared()}
+        return {**self.__dict__, **expanded, "column_index": None}
 
     @property
     def features(self) -> int:
@@ -186,15 +187,28 @@ class SGDState:
         """Drop the numbers of inactive columns."""
         self.column_index = index
         if index.active is not None:
+            if self.shared is not None:
+                intercept = self.shared[self.model.weights.size :]
+                self.shared = np.append(self.shared[index.active.columns], intercept)
             self.model = index.active.compress(self.model)
 
     def expand(self) -> None:
         """Restore the numbers of all columns, and drop the index with its rows."""
+        self.shared = self._expanded_shared()
         self.model, self.column_index = self._expanded(self.model), None
 
     def _expanded(self, model: loops.LazyWeights) -> loops.LazyWeights:
         active = None if self.column_index is None else self.column_index.active
         return model if active is None else active.expand(model)
+
+    def _expanded_shared(self) -> NDArray[Any] | None:
+        active = None if self.column_index is None else self.column_index.active
+        if self.shared is None or active is None:
+            return self.shared
+        columns = self.model.weights.size
+        weights = np.zeros(active.features, self.shared.dtype)
+        weights[active.columns] = self.shared[:columns]
+        return np.append(weights, self.shared[columns:])
 
     def begin_epoch(self, steps: int) -> None:
         """Extend the table by the steps of an epoch; no effect within one."""
@@ -234,7 +248,7 @@ class SGDState:
             "validation_losses": np.array(self.validation_losses),
             **{f"method/{name}": array for name, array in self.method.items()},
             **self._averaged_arrays(),
-            **({} if self.shared is None else {"shared": self.shared}),
+            **({} if self.shared is None else {"shared": self._expanded_shared()}),
         }
 
     def _averaged_arrays(self) -> dict[str, NDArray[Any]]:
