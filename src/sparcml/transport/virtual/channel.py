@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..threads import UFUNCS
+from ..base import UFUNCS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
