@@ -2,14 +2,17 @@
 
     python benchmarks/run_threads.py --json FILE [--rows 8000]
 
-Webspam-like rows: an epoch of SGD in batches of 1,000, and a prediction. Selection and quantization
-of 16 M values. One thread and all take turns; times are medians. Results must have the same bits.
+Webspam-like rows: an epoch of SGD in batches of 1,000 after the first one, and a prediction.
+Selection and quantization of 16 M values, and a copy of them: what the memory allows. One thread
+and all take turns; times are medians. Results must have the same bits.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -21,14 +24,14 @@ from sparcml import buffer_pool
 from sparcml.bench.results import write_json
 from sparcml.environment import describe
 from sparcml.kernels import linear, selection
-from sparcml.kernels.threads import default_threads, using_threads
+from sparcml.kernels.threads import default_threads, threads, using_threads
 from sparcml.linear import SGD, Constant
 from sparcml.linear.data import synthetic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sparcml.linear import Rows
+    from sparcml.linear import Rows, SGDState
 
 RUNS = 5
 VALUES = 1 << 24
@@ -40,17 +43,34 @@ def tasks(rows: Rows) -> dict[str, Callable[[], Any]]:
     weights = np.random.default_rng(1).standard_normal(rows.features, np.float32)
     csr = linear.Csr(rows.indptr, rows.indices, rows.values, rows.labels)
     sgd = SGD(learning_rate=Constant(0.1), batch_size=1000, epochs=1)
-    quantizer, comm = sparcml.QSGD(bits=4), sparcml.world()
+    # Calls on one thread and on all alternate; each continues its own training.
+    states = cycle([sgd.run(sparcml.world(), rows) for _ in range(2)])
+    copies = np.empty_like(values)
+    quantizer = sparcml.QSGD(bits=4)
     code = quantizer.encode(values)
     residual = np.roll(values, 1)
     return {
-        "SGD epoch, batches of 1,000": lambda: sgd.run(comm, rows).weights,
+        "copy of 16 M values": lambda: _copy(values, copies),
+        "SGD epoch, batches of 1,000": lambda: _epoch(sgd, rows, next(states)),
         "prediction": lambda: linear.margins(csr, weights),
         "TopK 1 % of 16 M": lambda: selection.top_k(values, VALUES // 100)[0],
         "TopK 4 of 512 with residual, 16 M": lambda: _with_residual(values, residual),
         "QSGD 4 bit, encode 16 M": lambda: quantizer.encode(values).data,
         "QSGD 4 bit, decode 16 M": lambda: quantizer.decode(code),
     }
+
+
+def _epoch(sgd: SGD, rows: Rows, state: SGDState) -> Any:
+    sgd.run_epoch(sparcml.world(), rows, state)
+    return state.weights
+
+
+def _copy(values: Any, out: Any) -> Any:
+    count = threads()
+    parts = zip(np.array_split(values, count), np.array_split(out, count), strict=True)
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(lambda pair: np.copyto(pair[1], pair[0]), parts))
+    return out
 
 
 def _with_residual(values: Any, residual: Any) -> Any:
@@ -70,13 +90,14 @@ def main() -> None:
         times: dict[int, list[float]] = {1: [], most: []}
         results: list[Any] = []
         for _ in range(RUNS):
-            for threads, spent in times.items():
-                with using_threads(threads):
+            for count, spent in times.items():
+                with using_threads(count):
                     start = time.perf_counter()
                     result = task()
                     spent.append(time.perf_counter() - start)
                 results.append(np.array(result))
-        wrong = sum(not np.array_equal(r, results[0]) for r in results)
+        pairs = zip(results[::2], results[1::2], strict=True)
+        wrong = sum(not np.array_equal(*pair) for pair in pairs)
         one, all_ = median(times[1]), median(times[most])
         row = {"task": name, "threads": most, "one": one, "all": all_}
         found.append({**row, "speedup": one / all_, "wrong": wrong})

@@ -46,8 +46,15 @@ FORMS = {
     "DiLoCo, outer 1.0 and 0.5": Form(
         lambda h: local.DiLoCo(h, outer_lr=1.0, outer_momentum=0.5)
     ),
+    "Streaming DiLoCo, outer 1.0 and 0.5": Form(
+        lambda h: local.DiLoCo(
+            h, outer_lr=1.0, outer_momentum=0.5, fragments=3, delay=5, mix=0.5
+        )
+    ),
     "SparseLoCo": Form(local.SparseLoCo),
     "SparseLoCo, 512 of 4096": Form(lambda h: local.SparseLoCo(h, k=512)),
+    "DeMo": Form(lambda h: local.DeMo(h, outer_lr=2e-3)),
+    "SPARTA": Form(local.SPARTA),
 }
 
 
@@ -80,7 +87,11 @@ class Job(NamedTuple):
 # Network, form, steps per round, workers, synchronous start. Outer settings and start were chosen
 # from runs of the GPT on seeds that are not reported, see `pilots`.
 CHOSEN, SPARSE = "DiLoCo, outer 1.0 and 0.5", "SparseLoCo, 512 of 4096"
+STREAMING = "Streaming DiLoCo, outer 1.0 and 0.5"
 CASES = (
+    ("gpt-long", SYNCHRONOUS, 1, 1, 1.0),
+    ("gpt-long", CHOSEN, 30, 4, 0.3),
+    ("gpt-long", SPARSE, 30, 4, 0.3),
     ("gpt", CHOSEN, 30, 4, 0.3),
     ("gpt", SPARSE, 30, 4, 0.3),
     ("gpt", "SparseLoCo", 30, 4, 0.3),
@@ -92,11 +103,23 @@ CASES = (
     ("gpt", "local SGD", 30, 4, 0.3),
     ("gpt", "DiLoCo", 30, 4, 0.0),
     ("gpt", "SparseLoCo", 30, 4, 0.0),
+    ("gpt", STREAMING, 30, 4, 0.3),
+    ("gpt", CHOSEN, 30, 8, 0.3),
+    ("gpt", SPARSE, 30, 8, 0.3),
+    ("gpt", "SPARTA", 1, 4, 0.3),
+    ("gpt", "DeMo", 1, 4, 0.0),
+    ("moby-dick", "local SGD", 30, 4, 0.3),
+    ("moby-dick", CHOSEN, 30, 4, 0.3),
+    ("moby-dick", SPARSE, 30, 4, 0.3),
+    ("fashion-mnist", "local SGD", 30, 4, 0.3),
+    ("fashion-mnist", CHOSEN, 30, 4, 0.3),
+    ("fashion-mnist", SPARSE, 30, 4, 0.3),
+    ("fashion-mnist", CHOSEN, 30, 8, 0.3),
 )
 
 
 def jobs() -> Iterator[Job]:
-    """Yield all jobs: all seeds of a case, then the next case."""
-    for case in CASES:
-        for seed in SEEDS:
+    """Yield all jobs: all cases of a seed, then the next seed."""
+    for seed in SEEDS:
+        for case in CASES:
             yield Job(*case, seed)

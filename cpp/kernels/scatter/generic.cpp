@@ -4,17 +4,29 @@
 namespace sparcml {
 namespace {
 
+constexpr std::size_t kCached = 1 << 19;  // bytes of a range that needs no prefetching
+constexpr std::size_t kAhead = 32;         // entries
+
+template <Op op, class T>
+void scatter_values(T* dense, const Stream<T>& s) {
+  std::size_t n = 0;
+  // Indices are too far apart for the processor to guess the next one.
+  if (s.nnz > kAhead && (s.indices[s.nnz - 1] - s.indices[0]) * sizeof(T) > kCached)
+    for (; n < s.nnz - kAhead; ++n) {
+      __builtin_prefetch(dense + s.indices[n + kAhead], 1);
+      dense[s.indices[n]] = combine<op>(dense[s.indices[n]], s.values[n]);
+    }
+  for (; n < s.nnz; ++n) dense[s.indices[n]] = combine<op>(dense[s.indices[n]], s.values[n]);
+}
+
 template <class T>
 void scatter_all(Op op, T* dense, const Stream<T>& s, std::size_t block) {
   with_op(op, [&](auto o) {
     constexpr Op known = decltype(o)::value;
+    if (block == 1) return scatter_values<known>(dense, s);
     for (std::size_t n = 0; n < s.nnz; ++n) {
       T* d = dense + s.indices[n] * block;
       const T* v = s.values + n * block;
-      if (block == 1) {
-        *d = combine<known>(*d, *v);
-        continue;
-      }
       SPARCML_IVDEP
       for (std::size_t k = 0; k < block; ++k) d[k] = combine<known>(d[k], v[k]);
     }
