@@ -45,7 +45,7 @@ def answer(rows: list[Row]) -> Answer:
     )
     why = (
         "L-BFGS computes full gradients and reduces them as dense vectors; ours takes steps on "
-        "batches with sparse allreduce"
+        "batches with sparse allreduce, or on single rows and averages weights twice per epoch"
     )
     if ratio < FLOOR:
         why = f"{why}; our four processes share two cores, and one process is faster"
@@ -68,7 +68,7 @@ def _details(rows: list[Row]) -> str:
         f"Logistic regression on {about['rows']:,} URL-like rows with {about['features']:,} "
         f"features, with the loss on {about['held_out_rows']:,} others after each epoch. Spark has "
         f"local[4], a heap of 9 GB, rows cached in memory, and one short fit beforehand that is "
-        f"not timed; ours has four processes over MPI, and takes the same steps as one process. "
+        f"not timed; ours has four processes over MPI, and takes the same steps as one process unless they are local. "
         f"Reading is not included in the times. More programs: [linear.md](linear.md).\n\n"
         f"{markdown(head, lines)}"
     )
