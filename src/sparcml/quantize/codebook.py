@@ -85,13 +85,17 @@ class Codebook(Quantizer):
         signs, high = (
             np.unpackbits(plane, bitorder="little")[: out.size] for plane in planes
         )
-        full, pairs = out.size // size, magnitudes.reshape(-1, 2)
-        shape = full, size
-        rows, choices = (a[: full * size].reshape(shape) for a in (out, high))
-        rows[:] = np.where(choices, pairs[:full, 1:], pairs[:full, :1])
-        if out.size > rows.size:  # the last bucket has fewer values
-            out[rows.size :] = np.where(high[rows.size :], pairs[-1, 1], pairs[-1, 0])
-        bits = out.view(np.uint32)
+        bits, pairs = out.view(np.uint32), magnitudes.view(np.uint32).reshape(-1, 2)
+        whole = out.size // size * size  # the last bucket may have fewer values
+        for part, own in (
+            (slice(0, whole), pairs[: whole // size]),
+            (slice(whole, out.size), pairs[whole // size :]),
+        ):
+            low, change = own[:, :1], own[:, :1] ^ own[:, 1:]
+            if len(own):
+                rows = bits[part].reshape(len(own), -1)
+                np.multiply(high[part].reshape(rows.shape), change, out=rows)
+                rows ^= low
         bits ^= signs.astype(np.uint32) << 31  # as a negation, also of zeros
 
     def _sections(
@@ -145,7 +149,7 @@ def _centroids(
     for _ in range(ROUNDS):
         is_high = rows > threshold.astype(np.float32)[:, None]
         upper = np.multiply(rows, is_high).sum(axis=1, dtype=np.float64)
-        n = np.count_nonzero(is_high, axis=1)
+        n = np.bitwise_count(np.packbits(is_high, axis=1)).sum(axis=1, dtype=np.int64)
         high = np.where(n > 0, upper / np.maximum(n, 1), threshold)
         low = np.where(n < length, (totals - upper) / np.maximum(length - n, 1), high)
         threshold = (low + high) / 2
