@@ -68,7 +68,8 @@ def _details(rows: list[Row]) -> str:
         f"Logistic regression on {about['rows']:,} URL-like rows with {about['features']:,} "
         f"features, with the loss on {about['held_out_rows']:,} others after each epoch. Spark has "
         f"local[4], a heap of 9 GB, rows cached in memory, and one short fit beforehand that is "
-        f"not timed; ours has four processes over MPI, and takes the same steps as one process unless they are local. "
+        f"not timed; ours has four processes over MPI, and takes the same steps as one process, "
+        f"or local ones. "
         f"Reading is not included in the times. More programs: [linear.md](linear.md).\n\n"
         f"{markdown(head, lines)}"
     )
