@@ -5,7 +5,7 @@ namespace sparcml {
 namespace {
 
 constexpr std::size_t kCached = 1 << 19;  // bytes of a range that needs no prefetching
-constexpr std::size_t kAhead = 32;         // entries
+constexpr std::size_t kAhead = 32;        // entries
 
 template <Op op, class T>
 void scatter_values(T* dense, const Stream<T>& s) {
