@@ -76,7 +76,7 @@ def difference(a: Stream, b: Stream) -> Stream:
         values = buffer_pool.empty(a.size, a.dtype)
         np.subtract(a.raw_values, b.raw_values, out=values)
         return a.like(None, values, fill=0.0)
-    if not (a.is_dense or b.is_dense) and np.array_equal(a.raw_indices, b.raw_indices):
+    if not (a.is_dense or b.is_dense) and np.array_equal(a.indices, b.indices):
         _check_alike(a, b)  # a stream and its decoded message: no merge is needed
         values = kernels.combine_dense("sum", a.raw_values, -b.raw_values)
         return a.like(a.raw_indices, values, fill=0.0)
