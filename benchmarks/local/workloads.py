@@ -18,7 +18,7 @@ WORKLOADS = {
         batch=64,
         steps=600,
     ),
-    # Four times the steps: as many rounds after the start as the others have steps per round.
+    # Four times the steps: 75 rounds of 30 steps follow a start of 30 %.
     "gpt-long": replace(GPT, title=f"{GPT.title}, 3,200 steps", steps=3200),
     "gpt-large-batch-long": replace(
         GPT, title=f"{GPT.title}, batch 64, 2,400 steps", batch=64, steps=2400
