@@ -46,6 +46,10 @@ FORMS = {
     "DiLoCo, outer 1.0 and 0.5": Form(
         lambda h: local.DiLoCo(h, outer_lr=1.0, outer_momentum=0.5)
     ),
+    "DiLoCo, outer 1.0 and 0.5, averaged moments": Form(
+        lambda h: local.DiLoCo(h, outer_lr=1.0, outer_momentum=0.5),
+        average=("exp_avg", "exp_avg_sq"),
+    ),
     "Streaming DiLoCo, outer 1.0 and 0.5": Form(
         lambda h: local.DiLoCo(
             h, outer_lr=1.0, outer_momentum=0.5, fragments=3, delay=5, mix=0.5
@@ -88,10 +92,12 @@ class Job(NamedTuple):
 # from runs of the GPT on seeds that are not reported, see `pilots`.
 CHOSEN, SPARSE = "DiLoCo, outer 1.0 and 0.5", "SparseLoCo, 512 of 4096"
 STREAMING = "Streaming DiLoCo, outer 1.0 and 0.5"
+AVERAGED = "DiLoCo, outer 1.0 and 0.5, averaged moments"
 CASES = (
     ("gpt-long", SYNCHRONOUS, 1, 1, 1.0),
     ("gpt-long", CHOSEN, 30, 4, 0.3),
     ("gpt-long", SPARSE, 30, 4, 0.3),
+    ("gpt-long", AVERAGED, 30, 4, 0.3),
     ("gpt", CHOSEN, 30, 4, 0.3),
     ("gpt", SPARSE, 30, 4, 0.3),
     ("gpt", "SparseLoCo", 30, 4, 0.3),

@@ -51,6 +51,7 @@ CASES: tuple[tuple[str, str, int, int, float], ...] = (
     ("gpt-large-batch", CHOSEN, 30, 4, 0.3),
     ("gpt-long", SYNCHRONOUS, 1, 1, 1.0),
     ("gpt-long", CHOSEN, 30, 4, 0.3),
+    ("gpt-long", "averaged", 30, 4, 0.3),
     ("gpt-large-batch-long", SYNCHRONOUS, 1, 1, 1.0),
     ("gpt-large-batch-long", CHOSEN, 30, 4, 0.3),
 )

@@ -21,6 +21,7 @@ from accuracy.train import AVERAGED, TEST_BATCH, arrays_of, batches, schedule
 
 import sparcml
 from sparcml import local
+from sparcml.costs import ring_nbytes
 from sparcml.local.state import STEP
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class LocalRun:
 
     Attributes:
         losses: Mean loss of the workers in each step.
-        sent: Bytes that a rank has sent in a start that was read from a file.
+        sent: Bytes that a rank has sent in a start that was read from a file, and for moments.
     """
 
     def __init__(
@@ -200,7 +201,7 @@ class LocalRun:
             self._pool.exchange(method, group, "step")
             if method.ends_round(number + 1 - made):
                 _average_buffers(group)
-                _average_moments(group, form.average)
+                self.sent += _average_moments(group, form.average)
         if not self.losses or not math.isfinite(self.losses[-1]):
             return False
         self._pool.exchange(method, group, "finish")
@@ -259,13 +260,16 @@ def _average_buffers(group: list[Worker]) -> None:
                     buffer.copy_(mean)
 
 
-def _average_moments(group: list[Worker], names: tuple[str, ...]) -> None:
-    """Replace entries of the optimizer's state by their means; their bytes are not counted."""
+def _average_moments(group: list[Worker], names: tuple[str, ...]) -> float:
+    """Replace entries of the optimizer's state by their means; return the bytes of a ring."""
+    sent = 0.0
     for name in names:
         for same in zip(*(w.optimizer.state.values() for w in group), strict=True):
             mean = torch.stack([entry[name] for entry in same]).mean(0)
             for entry in same:
                 entry[name].copy_(mean)
+            sent += ring_nbytes(len(group), mean.nbytes)
+    return sent
 
 
 def score(task: Task, model: nn.Module) -> float:

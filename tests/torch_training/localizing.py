@@ -35,6 +35,7 @@ FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
             "synchronous_method": sparcml.Compressed(sparcml.TopK(0.1), dense_below=100),
         },
     ),
+    "averaged moments": (DiLoCo, {"sync_every": 3, "optimizer_state": "average"}),
     "demo": (DeMo, {"k": 8, "side": 16}),
     "sparta": (SPARTA, {"ratio": 0.1}),
 }
@@ -49,6 +50,7 @@ def everything():
     with group() as (rank, ranks):
         one_step_per_round_is_ddp(rank)
         models_are_averaged(rank, ranks)
+        moments_are_averaged(rank, ranks)
         synchronous_start_is_ddp(rank)
         rounds_follow_the_synchronous_start(rank)
         for build, options in FORMS.values():
@@ -94,6 +96,25 @@ def models_are_averaged(rank, ranks):
         same(parameters(training.shared()), mean, rtol=1e-4, atol=1e-6)
         average = parameters(training.averaged())
         assert any(not torch.equal(average[n], p) for n, p in parameters(module).items())
+
+
+def moments_are_averaged(rank, ranks):
+    singles = []
+    for other in range(ranks):
+        module = mlp()
+        optimizer = adam(module)
+        trained(module, other, optimizer, range(3))
+        singles.append([optimizer.state[p] for p in module.parameters()])
+    module = mlp()
+    optimizer = adam(module)
+    with LocalSGD(module, optimizer, sync_every=3, optimizer_state="average"):
+        trained(module, rank, optimizer, range(3))
+        for number, parameter in enumerate(module.parameters()):
+            found = optimizer.state[parameter]
+            assert int(found["step"]) == 3
+            for key in ("exp_avg", "exp_avg_sq"):
+                mean = sum(single[number][key] for single in singles) / ranks
+                torch.testing.assert_close(found[key], mean, rtol=1e-5, atol=1e-8)
 
 
 def synchronous_start_is_ddp(rank):

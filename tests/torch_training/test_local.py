@@ -48,6 +48,10 @@ ORDERS = (tuple(PARAMETERS[:2]), tuple(PARAMETERS[2:]))
             "rank 0 has settings=.*but rank 1 has settings=.*all ranks must pass the same",
         ),
         ({"sync_every": 4, "buffers": "mix"}, "buffers must be average or local"),
+        (
+            {"sync_every": 4, "fragments": 2, "optimizer_state": "average"},
+            "rank 0 has optimizer state=.*but rank 1 has optimizer state=",
+        ),
     ],
 )
 def test_one_rank_with_wrong_settings_stops_all_of_them(options, message):

@@ -27,7 +27,9 @@ def build_settings(
     return form(**settings)
 
 
-def check_arguments(name: str, comm: Any, group: Any, buffers: Any) -> None:
+def check_arguments(
+    name: str, comm: Any, group: Any, buffers: Any, optimizer_state: Any
+) -> None:
     """Raise an error unless these can be arguments of local training."""
     if comm is not None and not isinstance(comm, Communicator):
         raise TypeError(f"{name}: comm must be a Communicator, got {comm!r}")
@@ -35,6 +37,10 @@ def check_arguments(name: str, comm: Any, group: Any, buffers: Any) -> None:
         raise ValueError(f"{name}: group must be None if comm is given, got {group!r}")
     if buffers not in BUFFERS:
         raise ValueError(f"{name}: buffers must be {' or '.join(BUFFERS)}, got {buffers!r}")
+    if optimizer_state not in BUFFERS:
+        raise ValueError(
+            f"{name}: optimizer_state must be {' or '.join(BUFFERS)}, got {optimizer_state!r}"
+        )
 
 
 def check_unused(name: str, optimizer: Any, users: tuple[type, ...]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import torch
 
 from ..local.state import SIZE, STEP
-from ..stream.tensors import on_host, to_tensor
+from ..stream.tensors import on_host
 
 if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
@@ -67,22 +66,4 @@ def restored_state(
             f"load_state_dict: state must be of a model with {size} values, got "
             f"{state.get(SIZE)}"
         )
-    return state
-
-
-def mean_optimizer_state(
-    comm: Communicator, optimizer: torch.optim.Optimizer
-) -> dict[str, Any]:
-    """Return the optimizer's state_dict with the means of its float tensors. Collective.
-
-    Moments of Adam and momentum buffers are averaged; counts of steps are those of this rank.
-    """
-    state: dict[str, Any] = copy.deepcopy(optimizer.state_dict())
-    for entries in state["state"].values():
-        for key in sorted(entries):
-            value = entries[key]
-            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.ndim:
-                flat = np.array(on_host(value.detach().float()).reshape(-1))
-                mean = np.array(comm.allreduce(flat, op="mean"))
-                entries[key] = to_tensor(mean.reshape(tuple(value.shape)), like=value)
     return state
