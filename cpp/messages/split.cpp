@@ -6,7 +6,7 @@
 
 namespace sparcml::messages {
 
-constexpr int window = 4;  // messages in flight per rank in the second half
+constexpr int window = 8;  // messages in flight per rank in the second half
 
 // Sends each range to its owner, and returns all ranks' parts of this rank's range.
 template <class T>

@@ -176,3 +176,47 @@ def test_bytes_are_fewer():
 def test_invalid_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         SGD(**({"local_steps": 2} | settings))
+
+
+@pytest.mark.parametrize("ranks", [2, 15])  # some of 15 have no rows
+def test_a_penalty_that_is_dropped_between_epochs(ranks):
+    """The scale that it leaves is folded into the weights of all ranks before the first step."""
+    rows = problem(count=12)
+    strong = solver(
+        3, epochs=1, batch_size=3, penalty=Penalty(l2=0.97), learning_rate=Constant(1.0)
+    )
+    plain = solver(
+        3, epochs=2, batch_size=3, penalty=Penalty(), learning_rate=Constant(0.1)
+    )
+
+    def body(comm):
+        part = rows.part(comm.rank, comm.size)
+        state = strong.init(part)
+        strong.run_epoch(comm, part, state, flush=False)
+        scale = state.model.numbers[0]
+        plain.run_epoch(comm, part, state)
+        return scale, state.weights
+
+    found = sparcml.launch(body, ranks)
+    assert found[0][0] < 1e-6
+    w, _ = reference(strong, rows, ranks)
+    assert np.abs(w).max() < 1
+    for _, weights in found:
+        np.testing.assert_array_equal(weights, found[0][1])
+        assert np.abs(weights).max() < 1
+
+
+@pytest.mark.parametrize("local_steps", [1, 4])
+def test_resume_at_the_end_of_an_epoch_with_a_shorter_last_batch(local_steps):
+    rows, sgd, saved = problem(count=125), solver(local_steps), {}
+
+    def keep(progress, state):
+        if progress.step == progress.steps:
+            saved.setdefault(
+                progress.epoch, {n: np.array(a) for n, a in state.arrays().items()}
+            )
+
+    whole = sgd.run(sparcml.world(), rows, watch=keep, every=1)
+    resumed = sgd.run(sparcml.world(), rows, SGDState.of(saved[0]))
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+    assert resumed.losses == whole.losses

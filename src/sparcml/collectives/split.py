@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .call import Call
 
 
-WINDOW = 4  # messages in flight per rank in the second half
+WINDOW = 8  # messages in flight per rank in the second half
 
 
 def scatter_ranges(

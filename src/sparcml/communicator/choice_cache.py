@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..quantize import Quantizer
 
-MIN_CALLS, MAX_CALLS = 32, 1024  # calls that a choice holds for
+MIN_CALLS, MAX_CALLS = 32, 256  # calls that a choice holds for
 SIMILAR_CALLS = 8  # with similar results, after which a choice holds again
 MAX_CASES = 256  # cached choices per communicator
 

@@ -15,6 +15,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .. import buffer_pool
+from ..errors import TransportError
 from . import shared_memory
 from .base import EMPTY, UFUNCS, Message, Pending, Transport
 from .control import CLOSED
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..errors import TransportError
     from .timeouts import Timeouts
 
 # A longer message is sent in segments of this size, after a message with its length. Of
@@ -234,6 +234,11 @@ class MpiTransport(Transport):
         peer = 1 - self.rank
         sending = self.isend(peer, x.view(np.uint8))
         other = self.irecv(peer).wait().view(x.dtype)
+        if other.size != x.size:
+            raise TransportError(
+                f"native allreduce: rank {self.global_ranks[peer]} must send {x.size} values, got "
+                f"{other.size}"
+            )
         first, second = (x, other) if peer else (other, x)
         with np.errstate(all="ignore"):  # as in MPI
             UFUNCS[op](first, second, out=out)

@@ -48,11 +48,6 @@ class LocalSteps:
     def step(self, state: SGDState, own: Gradient, learning_rate: float) -> None:
         """Update this rank's weights with its own gradient, whose last entry is the intercept's."""
         self._begin(state)
-        assert state.shared is not None
-        scale = state.model.numbers[SCALE]
-        if scale < SMALL_SCALE:
-            state.shared[: state.model.weights.size] *= scale
-            loops.flush(state.model)
         nnz = own.indices.size - (not self.solver.intercept)
         loops.apply_gradient(
             state.model,
@@ -105,6 +100,10 @@ class LocalSteps:
     def _begin(self, state: SGDState) -> None:
         if state.shared is None:
             state.shared = self._stored(state)
+        scale = state.model.numbers[SCALE]
+        if scale < SMALL_SCALE:
+            state.shared[: state.model.weights.size] *= scale
+            loops.flush(state.model)
 
     def round_end(self, step: int, steps: int) -> int:
         """Return the last step of the round that step + 1 belongs to."""

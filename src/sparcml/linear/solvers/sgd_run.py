@@ -98,7 +98,10 @@ class SGDRun:
                 "SGD: the state must be of a solver with the same penalty, momentum and "
                 "adaptive; start from `init`, and copy the weights if needed"
             )
-        if state.step and (state.seen - state.step * solver.batch_size) % rows.total:
+        made = min(
+            state.step * solver.batch_size, rows.total
+        )  # the last batch may be shorter
+        if state.step and (state.seen - made) % rows.total:
             raise ValueError(
                 f"SGD: batch_size must stay the same within an epoch, got "
                 f"{solver.batch_size}"
