@@ -75,6 +75,7 @@ bench-cluster: $(VENV)/.dev
 	  --algorithms $(SPARSE) --quantize none,qsgd:8 --json $(RESULTS)-cluster-8.json
 	$(ON_CLUSTER) -n 4 -m sparcml bench allreduce --sizes 16M --density 1 --runs 10 --link $(LINK) \
 	  --algorithms $(DENSE) --json $(RESULTS)-cluster-4.json
+	$(BIN)/sparcml run -n 8 --network 100mbit benchmarks/run_link.py --link 100mbit --json $(RESULTS)-link-100mbit.json
 	$(ON_CLUSTER) -n 2 benchmarks/run_overlap.py --json $(RESULTS)-overlap.json
 
 # The paper's micro-benchmarks on the same links: time by density, and by ranks at 4 of 512, for

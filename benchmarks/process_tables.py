@@ -63,6 +63,23 @@ def linear_ranks(rows: list[Row]) -> str:
     return markdown(head, lines)
 
 
+def link(rows: list[Row]) -> str:
+    """Return one row per density and format: how much of the link an allreduce uses."""
+    head = ["density (%)", "values", "sent (MB)", "link (ms)", "time (ms)", "% of link"]
+    lines = [
+        [
+            shown(100 * row["density"], "g"),
+            "lossless" if row["bits"] is None else f"{row['bits']}-bit",
+            shown(row["bytes"] / 1e6, ".2f"),
+            shown(1e3 * row["bytes"] / row["link"], ".0f"),
+            shown(1e3 * row["seconds"], ".0f"),
+            shown(100 * row["of_link"], ".0f"),
+        ]
+        for row in rows
+    ]
+    return markdown(head, lines)
+
+
 def startup(rows: list[Row]) -> str:
     """Return one row per program that was started."""
     head = ["program", "wall (ms)", "processor (ms)", "more than `import numpy` (ms)"]
