@@ -76,7 +76,7 @@ def test_a_row_that_is_off_makes_a_miss():
         14: {"p50": 1.0},
         15: {"step": 1.0},
         16: {"epoch": 1.0},
-        17: {"reading": 1.0},
+        17: {"curves": [{"setting": "", "passes": [1], "seconds": [1.0], "losses": [0.3]}]},
         18: {"method": "dense"},
         19: {"method": "dense"},
         20: {"speedup": 9.0},

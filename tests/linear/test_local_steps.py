@@ -208,7 +208,8 @@ def test_a_penalty_that_is_dropped_between_epochs(ranks):
 
 @pytest.mark.parametrize("local_steps", [1, 4])
 def test_resume_at_the_end_of_an_epoch_with_a_shorter_last_batch(local_steps):
-    rows, sgd, saved = problem(count=125), solver(local_steps), {}
+    rows, sgd = problem(count=125), solver(local_steps)
+    saved: dict[int, Any] = {}
 
     def keep(progress, state):
         if progress.step == progress.steps:
