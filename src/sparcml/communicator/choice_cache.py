@@ -2,8 +2,8 @@
 
 Training reduces vectors of the same few shapes again and again, and their density changes
 slowly. A choice therefore holds for the next 32 calls with the same shape, as long as the
-nnz of the results stays similar, and for twice as many each time that the ranks choose the same
-again. If results change, each call agrees again, until eight results in
+nnz of the results stays similar, and for twice as many, up to 256, each time that the ranks
+choose the same again. If results change, each call agrees again, until eight results in
 a row are similar: calls of one shape may alternate between densities. All ranks make the same
 calls and get the same results, so that their caches stay the same.
 """
