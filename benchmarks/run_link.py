@@ -84,7 +84,9 @@ def main() -> None:
             if comm.rank == 0:
                 print(rows[-1], flush=True)
         if comm.rank == 0 and chosen.json:
-            write_json(chosen.json, describe(f"--link {chosen.link} --runs {chosen.runs}", 0), rows)
+            write_json(
+                chosen.json, describe(f"--link {chosen.link} --runs {chosen.runs}", 0), rows
+            )
 
 
 if __name__ == "__main__":
