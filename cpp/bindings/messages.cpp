@@ -129,7 +129,8 @@ template <class Handle>
 std::unique_ptr<MessageLoop> mpi_loop(int rank, int size, const std::vector<std::size_t>& at,
                                       const std::vector<std::size_t>& handles, int any_source,
                                       int any_tag, std::size_t tag_at,
-                                      std::size_t segment_bytes, const ms::WaitPolicy& policy) {
+                                      std::size_t segment_bytes, std::size_t paced_bytes,
+                                      const ms::WaitPolicy& policy) {
   ms::MpiFunctions<Handle> mpi;
   static_assert(sizeof mpi == 8 * sizeof(std::size_t));
   std::memcpy(&mpi, at.data(), sizeof mpi);
@@ -138,8 +139,8 @@ std::unique_ptr<MessageLoop> mpi_loop(int rank, int size, const std::vector<std:
     std::memcpy(&h, &handles[i], sizeof h);
     return h;
   };
-  const ms::MpiSettings<Handle> settings{handle(0), handle(1), handle(2),    any_source,
-                                         any_tag,   tag_at,    segment_bytes};
+  const ms::MpiSettings<Handle> settings{handle(0), handle(1), handle(2),     any_source,
+                                         any_tag,   tag_at,    segment_bytes, paced_bytes};
   return std::make_unique<MessageLoop>(
       std::make_unique<ms::MpiChannel<Handle>>(rank, size, mpi, settings, policy), false);
 }
@@ -185,7 +186,7 @@ void register_messages(nb::module_& m) {
       "mpi_loop",
       [](int rank, int size, int handle_bytes, std::vector<std::size_t> functions,
          std::vector<std::size_t> handles, int any_source, int any_tag, std::size_t tag_at,
-         std::size_t segment_bytes, double spin, double give_way) {
+         std::size_t segment_bytes, std::size_t paced_bytes, double spin, double give_way) {
         require(functions.size() == 8 && handles.size() == 3,
                 "mpi_loop: there must be 8 functions and 3 handles");
         require(handle_bytes == 4 || handle_bytes == 8,
@@ -193,9 +194,9 @@ void register_messages(nb::module_& m) {
         const ms::WaitPolicy policy{spin, give_way};
         const auto make = handle_bytes == 4 ? mpi_loop<std::int32_t> : mpi_loop<void*>;
         return make(rank, size, functions, handles, any_source, any_tag, tag_at, segment_bytes,
-                    policy);
+                    paced_bytes, policy);
       },
       "rank"_a, "size"_a, "handle_bytes"_a, "functions"_a, "handles"_a, "any_source"_a,
-      "any_tag"_a, "tag_at"_a, "segment_bytes"_a, "spin"_a, "give_way"_a,
+      "any_tag"_a, "tag_at"_a, "segment_bytes"_a, "paced_bytes"_a, "spin"_a, "give_way"_a,
       "Return a loop over functions of an MPI library, given by their addresses.");
 }

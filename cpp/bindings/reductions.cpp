@@ -2,6 +2,7 @@
 
 #include "bindings/reduction_calls.h"
 #include "kernels/dense/dense.h"
+#include "messages/reduce_pair.h"
 
 namespace {
 
@@ -64,23 +65,6 @@ Returned run_quantized(MessageLoop& loop, nb::handle host, int code, std::uint32
   return dtype == 1 ? run(float{}) : run(double{});
 }
 
-constexpr std::size_t pair_bytes = 1 << 20;
-
-// Two ranks exchange a short vector, and both add: a library's allreduce of it takes twice as
-// long. NaN becomes canonical. See `MpiTransport.native_allreduce`.
-template <class T>
-void reduce_pair(ms::Call& call, const ms::Shared& in, const ms::Shared& out) {
-  const int peer = 1 - call.rank();
-  call.channel.send(call.host, peer, {in, in->size}, 0);
-  const ms::Message message = call.channel.receive(call.host, peer);
-  if (message.size != in->size) call.host.reject(ms::Reading::vector, message, peer, 0, 0);
-  const auto *a = reinterpret_cast<const T*>(in->data),
-             *b = reinterpret_cast<const T*>(message.data());
-  if (peer == 0) std::swap(a, b);
-  sparcml::combine_dense(call.op, a, b, reinterpret_cast<T*>(out->data), in->size / sizeof(T));
-  call.channel.finish(call.host);
-}
-
 // Returns whether the result has a NaN, and the counters. With a code of an agreement, the
 // ranks exchange headers first; if these differ, they are the result, and nothing is reduced.
 Returned run_native(MessageLoop& loop, nb::handle host, int agreement, std::uint32_t sequence,
@@ -111,8 +95,8 @@ Returned run_native(MessageLoop& loop, nb::handle host, int agreement, std::uint
         if (dtype == 1) found |= sparcml::has_nan(reinterpret_cast<const float*>(part), count);
         if (dtype == 2) found |= sparcml::has_nan(reinterpret_cast<const double*>(part), count);
       };
-      if (call.size() == 2 && from->size <= pair_bytes)
-        with_type(dtype, [&](auto zero) { reduce_pair<decltype(zero)>(call, from, to); });
+      if (call.size() == 2 && from->size <= ms::pair_bytes)
+        with_type(dtype, [&](auto zero) { ms::reduce_pair<decltype(zero)>(call, from, to); });
       else
         call.channel.native(call.host, native, search);
     }

@@ -60,6 +60,10 @@ class Channel {
   // Begins a call.
   virtual void open(Host& host) = 0;
 
+  // Begins an exchange in which each rank sends a message to each other rank, none of which
+  // depends on another. Announce what is received before the first message is sent.
+  virtual void begin_exchange() {}
+
   virtual void send(Host& host, int peer, const Message& message, int round) = 0;
 
   // Announces a message that receive() will return; all announced ones make progress in waits.

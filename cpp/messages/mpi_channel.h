@@ -1,73 +1,47 @@
-// Messages of an MPI library that the process has loaded, with the protocol of
-// transport/mpi.py.
-//
-// Handles are integers of 4 bytes in MPICH and its relatives, and pointers in Open MPI. The
-// layout of a status is private to the library, but for the place of its tag.
+// All messages of a rank through an MPI library.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <list>
 
+#include "messages/mpi_transfers.h"
+#include "messages/pacing.h"
 #include "messages/waiting.h"
 
 namespace sparcml::messages {
 
-template <class Handle>
-struct MpiFunctions {
-  using Status = void*;
-  int (*isend)(const void*, int, Handle, int, int, Handle, Handle*);
-  int (*irecv)(void*, int, Handle, int, int, Handle, Handle*);
-  int (*improbe)(int, int, Handle, int*, Handle*, Status);
-  int (*imrecv)(void*, int, Handle, Handle*, Handle*);
-  int (*iprobe)(int, int, Handle, int*, Status);
-  int (*get_count)(const void*, Handle, int*);
-  int (*test)(Handle*, int*, Status);
-  int (*iallreduce)(const void*, void*, int, Handle, Handle, Handle, Handle*);
-};
-
-// Constants of the library, and of the protocol.
-template <class Handle>
-struct MpiSettings {
-  Handle comm, control, byte;
-  int any_source, any_tag;
-  std::size_t tag_at;  // offset of the tag in a status
-  std::size_t segment_bytes;
-};
-
 constexpr std::size_t native_bytes = 1 << 20;  // of a part of a native allreduce: in the cache
 constexpr std::size_t native_parts = 2;        // in progress at a time
-
-enum MpiTag : int { whole_tag, length_tag, segment_tag };
 
 template <class Handle>
 class MpiChannel final : public Channel {
  public:
   MpiChannel(int rank, int size, const MpiFunctions<Handle>& mpi,
              const MpiSettings<Handle>& settings, const WaitPolicy& policy)
-      : Channel(rank, size), mpi_(mpi), set_(settings), policy_(policy) {}
+      : Channel(rank, size), mpi_(mpi, settings), policy_(policy), pacing_(size) {}
 
   void open(Host& host) override {
-    if (has_control(host)) host.read_control();
+    pacing_.open();
+    if (mpi_.has_control(host)) host.read_control();
+  }
+
+  void begin_exchange() override {
+    if (mpi_.set.paced_bytes) pacing_.begin();
   }
 
   void send(Host& host, int peer, const Message& message, int) override {
-    while (!sending_.empty() && test_all(host, sending_.front())) sending_.pop_front();
-    sending_.push_back({peer, Action::send, message, {}, 0});
+    while (!sending_.empty() && is_sent(host, sending_.front())) sending_.pop_front();
+    const bool paced = pacing_.is_active() && message.size > mpi_.set.paced_bytes;
+    sending_.push_back({peer, Action::send, message});
     Transfer& t = sending_.back();
-    if (message.size <= set_.segment_bytes) {
-      start_send(host, t, message.data(), message.size, whole_tag);
-      return;
-    }
-    t.length = static_cast<std::int64_t>(message.size);
-    start_send(host, t, &t.length, sizeof t.length, length_tag);
-    for (std::size_t at = 0; at < message.size; at += set_.segment_bytes)
-      start_send(host, t, message.data() + at, std::min(set_.segment_bytes, message.size - at),
-                 segment_tag);
+    t.segment = paced ? mpi_.set.paced_bytes : mpi_.set.segment_bytes;
+    t.exchange = paced ? pacing_.number() : 0;
+    unposted_++ ? advance(host) : post_all(host);
   }
 
   void expect(Host&, int peer) override {
-    expected_.push_back({peer, Action::receive, {}, {}, 0});
+    expected_.push_back({peer, Action::receive});
+    expected_.back().exchange = pacing_.number();
   }
 
   Message receive(Host& host, int peer) override {
@@ -80,6 +54,7 @@ class MpiChannel final : public Channel {
     Transfer& t = *awaited;
     wait(host, t, [&] { return poll_receive(host, t); });
     Message message = std::move(t.message);
+    pacing_.complete(t.exchange, peer, message.size);
     expected_.erase(awaited);
     return message;
   }
@@ -87,7 +62,7 @@ class MpiChannel final : public Channel {
   void finish(Host& host) override {
     while (!sending_.empty()) {
       Transfer& t = sending_.front();
-      wait(host, t, [&] { return test_all(host, t); });
+      wait(host, t, [&] { return is_sent(host, t); });
       sending_.pop_front();
     }
   }
@@ -106,21 +81,23 @@ class MpiChannel final : public Channel {
       if (start < call.count) {
         const std::size_t at = start * call.item_bytes,
                           part = std::min(step, call.count - start);
-        sending_.push_back({(rank + 1) % size, Action::native, {}, {}, 0});
+        sending_.push_back({(rank + 1) % size, Action::native});
         Transfer& t = sending_.back();
         Handle request;
-        check(host,
-              mpi_.iallreduce(call.in + at, call.out + at, static_cast<int>(part),
-                              handle(call.type), handle(call.op), set_.comm, &request),
-              t.peer, t.action);
+        mpi_.check(
+            host,
+            mpi_.mpi.iallreduce(call.in + at, call.out + at, static_cast<int>(part),
+                                handle(call.type), handle(call.op), mpi_.set.comm, &request),
+            t.peer, t.action);
         t.requests.push_back(request);
-        t.length = static_cast<std::int64_t>(part);
+        t.is_posted = true;
+        t.length[0] = static_cast<std::int64_t>(part);
         start += part;
         if (sending_.size() < native_parts && start < call.count) continue;
       }
       Transfer& first = sending_.front();
-      wait(host, first, [&] { return test_all(host, first); });
-      const auto part = static_cast<std::size_t>(first.length);
+      wait(host, first, [&] { return mpi_.test_all(host, first); });
+      const auto part = static_cast<std::size_t>(first.length[0]);
       sending_.pop_front();
       done(complete, part);
       complete += part;
@@ -133,98 +110,60 @@ class MpiChannel final : public Channel {
     kept->push_back(std::move(sending_));
     kept->push_back(std::move(expected_));
     sending_.clear(), expected_.clear();
+    unposted_ = 0;
   }
 
   bool poll() override { return poll_ && poll_(); }
 
  private:
-  struct Transfer {
-    int peer;
-    Action action;
-    Message message;
-    std::deque<Handle> requests;
-    std::int64_t length;
-  };
+  using Transfer = messages::Transfer<Handle>;
 
-  bool has_control(Host& host) {
-    int found = 0;
-    check(host, mpi_.iprobe(set_.any_source, set_.any_tag, set_.control, &found, status_), 0,
-          Action::receive);
-    return found;
-  }
-
-  static void check(Host& host, int code, int peer, Action action) {
-    if (code) host.lose(code, peer, action);
-  }
-
-  void start_send(Host& host, Transfer& t, const void* data, std::size_t size, int tag) {
-    Handle request;
-    check(host,
-          mpi_.isend(data, static_cast<int>(size), set_.byte, t.peer, tag, set_.comm, &request),
-          t.peer, Action::send);
-    t.requests.push_back(request);
-  }
-
-  // Tests each request several times: one test sends only a part of a long message.
-  bool test_all(Host& host, Transfer& t) {
-    while (!t.requests.empty()) {
-      int done = 0;
-      for (int tries = 0; tries < 4 && !done; ++tries)
-        check(host, mpi_.test(&t.requests.front(), &done, status_), t.peer, t.action);
-      if (!done) return false;
-      t.requests.pop_front();
+  // Passes messages to MPI, each peer's in their order.
+  void post_all(Host& host) {
+    blocked_.assign(static_cast<std::size_t>(size), false);
+    for (Transfer& t : sending_) {
+      const auto peer = static_cast<std::size_t>(t.peer);
+      if (t.is_posted || blocked_[peer]) continue;
+      t.is_posted = mpi_.post(host, t, pacing_.allowed(t.exchange, t.peer));
+      blocked_[peer] = !t.is_posted;
+      unposted_ -= t.is_posted;
     }
-    return true;
+    if (unposted_) pacing_.wait();
   }
 
-  // Starts to receive a message that has arrived; returns whether it has.
-  bool begin(Host& host, Transfer& t) {
-    if (t.message.memory) return true;
-    int found = 0;
-    Handle probed, request;
-    check(host, mpi_.improbe(t.peer, set_.any_tag, set_.comm, &found, &probed, status_), t.peer,
-          Action::receive);
-    if (!found) return false;
-    int tag, count = 0;
-    std::memcpy(&tag, status_ + set_.tag_at, sizeof tag);
-    check(host, mpi_.get_count(status_, set_.byte, &count), t.peer, Action::receive);
-    if (tag == whole_tag) {
-      t.message = {host.allocate(static_cast<std::size_t>(count)),
-                   static_cast<std::size_t>(count)};
-      check(host, mpi_.imrecv(t.message.data(), count, set_.byte, &probed, &request), t.peer,
-            Action::receive);
-      t.requests.push_back(request);
-      return true;
-    }
-    check(host, mpi_.imrecv(&t.length, count, set_.byte, &probed, &request), t.peer,
-          Action::receive);
-    t.requests.push_back(request);
-    while (!test_all(host, t)) {
-    }
-    t.message = {host.allocate(static_cast<std::size_t>(t.length)),
-                 static_cast<std::size_t>(t.length)};
-    for (std::size_t at = 0; at < t.message.size; at += set_.segment_bytes) {
-      const std::size_t size = std::min(set_.segment_bytes, t.message.size - at);
-      check(host,
-            mpi_.irecv(t.message.data() + at, static_cast<int>(size), set_.byte, t.peer,
-                       segment_tag, set_.comm, &request),
-            t.peer, Action::receive);
-      t.requests.push_back(request);
-    }
-    return true;
+  bool is_sent(Host& host, Transfer& t) { return t.is_posted && mpi_.test_all(host, t); }
+
+  // Begins all receives that are expected, each peer's in their order.
+  void begin_all(Host& host) {
+    blocked_.assign(static_cast<std::size_t>(size), false);
+    for (Transfer& t : expected_)
+      if (!blocked_[static_cast<std::size_t>(t.peer)] && !mpi_.begin(host, t))
+        blocked_[static_cast<std::size_t>(t.peer)] = true;
   }
 
-  // Polls a receive while the others that are expected begin, each peer's in their order.
+  // Returns whether a message is complete; counts what has arrived, for the pace of others.
+  bool is_received(Host& host, Transfer& t) {
+    if (!t.message.memory) return false;
+    const std::size_t before = t.requests.size();
+    const bool complete = mpi_.test_all(host, t);
+    if (t.segment) pacing_.arrive(t.exchange, t.peer, (before - t.requests.size()) * t.segment);
+    return complete;
+  }
+
+  // Passes more of the messages to MPI if more has arrived.
+  void advance(Host& host) {
+    begin_all(host);
+    for (Transfer& t : expected_) is_received(host, t);
+    post_all(host);
+  }
+
+  // Polls a receive while the others that are expected begin.
   bool poll_receive(Host& host, Transfer& awaited) {
-    if (expected_.size() > 1) {
-      blocked_.assign(static_cast<std::size_t>(size), false);
-      for (Transfer& t : expected_)
-        if (!blocked_[static_cast<std::size_t>(t.peer)] && !begin(host, t))
-          blocked_[static_cast<std::size_t>(t.peer)] = true;
-    } else {
-      begin(host, awaited);
-    }
-    return awaited.message.memory && test_all(host, awaited);
+    if (expected_.size() > 1)
+      begin_all(host);
+    else
+      mpi_.begin(host, awaited);
+    return is_received(host, awaited);
   }
 
   template <class Poll>
@@ -232,18 +171,21 @@ class MpiChannel final : public Channel {
     if (done()) return;
     Wait waiting(policy_, host, t.peer, t.action);
     poll_ = done;
-    while (!done()) waiting.pause([&] { return has_control(host); });
+    while (!done() && !done()) {  // a poll may receive what only the next one finds
+      waiting.pause([&] { return mpi_.has_control(host); });
+      if (unposted_) advance(host);
+    }
     poll_ = nullptr;
     waiting.end();
   }
 
-  const MpiFunctions<Handle> mpi_;
-  const MpiSettings<Handle> set_;
+  MpiTransfers<Handle> mpi_;
   const WaitPolicy policy_;
   std::list<Transfer> sending_, expected_;  // elements keep their addresses
-  std::vector<bool> blocked_;
+  int unposted_ = 0;                        // messages that MPI does not have completely
+  Pacing pacing_;
+  std::vector<bool> blocked_;  // by peer
   std::function<bool()> poll_;
-  alignas(16) std::uint8_t status_[128];
 };
 
 }  // namespace sparcml::messages

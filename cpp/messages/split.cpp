@@ -8,6 +8,14 @@ namespace sparcml::messages {
 
 constexpr int window = 8;  // messages in flight per rank in the second half
 
+// Expects a message of each other rank.
+static void begin_exchange(Call& call) {
+  const int P = call.size();
+  call.channel.begin_exchange();
+  for (int step = 1; step < P; ++step)
+    call.channel.expect(call.host, (call.rank() - step + P) % P);
+}
+
 // Sends each range to its owner, and returns all ranks' parts of this rank's range.
 template <class T>
 static std::vector<Vector<T>> scatter_ranges(Call& call, const Vector<T>& x,
@@ -15,6 +23,7 @@ static std::vector<Vector<T>> scatter_ranges(Call& call, const Vector<T>& x,
                                              Seen<T>* seen) {
   const int P = call.size(), me = call.rank();
   if (seen) seen->parts.resize(static_cast<std::size_t>(P));
+  begin_exchange(call);
   const auto part = [&](int j) { return part_of(call, x, offsets[j], offsets[j + 1]); };
   for (int step = 1; step < P; ++step) {
     const int owner = (me + step) % P;
@@ -27,7 +36,6 @@ static std::vector<Vector<T>> scatter_ranges(Call& call, const Vector<T>& x,
   parts[me] = part(me);
   parts[me].scratch = false;
   if (seen) seen->parts[me] = parts[me];
-  for (int step = 1; step < P; ++step) call.channel.expect(call.host, (me - step + P) % P);
   for (int step = 1; step < P; ++step) {
     const int source = (me - step + P) % P;
     parts[source] = decode<T>(call, call.receive(source, 0), {source, 0, parts[me].blocks});
@@ -50,9 +58,9 @@ static Message encode_range(Call& call, Vector<T>& reduced, Seen<T>* seen) {
 template <class Take>
 static void gather_messages(Call& call, const Message& own, Take take) {
   const int P = call.size(), me = call.rank();
+  begin_exchange(call);
   for (int step = 1; step < std::min(window, P); ++step) call.send((me + step) % P, own, 1);
   take(me, own);
-  for (int step = 1; step < P; ++step) call.channel.expect(call.host, (me - step + P) % P);
   for (int step = window; step < P + window - 1; ++step) {
     if (step < P) call.send((me + step) % P, own, 1);
     const int source = (me - (step - window + 1) + P) % P;

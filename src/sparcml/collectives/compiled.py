@@ -39,6 +39,7 @@ ALGORITHMS = {
 }
 OP_NUMBERS = {op: number for number, op in enumerate(OPS)} | {MEAN: 0}
 ENGINES = ("mpi", "threads", "torch")
+PACED_BYTES = 32 << 10  # of a segment of an exchange between nodes; MPI sends it at once
 FLOAT32 = DTYPE_CODES[np.dtype(np.float32)]
 
 
@@ -268,6 +269,7 @@ def compile_collectives(link: CountingTransport) -> CompiledCollectives | None:
         mpi.any_tag,
         mpi.tag_at,
         transport.segment_bytes,
+        PACED_BYTES if len(transport.nodes.leaders) > 1 else 0,
         policy.spin,
         policy.yield_,
     )

@@ -455,7 +455,7 @@ class MessageLoop:
 def host_loop(rank: int, size: int) -> MessageLoop:
     """Return a loop whose messages the host moves."""
 
-def mpi_loop(rank: int, size: int, handle_bytes: int, functions: Sequence[int], handles: Sequence[int], any_source: int, any_tag: int, tag_at: int, segment_bytes: int, spin: float, give_way: float) -> MessageLoop:
+def mpi_loop(rank: int, size: int, handle_bytes: int, functions: Sequence[int], handles: Sequence[int], any_source: int, any_tag: int, tag_at: int, segment_bytes: int, paced_bytes: int, spin: float, give_way: float) -> MessageLoop:
     """
     Return a loop over functions of an MPI library, given by their addresses.
     """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .timeouts import Timeouts
 
-# A longer message is sent in segments of this size, after a message with its length. Of
+# A longer message is sent in segments, after a message with its length and theirs. Of
 # two large messages between two ranks, MPICH over TCP sends one after the other; segments
 # in both directions overlap, which is twice as fast.
 SEGMENT_BYTES = (1 << 20) + 4096  # one segment holds a megabyte of values and a header
@@ -54,9 +54,10 @@ class _Sending(Pending):
         if len(message) <= SEGMENT_BYTES:
             self._requests = [comm.Isend(message, self.peer, WHOLE)]
             return
-        self._length = np.array([len(message)], np.int64)
+        self._length = np.array([len(message), SEGMENT_BYTES], np.int64)
         self._requests = [comm.Isend(self._length, self.peer, LENGTH)]
-        self._requests += [comm.Isend(s, self.peer, SEGMENT) for s in _segments(message)]
+        for segment in _segments(message, SEGMENT_BYTES):
+            self._requests.append(comm.Isend(segment, self.peer, SEGMENT))
 
     def poll(self) -> bool:
         try:
@@ -97,12 +98,11 @@ class _Receiving(Pending):
             self._message = buffer_pool.empty(status.Get_count(MPI.BYTE), np.uint8)
             self._requests = [probed.Irecv(self._message)]
             return True
-        length = np.empty(1, np.int64)
+        length = np.empty(2, np.int64)
         probed.Recv(length)
         self._message = buffer_pool.empty(int(length[0]), np.uint8)
-        self._requests = [
-            comm.Irecv(s, self.peer, SEGMENT) for s in _segments(self._message)
-        ]
+        segments = _segments(self._message, int(length[1]))
+        self._requests = [comm.Irecv(s, self.peer, SEGMENT) for s in segments]
         return True
 
     def poll(self) -> bool:
@@ -120,9 +120,8 @@ class _Receiving(Pending):
         return self._message
 
 
-def _segments(message: Message) -> list[Message]:
-    starts = range(0, len(message), SEGMENT_BYTES)
-    return [message[start : start + SEGMENT_BYTES] for start in starts]
+def _segments(message: Message, nbytes: int) -> list[Message]:
+    return [message[start : start + nbytes] for start in range(0, len(message), nbytes)]
 
 
 class MpiTransport(Transport):
