@@ -112,7 +112,7 @@ void products(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count
               const Model<T>& model, double* out) {
   const std::size_t nnz = entries(rows, chosen, count);
   const Ranges ranges(model.features, count, nnz);
-  const std::size_t parts = part_count(nnz);
+  const std::size_t parts = std::min(part_count(nnz), threads());  // each reads all weights
   for_parts(parts, [&](std::size_t part) {
     const std::size_t from = part_begin(count, parts, part);
     const std::size_t some = part_begin(count, parts, part + 1) - from;
@@ -150,10 +150,11 @@ std::size_t combine_cursors(Scratch<T>& s, const Ranges& ranges, const double* s
                  : combine_ranges<Isa, false>(s, ranges, slopes, room, indices, values);
 }
 
-// The sum of a column adds the rows in their order, whatever the parts are.
-template <class Isa, class T>
-std::size_t combine_parts(Scratch<T>& s, const Ranges& ranges, const double* slopes,
-                          bool marking, std::size_t nnz, std::uint32_t* indices, T* values) {
+// Combines each part of the columns by itself, and calls take(part). The sum of a column adds
+// the rows in their order, whatever the parts are.
+template <class Isa, class T, class Take>
+void combine_parts(Scratch<T>& s, const Ranges& ranges, const double* slopes, bool marking,
+                   std::size_t nnz, Take take) {
   const std::size_t count = part_count(nnz);
   divide(s.parts, s.cursors, ranges, nnz, count);
   for_parts(count, [&](std::size_t p) {
@@ -163,15 +164,20 @@ std::size_t combine_parts(Scratch<T>& s, const Ranges& ranges, const double* slo
     if (part.indices.size() < room) part.indices.resize(room), part.values.resize(room);
     part.nnz = combine_cursors<Isa>(own, ranges, slopes, marking, room, part.indices.data(),
                                     part.values.data());
+    take(part);
   });
-  std::size_t n = 0;
-  for (Part<T>& part : s.parts) part.offset = n, n += part.nnz;
-  for_parts(count, [&](std::size_t p) {
-    const Part<T>& part = s.parts[p];
-    std::copy_n(part.indices.data(), part.nnz, indices + part.offset);
-    std::copy_n(part.values.data(), part.nnz, values + part.offset);
-  });
-  return n;
+}
+
+// Calls all(ranges, marking, nnz) or, for several threads, parts(ranges, marking, nnz).
+template <class T, class All, class Parts>
+void divided(Scratch<T>& s, const Rows<T>& rows, const std::int64_t* chosen,
+             const double* slopes, std::size_t count, std::size_t features, All all,
+             Parts parts) {
+  start(s.cursors, rows, chosen, count, [&](std::size_t i) { return slopes[i] != 0.0; });
+  const std::size_t nnz = entries(rows, chosen, count);
+  const Ranges ranges(features, s.cursors.size(), nnz);
+  const bool marking = nnz < features / kDense;
+  part_count(nnz) > 1 ? parts(ranges, marking, nnz) : all(ranges, marking, nnz);
 }
 
 template <class Isa, class T>
@@ -179,14 +185,63 @@ std::size_t combine_any(const Rows<T>& rows, const std::int64_t* chosen, const d
                         std::size_t count, std::size_t features, std::uint32_t* indices,
                         T* values) {
   Scratch<T>& s = scratch<T>();
-  start(s.cursors, rows, chosen, count, [&](std::size_t i) { return slopes[i] != 0.0; });
-  const std::size_t nnz = entries(rows, chosen, count);
-  const Ranges ranges(features, s.cursors.size(), nnz);
-  const bool marking = nnz < features / kDense;
-  if (part_count(nnz) > 1)
-    return combine_parts<Isa>(s, ranges, slopes, marking, nnz, indices, values);
-  return combine_cursors<Isa>(s, ranges, slopes, marking, std::min(nnz, features), indices,
-                              values);
+  std::size_t n = 0;
+  divided(
+      s, rows, chosen, slopes, count, features,
+      [&](const Ranges& ranges, bool marking, std::size_t nnz) {
+        n = combine_cursors<Isa>(s, ranges, slopes, marking, std::min(nnz, features), indices,
+                                 values);
+      },
+      [&](const Ranges& ranges, bool marking, std::size_t nnz) {
+        combine_parts<Isa>(s, ranges, slopes, marking, nnz, [](const Part<T>&) {});
+        for (Part<T>& part : s.parts) part.offset = n, n += part.nnz;
+        for_parts(s.parts.size(), [&](std::size_t p) {
+          const Part<T>& part = s.parts[p];
+          std::copy_n(part.indices.data(), part.nnz, indices + part.offset);
+          std::copy_n(part.values.data(), part.nnz, values + part.offset);
+        });
+      });
+  return n;
+}
+
+template <class Isa, class T>
+void combine_each_any(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                      std::size_t count, std::size_t features, const Take<T>& take) {
+  Scratch<T>& s = scratch<T>();
+  const auto taken = [&](const Part<T>& part) {
+    take(part.indices.data(), part.values.data(), part.nnz);
+  };
+  divided(
+      s, rows, chosen, slopes, count, features,
+      [&](const Ranges& ranges, bool marking, std::size_t nnz) {
+        const std::size_t room = std::min(nnz, features);
+        s.parts.resize(std::max<std::size_t>(s.parts.size(), 1));
+        Part<T>& all = s.parts[0];
+        if (all.indices.size() < room) all.indices.resize(room), all.values.resize(room);
+        all.nnz = combine_cursors<Isa>(s, ranges, slopes, marking, room, all.indices.data(),
+                                       all.values.data());
+        taken(all);
+      },
+      [&](const Ranges& ranges, bool marking, std::size_t nnz) {
+        combine_parts<Isa>(s, ranges, slopes, marking, nnz, taken);
+      });
+}
+
+template <class Isa, class T>
+Total slopes_any(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
+                 double share, const Model<T>& model, double* out) {
+  std::fill_n(out, count, 0.0);
+  products<Isa>(rows, chosen, count, model, out);
+  Total total{0, 0.0, 0.0};
+  for (std::size_t i = 0; i < count; ++i) {
+    const double margin = model.scale() * out[i] + model.intercept();
+    const double weight = rows.weight(chosen[i]);
+    const Slope found = slope(loss, rows.labels[chosen[i]], margin);
+    out[i] = share * weight * found.derivative;
+    total.slope += out[i];
+    total.loss += weight * found.value;
+  }
+  return total;
 }
 
 template <class Isa, class T>
@@ -194,17 +249,8 @@ Total gradient_any(const Rows<T>& rows, const std::int64_t* chosen, std::size_t 
                    Loss loss, double share, const Model<T>& model, std::uint32_t* indices,
                    T* values) {
   std::vector<double>& slopes = scratch<T>().slopes;
-  slopes.assign(count, 0.0);
-  products<Isa>(rows, chosen, count, model, slopes.data());
-  Total total{0, 0.0, 0.0};
-  for (std::size_t i = 0; i < count; ++i) {
-    const double margin = model.scale() * slopes[i] + model.intercept();
-    const double weight = rows.weight(chosen[i]);
-    const Slope found = slope(loss, rows.labels[chosen[i]], margin);
-    slopes[i] = share * weight * found.derivative;
-    total.slope += slopes[i];
-    total.loss += weight * found.value;
-  }
+  slopes.resize(count);
+  Total total = slopes_any<Isa>(rows, chosen, count, loss, share, model, slopes.data());
   total.nnz =
       combine_any<Isa>(rows, chosen, slopes.data(), count, model.features, indices, values);
   return total;

@@ -1,6 +1,8 @@
 // The gradient of the loss of some rows, as a sorted sparse vector.
 #pragma once
 
+#include <functional>
+
 #include "kernels/isa.h"
 #include "kernels/linear/loss.h"
 #include "kernels/linear/model.h"
@@ -26,6 +28,19 @@ template <class T>
 std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
                     std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
 
+// The two halves of a step: the slopes share * weight * loss'(margin) of the chosen rows; and
+// their combination, of which `take` gets parts with different columns, on several threads.
+template <class T>
+Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
+             double share, const Model<T>& model, double* out);
+
+template <class T>
+using Take =
+    std::function<void(const std::uint32_t* indices, const T* values, std::size_t nnz)>;
+template <class T>
+void combine_each(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                  std::size_t count, std::size_t features, const Take<T>& take);
+
 namespace scalar {
 template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
@@ -33,6 +48,12 @@ Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t coun
 template <class T>
 std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
                     std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
+template <class T>
+Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
+             double share, const Model<T>& model, double* out);
+template <class T>
+void combine_each(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                  std::size_t count, std::size_t features, const Take<T>& take);
 }  // namespace scalar
 namespace avx2 {
 template <class T>
@@ -41,6 +62,12 @@ Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t coun
 template <class T>
 std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
                     std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
+template <class T>
+Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
+             double share, const Model<T>& model, double* out);
+template <class T>
+void combine_each(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                  std::size_t count, std::size_t features, const Take<T>& take);
 }  // namespace avx2
 
 // Returns w.x of the rows from `first` to `last`, with w as stored.

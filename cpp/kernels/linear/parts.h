@@ -11,7 +11,7 @@ namespace sparcml::linear {
 namespace {
 
 constexpr std::size_t kWorth = 1 << 16;  // entries for which further threads are woken
-constexpr std::size_t kParts = 4;        // per thread, since some take longer
+constexpr std::size_t kParts = 2;        // per thread, since some take longer
 
 inline std::size_t part_count(std::size_t entries) {
   return entries < kWorth || threads() == 1 ? 1 : kParts * threads();

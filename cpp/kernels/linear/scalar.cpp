@@ -50,6 +50,26 @@ std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const doubl
   return combine_any<Plain>(rows, chosen, slopes, count, features, indices, values);
 }
 
+template <class T>
+Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
+             double share, const Model<T>& model, double* out) {
+  return slopes_any<Plain>(rows, chosen, count, loss, share, model, out);
+}
+
+template <class T>
+void combine_each(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
+                  std::size_t count, std::size_t features, const Take<T>& take) {
+  combine_each_any<Plain>(rows, chosen, slopes, count, features, take);
+}
+
+#define SPARCML_HALVES(T)                                                                     \
+  template Total slopes(const Rows<T>&, const std::int64_t*, std::size_t, Loss, double,       \
+                        const Model<T>&, double*);                                            \
+  template void combine_each(const Rows<T>&, const std::int64_t*, const double*, std::size_t, \
+                             std::size_t, const Take<T>&);
+SPARCML_HALVES(float)
+SPARCML_HALVES(double)
+
 template Total gradient(const Rows<float>&, const std::int64_t*, std::size_t, Loss, double,
                         const Model<float>&, std::uint32_t*, float*);
 template Total gradient(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,

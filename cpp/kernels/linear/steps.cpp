@@ -77,8 +77,7 @@ template <Lazy lazy, class T>
 double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_t* starts,
                const double* rates, std::size_t steps, Loss loss, double intercept,
                const Model<T>& model, double sum) {
-  std::vector<std::uint32_t> indices;
-  std::vector<T> values;
+  std::vector<double> slopes;
   const std::int64_t end = starts[steps];
   for (std::size_t i = 0; i < steps; ++i) {
     const std::int64_t from = starts[i];
@@ -89,12 +88,14 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
       sum += step_on<lazy>(rows, order[from], rates[i], loss, intercept, model, next);
       continue;
     }
-    const std::size_t room = entries(rows, order + from, count);
-    if (indices.size() < room) indices.resize(room), values.resize(room);
-    const Total found = gradient(rows, order + from, count, loss, count ? 1.0 / count : 0.0,
-                                 model, indices.data(), values.data());
+    slopes.resize(count);
+    const Total found = linear::slopes(rows, order + from, count, loss,
+                                       count ? 1.0 / count : 0.0, model, slopes.data());
     const Step<lazy, T> step(model, rates[i]);
-    move_all(step, found.nnz, indices.data(), values.data());
+    combine_each<T>(rows, order + from, slopes.data(), count, model.features,
+                    [&](const std::uint32_t* columns, const T* values, std::size_t nnz) {
+                      for (std::size_t k = 0; k < nnz; ++k) step.move(columns[k], values[k]);
+                    });
     if (intercept != 0.0) step.move_intercept(found.slope, intercept);
     sum += found.loss;
   }
