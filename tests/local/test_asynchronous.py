@@ -166,3 +166,18 @@ def test_nobody_comes():
         worker.step(np.zeros(3))
     with pytest.raises(TransportError, match=r"worker 2 waited 0.02 s for the server"):
         worker.join(np.zeros(3))
+
+
+def test_workers_of_a_closed_server_raise_at_once():
+    place = store()
+    server = Server(place, DelayedNesterov(period=2), np.ones(5))
+    thread = threading.Thread(target=lambda: server.serve(1, timeout=20))
+    thread.start()
+    worker = Worker(place, 0, sync_every=1)
+    x = worker.join(np.ones(5))
+    thread.join()
+    server.close()
+    with pytest.raises(
+        TransportError, match="worker 0 cannot exchange, because the server was"
+    ):
+        worker.step(x)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 PAUSE = 0.005  # seconds between two looks into the store
 ARRIVED = "arrived"  # number of arrivals
+ENDED = "ended"  # set when the server answers no more
 
 
 class Server:
@@ -37,6 +38,7 @@ class Server:
 
         server = Server(store, DelayedNesterov(period=4), x)
         server.serve(arrivals=1000)
+        server.close()
         x = server.model
 
     Args:
@@ -99,6 +101,10 @@ class Server:
                 self._answer(number)
             else:
                 self.dropped += 1
+
+    def close(self) -> None:
+        """Tell the workers that the server answers no more: those that wait raise."""
+        self.store.set(ENDED, "1")
 
     def _has_come(self, number: int) -> bool:
         return bool(self.store.add(ARRIVED, 0) >= number)
@@ -180,7 +186,18 @@ class Worker:
     def _exchange(self, x: Any, change: str, speed: float) -> Any:
         number = self.store.add(ARRIVED, 1)
         self.store.set(f"{number}/arrival", json.dumps({"change": change, "speed": speed}))
-        if not _wait(partial(self.store.check, [f"{number}/answer"]), self.timeout):
+        answer = [f"{number}/answer"]
+
+        def is_over() -> bool:
+            return bool(self.store.check(answer) or self.store.check([ENDED]))
+
+        # An answer that was written before the end counts.
+        if _wait(is_over, self.timeout) and not self.store.check(answer):
+            raise TransportError(
+                f"Worker: worker {self.member} cannot exchange, because the server was closed; "
+                f"raise the number of arrivals that it serves, or end the worker"
+            )
+        if not self.store.check(answer):
             raise TransportError(
                 f"Worker: worker {self.member} waited {self.timeout:g} s for the server; start it "
                 f"with the same store"

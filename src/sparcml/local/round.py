@@ -15,7 +15,14 @@ from ..validation import check_integer
 from .base import Method
 from .checks import check_fraction, compare_ranks
 from .outer import mixed
-from .state import MOMENTUM, PENDING, SHARED, aggregate_state, with_aggregate_state
+from .state import (
+    FINISHED,
+    MOMENTUM,
+    PENDING,
+    SHARED,
+    aggregate_state,
+    with_aggregate_state,
+)
 from .streaming import merged_at, sent_at, split_model
 
 if TYPE_CHECKING:
@@ -145,8 +152,10 @@ class Round(Method):
         return x, new
 
     def _finish(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
+        if int(state.get(FINISHED, -1)) == call.number:
+            return state[SHARED].copy(), state
         fragments = split_model(call.layout, self.fragments)
-        new = dict(state)
+        new: State = {**state, FINISHED: np.array(call.number, np.int64)}
         if PENDING in state:
             flying = next(n for n in itertools.count(call.number + 1) if self.merges(n))
             index = self._merged(flying)
@@ -155,6 +164,8 @@ class Round(Method):
         if self.parts == 1 and (not call.number or self.merges(call.number)):
             return new[SHARED].copy(), new
         for index, part in enumerate(fragments):
+            if index == self._merged(call.number):
+                continue  # no step has changed it since: only momentum would move it
             new[PENDING] = part.difference(new[SHARED], x)
             x, new = self._merge(call, x, part, index, new)
         return new[SHARED].copy(), new

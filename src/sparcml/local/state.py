@@ -7,7 +7,8 @@ A state is a dictionary that `np.savez(file, **state)` writes and `dict(np.load(
 - `shared`: the model at the start of the round, the same bits on all ranks;
 - `momentum`: momentum of the outer optimizer, the same bits on all ranks;
 - `aggregate/P/...`: state of the aggregation method for fragment P, such as a residual;
-- `pending`: this rank's change of the fragment in flight.
+- `pending`: this rank's change of the fragment in flight;
+- `finished`: the step after which the round was last completed early.
 
 `shared`, `momentum` and `pending` are flat: all parameters, in the order of their names.
 """
@@ -26,6 +27,7 @@ State: TypeAlias = dict[str, NDArray[Any]]
 
 STEP, SIZE, SHARED = "step", "size", "shared"
 MOMENTUM, PENDING, AGGREGATE = "momentum", "pending", "aggregate"
+FINISHED = "finished"
 
 
 def initial_state(size: int, previous: State | None) -> State:

@@ -18,7 +18,13 @@ from .closures import after_closure
 from .decentralized import Decentralized
 from .flat_parameters import parameters_of, trained_parameters
 from .local_arguments import build_settings, check_arguments, check_unused
-from .local_checkpoint import EVERY_RANK, restored_state, saved_state
+from .local_checkpoint import (
+    EVERY_RANK,
+    load_others,
+    others_of,
+    restored_state,
+    saved_state,
+)
 from .optimizer_handle import OptimizerHandle
 from .optimizer_state import average_optimizer_state, mean_optimizer_state
 from .optimizer_steps import OptimizerSteps
@@ -126,9 +132,13 @@ class LocalTraining(OptimizerSteps):
             "synchronous start": (synchronous_steps, str(self._start.method)),
         }
         self._comm = open_communicator(name, comm, group, arguments, timeout)
+        self._own: tuple[Any, Any, Any] | None = None
         if broadcast:
+            own, buffers_before = parameters.read_by_name(), self._running.read()
             broadcast_module(self._comm, model)
             state = self.settings.init(parameters.read_by_name())
+            # For `load_state_dict`: the model may have been loaded before.
+            self._own = (own, buffers_before, parameters.read_by_name())
         self.optimizer, self._model = optimizer, model
         self._parameters, self._state = parameters, state
         self._averages_buffers = buffers == "average" and bool(self._running.size)
@@ -196,6 +206,7 @@ class LocalTraining(OptimizerSteps):
         buffers = np.array(self._comm.allreduce(self._running.read(), op="mean"))
         saved["buffers"] = torch.from_numpy(buffers)
         saved["optimizer"] = mean_optimizer_state(self._comm, self.optimizer)
+        saved["others"] = others_of(self._model, self._parameters.names)
         return saved
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -207,13 +218,29 @@ class LocalTraining(OptimizerSteps):
             ValueError: If the state is of another rank, world size, method or model.
         """
         name, size = type(self).__name__, self._parameters.size
-        self._state = restored_state(name, state, self._comm, self.settings, size)
+        restored = restored_state(name, state, self._comm, self.settings, size)
         self._start.restore(state["start"])
-        if state["rank"] == EVERY_RANK:
+        self._state = restored
+        if state["rank"] != EVERY_RANK:
+            self._restore_own()
+        else:
+            # First: a shared parameter has several names, of which one is trained.
+            load_others(self._model, state.get("others", {}))
             x = {name: value.numpy() for name, value in state["parameters"].items()}
             self._parameters.write_by_name(x)
             self._running.write(state["buffers"].numpy())
             self.optimizer.load_state_dict(state["optimizer"])
+        self._own = None
+
+    def _restore_own(self) -> None:
+        """Undo the broadcast, if nothing was loaded or computed since."""
+        if self._own is None:
+            return
+        own, buffers, broadcast = self._own
+        now = self._parameters.read_by_name()
+        if all(np.array_equal(now[name], broadcast[name]) for name in now):
+            self._parameters.write_by_name(own)
+            self._running.write(buffers)
 
     def __repr__(self) -> str:
         return f"{self.settings}, step={self.steps}, ranks={self._comm.size}"
@@ -236,6 +263,7 @@ class LocalTraining(OptimizerSteps):
             )
             self._comm.abort(error)
             raise error
+        self._own = None
         start = time.perf_counter()
         exchanges = self._end_synchronous_step() if self._start else self._end_step()
         dense = ring_nbytes(self._comm.size, self._parameters.nbytes)
@@ -260,7 +288,7 @@ class LocalTraining(OptimizerSteps):
         if not self.settings.exchanges(number):
             self._state = {**self._state, STEP: self._state[STEP] + 1}
             return 0
-        lr = float(self.optimizer.param_groups[0]["lr"]) if self._follows_lr else None
+        lr = self._learning_rate() if self._follows_lr else None
         x = self._parameters.read_by_name()
         x, self._state = self.settings.step(self._comm, x, self._state, outer_lr=lr)
         if not self.settings.merges(number):
@@ -269,6 +297,17 @@ class LocalTraining(OptimizerSteps):
         if self.settings.ends_round(number):
             self._end_round()
         return 1
+
+    def _learning_rate(self) -> float:
+        rates = {float(group["lr"]) for group in self.optimizer.param_groups}
+        if len(rates) == 1:
+            return rates.pop()
+        error = ValueError(
+            f"{type(self).__name__}: all parameter groups must have the same learning rate, got "
+            f"{', '.join(map(str, sorted(rates)))}; or pass outer_lr="
+        )
+        self._comm.abort(error)
+        raise error
 
     def _end_round(self) -> None:
         """Average what is not part of the exchange."""

@@ -77,15 +77,26 @@ class SynchronousStart:
         for name, p in tensors.items():
             p.grad = to_tensor(np.array(mean[name]), like=p.detach())
 
+    @property
+    def _settings(self) -> str:
+        return f"{self.synchronous_steps} steps with {self.method}"
+
     def saved(self, comm: Communicator | None = None) -> dict[str, Any]:
         """Return the state; with a communicator, one for any world size. Collective then."""
         state = self._state
         if comm is not None and self:
             state = consolidate(comm, state)
         arrays = {key: torch.from_numpy(np.array(v)) for key, v in state.items()}
-        return {"made": self.made, "state": arrays}
+        return {"made": self.made, "settings": self._settings, "state": arrays}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Continue from a result of `saved`."""
+        found = saved.get("settings", self._settings)
+        if found != self._settings:
+            raise ValueError(
+                f"load_state_dict: the synchronous start of the state must be {self._settings}, "
+                f"got {found}; construct the object with its synchronous_steps and "
+                f"synchronous_method"
+            )
         self.made = int(saved["made"])
         self._state = {key: on_host(v).copy() for key, v in saved["state"].items()}
