@@ -83,13 +83,21 @@ def _heard(pipes, deadline, bad) -> list[str | None]:
 
 
 def torchrun(ranks, program, *arguments, restarts=0, timeout=200, **environment):
-    """Run a program of these folders as users do."""
+    """Run a program of these folders as users do.
+
+    torchrun chooses a free port, which another process may take before rank 0 listens there:
+    then the job is started again.
+    """
     options = ["--nproc-per-node", str(ranks), "--standalone"]
     options += ["--max-restarts", str(restarts)]
-    return subprocess.run(
-        [TORCHRUN, *options, HERE.parent / program, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-    )
+    for _ in range(3):
+        done = subprocess.run(
+            [TORCHRUN, *options, HERE.parent / program, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        )
+        if "EADDRINUSE" not in done.stderr:
+            break
+    return done
