@@ -137,7 +137,7 @@ def _pass(published: Published, row: Row) -> str:
 def descent(rows: list[Row]) -> str:
     """Return one row per type of allgather in coordinate descent."""
     head = ["allgather", "epoch (s)", "computing (s)", "communication (s)", "rounds"]
-    head += ["kB a round", "wire bound (s)", "CPU (s)", "paper (s)"]
+    head += ["ms per round", "kB per round", "wire bound (s)", "CPU (s)", "paper (s)"]
     paper = {"sparse": (26.0, 4.5), "dense": (49.0, 24.0)}
     names = {"sparse": "sparse, ours", "dense": "dense, MPICH"}
     lines = [
@@ -147,6 +147,7 @@ def descent(rows: list[Row]) -> str:
             f"{row['epoch'] - row['communicating']:.1f}",
             f"{row['communicating']:.1f}",
             f"{row['rounds']:,}",
+            f"{1e3 * row['epoch'] / row['rounds']:.2f}",
             f"{row['bytes'] / 1e3:.0f}",
             f"{row['bound']:.2f}",
             f"{row['processors']:.1f}",

@@ -17,6 +17,8 @@ import numpy as np
 from sparcml import Stream
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from sparcml import Communicator
@@ -65,6 +67,11 @@ class Timed:
             for part in self._plain.allgather(x.to_dense()):
                 out += part
         self._note(before, x.nnz, x.size)
+
+    def add_from(self, source: Iterable[Stream], out: NDArray[Any]) -> None:
+        """As the communicator's, one call after the other."""
+        for x in source:
+            self.allgather_add(x, out)
 
     def _now(self) -> tuple[float, float, int, int]:
         stats = self._comm.stats

@@ -38,10 +38,6 @@ struct Totals {
 
   void add(const ms::Counters& c) {
     is_empty = false;
-    counters.messages += c.messages, counters.bytes += c.bytes;
-    counters.received_messages += c.received_messages;
-    counters.received_bytes += c.received_bytes;
-    for (int phase = 0; phase < ms::phases; ++phase)
-      counters.seconds[phase] += c.seconds[phase];
+    counters.add(c);
   }
 };

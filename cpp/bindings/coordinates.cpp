@@ -1,9 +1,14 @@
 #include "kernels/linear/coordinates.h"
 
-#include "bindings/linear.h"
-#include "kernels/linear/gradient.h"
+#include <tuple>
+#include <vector>
 
-using sparcml::linear::ScdObjective;
+#include "bindings/linear.h"
+#include "messages/allgather_add.h"
+
+namespace ms = sparcml::messages;
+using sparcml::linear::scd_steps, sparcml::linear::ScdObjective;
+using sparcml::linear::take_margin_changes;
 
 static ScdObjective as_objective(int loss, double l1, double l2, double share, double ranks,
                                  const In<double>& labels, const In<double>& weights) {
@@ -31,6 +36,77 @@ static sparcml::linear::Rows<double> as_columns(const In<std::int64_t>& indptr,
   return {indptr.data(), rows.data(), values.data(), nullptr, nullptr};
 }
 
+// Checks the arrays that steps change.
+static void require_steps(std::size_t columns, std::size_t rows, double ranks,
+                          const Out<double>& coordinates, const Out<double>& trust_radius,
+                          const Out<double>& margins, const Out<double>& margin_changes) {
+  require(coordinates.size() == columns && trust_radius.size() == columns,
+          "linear_scd_steps: coordinates and trust_radius must have one value per column");
+  require(margins.size() == rows, "linear_scd_steps: margins must have one value per row");
+  require(margin_changes.size() == rows || (margin_changes.size() == 0 && ranks == 1.0),
+          "linear_scd_steps: margin_changes must have one value per row, or be empty on one "
+          "rank");
+}
+
+// The changes of the margins by steps on one block of the chosen columns after the other. The
+// last blocks may be empty: all ranks make as many rounds. The definition is `_Rounds` in
+// linear/solvers/scd.py.
+class ScdRounds final : public ms::Source<double> {
+ public:
+  ScdRounds(In<std::int64_t> indptr, In<std::uint32_t> rows, In<double> values,
+            In<std::int64_t> chosen, std::size_t block_size, std::size_t rounds,
+            In<double> labels, In<double> weights, int loss, double l1, double l2, double share,
+            double ranks, Out<double> coordinates, Out<double> trust_radius,
+            Out<double> margins, Out<double> margin_changes)
+      : arrays_{indptr,  rows,        values,       chosen,  labels,
+                weights, coordinates, trust_radius, margins, margin_changes},
+        columns_(as_columns(indptr, rows, values)),
+        objective_(as_objective(loss, l1, l2, share, ranks, labels, weights)),
+        chosen_(chosen.data()),
+        left_(chosen.size()),
+        block_(block_size),
+        rounds_(rounds) {
+    const std::size_t count = indptr.size() - 1;
+    require_rows(chosen, count);
+    require_steps(count, labels.size(), ranks, coordinates, trust_radius, margins,
+                  margin_changes);
+    require(margin_changes.size() == labels.size(),
+            "SCDRounds: margin_changes must have one value per row");
+    changes_.resize(block_size);
+  }
+
+  bool next(ms::Vector<double>& x) override {
+    if (!rounds_) return false;
+    --rounds_;
+    const std::size_t count = std::min(block_, left_), rows = margin_changes().size();
+    scd_steps(columns_, chosen_, count, objective_, std::get<6>(arrays_).data(),
+              std::get<7>(arrays_).data(), std::get<8>(arrays_).data(), margin_changes().data(),
+              changes_.data());
+    const std::size_t room = std::min(entries(columns_, chosen_, count), rows);
+    if (indices_.size() < room) indices_.resize(room), values_.resize(room);
+    x = {};
+    x.blocks = rows;
+    x.nnz = take_margin_changes(columns_, chosen_, count, changes_.data(), rows,
+                                margin_changes().data(), indices_.data(), values_.data());
+    x.indices = indices_.data(), x.values = values_.data();
+    chosen_ += count, left_ -= count;
+    return true;
+  }
+
+ private:
+  Out<double>& margin_changes() { return std::get<9>(arrays_); }
+
+  std::tuple<In<std::int64_t>, In<std::uint32_t>, In<double>, In<std::int64_t>, In<double>,
+             In<double>, Out<double>, Out<double>, Out<double>, Out<double>>
+      arrays_;
+  sparcml::linear::Rows<double> columns_;
+  ScdObjective objective_;
+  const std::int64_t* chosen_;
+  std::size_t left_, block_, rounds_;
+  std::vector<double> changes_, values_;
+  std::vector<std::uint32_t> indices_;
+};
+
 void register_coordinates(nb::module_& m) {
   m.def(
       "linear_scd_steps",
@@ -44,22 +120,14 @@ void register_coordinates(nb::module_& m) {
             as_objective(loss, l1, l2, share, ranks, labels, sample_weights);
         const std::size_t count = indptr.size() - 1;
         require_rows(chosen, count);
-        require(
-            coordinates.size() == count && trust_radius.size() == count,
-            "linear_scd_steps: coordinates and trust_radius must have one value per column");
-        require(margins.size() == labels.size(),
-                "linear_scd_steps: margins must have one value per row");
-        require(margin_changes.size() == labels.size() ||
-                    (margin_changes.size() == 0 && ranks == 1.0),
-                "linear_scd_steps: margin_changes must have one value per row, or be empty on "
-                "one rank");
+        require_steps(count, labels.size(), ranks, coordinates, trust_radius, margins,
+                      margin_changes);
         require(changes.size() == chosen.size(),
                 "linear_scd_steps: changes must have one value per chosen column");
         nb::gil_scoped_release nogil;
-        sparcml::linear::scd_steps(columns, chosen.data(), chosen.size(), objective,
-                                   coordinates.data(), trust_radius.data(), margins.data(),
-                                   margin_changes.size() ? margin_changes.data() : nullptr,
-                                   changes.data());
+        scd_steps(columns, chosen.data(), chosen.size(), objective, coordinates.data(),
+                  trust_radius.data(), margins.data(),
+                  margin_changes.size() ? margin_changes.data() : nullptr, changes.data());
       },
       "indptr"_a.noconvert(), "rows"_a.noconvert(), "values"_a.noconvert(),
       "chosen"_a.noconvert(), "labels"_a.noconvert(), "sample_weights"_a.noconvert(), "loss"_a,
@@ -81,25 +149,35 @@ void register_coordinates(nb::module_& m) {
       "labels"_a.noconvert(), "sample_weights"_a.noconvert(), "loss"_a, "share"_a,
       "margins"_a.noconvert(), "bias"_a.noconvert(), "Update the intercept and the margins.");
   m.def(
-      "linear_combine_columns",
+      "linear_take_margin_changes",
       [](In<std::int64_t> indptr, In<std::uint32_t> rows, In<double> values,
-         In<std::int64_t> chosen, In<double> factors, std::size_t size, Out<std::uint32_t> oi,
-         Out<double> ov) {
+         In<std::int64_t> chosen, In<double> changes, Out<double> margin_changes,
+         Out<std::uint32_t> oi, Out<double> ov) {
         const auto columns = as_columns(indptr, rows, values);
         require_rows(chosen, indptr.size() - 1);
-        require(factors.size() == chosen.size(),
-                "linear_combine_columns: factors must have one value per chosen column");
-        std::size_t capacity = 0;
-        for (std::size_t i = 0; i < chosen.size(); ++i)
-          capacity += columns.size(chosen.data()[i]);
-        capacity = capacity < size ? capacity : size;
-        require(oi.size() >= capacity && ov.size() >= capacity,
-                "linear_combine_columns: oi and ov must hold the entries of the columns");
+        require(changes.size() == chosen.size(),
+                "linear_take_margin_changes: changes must have one value per chosen column");
+        const std::size_t room =
+            std::min(entries(columns, chosen.data(), chosen.size()), margin_changes.size());
+        require(oi.size() >= room && ov.size() >= room,
+                "linear_take_margin_changes: oi and ov must hold the entries of the columns");
         nb::gil_scoped_release nogil;
-        return sparcml::linear::combine<double>(columns, chosen.data(), factors.data(),
-                                                chosen.size(), size, oi.data(), ov.data());
+        return take_margin_changes(columns, chosen.data(), chosen.size(), changes.data(),
+                                   margin_changes.size(), margin_changes.data(), oi.data(),
+                                   ov.data());
       },
-      "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
-      "chosen"_a.noconvert(), "factors"_a.noconvert(), "size"_a, "oi"_a.noconvert(),
-      "ov"_a.noconvert(), "Write the sum of factor * column over the chosen columns, sorted.");
+      "indptr"_a.noconvert(), "rows"_a.noconvert(), "values"_a.noconvert(),
+      "chosen"_a.noconvert(), "changes"_a.noconvert(), "margin_changes"_a.noconvert(),
+      "oi"_a.noconvert(), "ov"_a.noconvert(),
+      "Move the changes of the margins to sorted sparse entries; return their number.");
+  nb::class_<ScdRounds, ms::Source<double>>(m, "SCDRounds",
+                                            "Rounds of coordinate descent on one rank.")
+      .def(nb::init<In<std::int64_t>, In<std::uint32_t>, In<double>, In<std::int64_t>,
+                    std::size_t, std::size_t, In<double>, In<double>, int, double, double,
+                    double, double, Out<double>, Out<double>, Out<double>, Out<double>>(),
+           "indptr"_a.noconvert(), "rows"_a.noconvert(), "values"_a.noconvert(),
+           "chosen"_a.noconvert(), "block_size"_a, "rounds"_a, "labels"_a.noconvert(),
+           "sample_weights"_a.noconvert(), "loss"_a, "l1"_a, "l2"_a, "share"_a, "ranks"_a,
+           "coordinates"_a.noconvert(), "trust_radius"_a.noconvert(), "margins"_a.noconvert(),
+           "margin_changes"_a.noconvert());
 }

@@ -137,7 +137,10 @@ class MessageLoop {
     PythonHost host(python, moves_);
     ms::Call call = this->call(host, id, dtype, blocks, block, op);
     nb::object result = execute(host, call, collective);
-    const ms::Counters& c = call.counters;
+    return returned(std::move(result), call.counters);
+  }
+
+  static Returned returned(nb::object result, const ms::Counters& c) {
     return nb::borrow<Returned>(nb::make_tuple(
         std::move(result), c.messages, c.bytes, c.received_messages, c.received_bytes,
         c.seconds[0], c.seconds[1], c.seconds[2], c.seconds[3], c.seconds[4], traced(c)));
@@ -210,6 +213,9 @@ inline bool same(const std::vector<ms::Header>& headers, const ms::Header& own) 
            h.round == own.round;
   });
 }
+
+// Adds allgathers to the class of the loop, and the class of vectors that are computed.
+void register_gathers(nb::module_& m, nb::class_<MessageLoop>& loop);
 
 // Adds allreduces to the class of the loop.
 void register_reductions(nb::class_<MessageLoop>& loop);

@@ -5,9 +5,6 @@
 #include <memory>
 
 #include "bindings/message_loop.h"
-#include "kernels/dense/dense.h"
-#include "messages/decode.h"
-#include "messages/encode.h"
 #include "messages/mpi_channel.h"
 
 namespace {
@@ -19,22 +16,6 @@ int lend(PyObject* self, Py_buffer* view, int flags) {
 }
 
 PyType_Slot memory_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(lend)}, {0, nullptr}};
-
-// Returns whether a message holds a vector that is shaped as `own` says.
-bool is_alike(const ms::Message& message, const ms::Header& own) {
-  const ms::Header h = ms::read_header(message.data());
-  return h.value_format == ms::raw_values && h.dtype == own.dtype && h.blocks == own.blocks &&
-         h.block == own.block;
-}
-
-// Returns the vector of a message that is shaped as `own` says, or else the message. It needs
-// the GIL.
-template <class T>
-nb::object item_of(ms::Call& call, const ms::Message& message, const ms::Header& own,
-                   int source) {
-  if (!is_alike(message, own)) return nb::bytes(message.data(), message.size);
-  return result_of(call, ms::decode<T>(call, message, {source, 0, own.blocks}));
-}
 
 Returned run_barrier(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
                      bool traced, int dtype) {
@@ -59,69 +40,6 @@ Returned run_agree(MessageLoop& loop, nb::handle host, int code, std::uint32_t s
     nb::list counts;
     for (const ms::Header& h : headers) counts.append(h.nnz);
     return nb::object(nb::tuple(counts));
-  });
-}
-
-// Adds the vectors of all ranks to `out`, in rank order; all are read before the first is
-// added.
-template <class T>
-void add_all(ms::Call& call, const std::vector<ms::Message>& messages, T* out) {
-  std::vector<ms::Vector<T>> parts;
-  for (int rank = 0; rank < call.size(); ++rank)
-    parts.push_back(
-        ms::decode<T>(call, messages[static_cast<std::size_t>(rank)], {rank, 0, call.blocks}));
-  ms::Timer timer(call, ms::add_phase);
-  for (const ms::Vector<T>& x : parts) {
-    if (x.dense)
-      sparcml::combine_dense<T>(sparcml::Op::sum, out, x.values, out, x.blocks * call.block);
-    else
-      sparcml::scatter<T>(sparcml::Op::sum, out, x.entries(), call.block);
-  }
-}
-
-// Returns the vectors of all ranks by rank; other messages, and vectors of another shape, as
-// bytes. The input is a message, or a sparse vector that is encoded here. If `out` is given and
-// all vectors have one shape, they are added to it, and the result is None.
-Returned run_allgather(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
-                       bool traced, int dtype, std::uint32_t blocks, std::uint32_t block,
-                       nb::handle message, nb::handle indices, nb::handle values,
-                       nb::handle out) {
-  require(block > 0, "allgather: block must be positive");
-  return with_type(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    ms::Message own;
-    ms::Vector<T> x;
-    if (message.is_none()) {
-      x = vector_of<T>("allgather", blocks, block, indices, values);
-    } else {
-      const ms::Shared memory = memory_of(message);
-      require(memory->size >= ms::header_bytes, "allgather: message must have a header");
-      own = {memory, memory->size};
-    }
-    ms::Shared sums;
-    if (!out.is_none()) {
-      sums = memory_of(out);
-      require(sums->writable && sums->size == std::size_t{blocks} * block * sizeof(T),
-              "allgather: out must be writable and have the size of the vector");
-    }
-    return loop.run(
-        host, {code, sequence, traced}, dtype, blocks, block, 0, [&](ms::Call& call) {
-          if (!own.memory) own = ms::encode(call, x, 0);
-          const auto messages = ms::allgather(call, own);
-          call.finish();
-          const ms::Header shape = call.header(0);
-          const bool adds =
-              sums && std::all_of(messages.begin(), messages.end(),
-                                  [&](const ms::Message& m) { return is_alike(m, shape); });
-          if (adds) add_all(call, messages, reinterpret_cast<T*>(sums->data));
-          nb::gil_scoped_acquire gil;
-          if (adds) return nb::object(nb::none());
-          nb::list found;
-          for (int rank = 0; rank < call.size(); ++rank)
-            found.append(
-                item_of<T>(call, messages[static_cast<std::size_t>(rank)], shape, rank));
-          return nb::object(std::move(found));
-        });
   });
 }
 
@@ -170,10 +88,7 @@ void register_messages(nb::module_& m) {
       .def("agree", run_agree, "host"_a, "code"_a, "sequence"_a, "traced"_a, "round"_a,
            "dtype"_a, "blocks"_a, "block"_a, "nnz"_a,
            "Return the nnz of all ranks, or their headers if they differ, and the counters.");
-  loop.def("allgather", run_allgather, "host"_a, "code"_a, "sequence"_a, "traced"_a, "dtype"_a,
-           "blocks"_a, "block"_a, "message"_a.none(), "indices"_a.none(), "values"_a.none(),
-           "out"_a.none(),
-           "Gather or add the vectors of all ranks; return them and the counters.");
+  register_gathers(m, loop);
   register_reductions(loop);
   m.def(
       "host_loop",

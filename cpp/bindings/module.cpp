@@ -41,7 +41,6 @@ NB_MODULE(_core, m) {
   register_isa(m);
   register_threads(m);
   register_bitmap(m);
-  register_coordinates(m);
   register_crc(m);
   register_ascending(m);
   register_coalesce(m);
@@ -62,6 +61,7 @@ NB_MODULE(_core, m) {
   register_integer(m);
   register_column_index(m);
   register_messages(m);
+  register_coordinates(m);  // after the class of vector sources
   register_prepared_calls(m);
   register_mixing(m);
   register_moments(m);

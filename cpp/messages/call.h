@@ -32,6 +32,13 @@ struct Counters {
   bool traced = false;
   std::vector<std::pair<int, std::int64_t>> sent;  // peer and bytes of each message
   std::vector<Event> events;
+
+  // Adds what another call has counted, but for its trace.
+  void add(const Counters& c) {
+    messages += c.messages, bytes += c.bytes;
+    received_messages += c.received_messages, received_bytes += c.received_bytes;
+    for (int phase = 0; phase < phases; ++phase) seconds[phase] += c.seconds[phase];
+  }
 };
 
 struct Call {

@@ -1,11 +1,13 @@
 """Tests of SCD: the objective never grows and ends at the optimum on any number of ranks."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import sparcml
+from sparcml.errors import MismatchError
 from sparcml.kernels import linear as loops
 from sparcml.linear import LOSSES, SCD, Penalty, Rows, SCDState
 from sparcml.linear.data.partition import partition_columns
@@ -146,3 +148,125 @@ def test_separable_classes_without_a_penalty_come_to_an_end():
         state = SCD().run(comm, rows)
     assert state.epoch < 500
     assert state.objectives[-1] < 1e-3
+
+
+COMPILED_CASES = {
+    "sparse": {"rows": problem(), "block_size": 7},
+    "dense messages": {"rows": problem(features=30, each=9), "block_size": 40},
+    "more rounds than columns of a rank": {
+        "rows": problem(features=11, each=3),
+        "block_size": 1,
+    },
+    "no intercept": {"rows": problem(), "block_size": 3, "intercept": False},
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+@pytest.mark.parametrize("case", COMPILED_CASES)
+def test_compiled_rounds_equal_the_definition(case, ranks):
+    """The same bits and messages, and ranks of both kinds take part in one run."""
+    options = dict(COMPILED_CASES[case])
+    rows = options.pop("rows")
+    rows = replace(rows, weights=np.linspace(0.5, 1.5, len(rows)))
+    scd = SCD(penalty=Penalty(l1=0.001, l2=0.01), epochs=3, tol=0.0, **options)
+
+    def descend(compiled, comm):
+        if comm.rank not in compiled:
+            comm._session.use_python()
+        state = scd.run(comm, rows.part(comm.rank, comm.size))
+        arrays = [state.coordinates, state.margins, state.bias, state.trust_radius]
+        stats, number = comm.stats, comm._session._state.sequence
+        counts = stats.messages, stats.bytes, stats.received_messages, number
+        return [array.tobytes() for array in arrays], state.objectives, counts
+
+    expected = sparcml.launch(partial(descend, ()), ranks)
+    for group in (range(ranks), range(0, ranks, 2)):
+        assert sparcml.launch(partial(descend, group), ranks) == expected
+
+
+def test_a_rank_that_raises_between_rounds():
+    """The others wait in a compiled call, and raise with the name of the rank."""
+    rows = problem()
+
+    def descend(comm):
+        def watch(_):
+            if comm.rank == 1:
+                raise RuntimeError("no more data")
+
+        SCD(epochs=3, block_size=2, tol=0.0).run(
+            comm, rows.part(comm.rank, comm.size), watch=watch
+        )
+
+    with pytest.raises(RuntimeError, match="no more data"):
+        sparcml.launch(descend, 3)
+
+
+def test_ranks_with_margins_of_different_sizes():
+    def body(comm):
+        size = 40 + comm.rank
+        columns = loops.Csc(np.array([0, 2]), np.array([3, 5], np.uint32), np.ones(2))
+        objective = loops.SCDObjective(np.ones(size), np.empty(0), 0, 0.0, 0.1, comm.size)
+
+        class Changes:
+            def __len__(self):
+                return 1
+
+            def compiled(self):
+                return loops.scd_rounds(
+                    columns,
+                    np.array([0]),
+                    1,
+                    1,
+                    objective,
+                    np.zeros(1),
+                    np.ones(1),
+                    np.zeros(size),
+                    np.zeros(size),
+                )
+
+        with pytest.raises(
+            MismatchError, match=r"must have 4[01] values of float64 on all"
+        ):
+            comm.add_from(Changes(), np.zeros(size))
+        return float(comm.allreduce(1.0))
+
+    assert sparcml.launch(body, 2) == [2.0, 2.0]
+
+
+def test_add_from_an_iterable():
+    """Vectors that depend on those before, without a compiled form."""
+
+    def body(comm):
+        out = np.ones(3)
+
+        class Doubling:
+            def __len__(self):
+                return 4
+
+            def __iter__(self):
+                return (out.copy() for _ in range(4))
+
+        assert comm.add_from(Doubling(), out) is out
+        return out.tolist()
+
+    for ranks in (1, 2, 3):
+        assert sparcml.launch(body, ranks) == [[(1.0 + ranks) ** 4] * 3] * ranks
+
+
+def test_margin_changes_are_taken_once():
+    rng = np.random.default_rng(0)
+    size, count = 5000, 30  # more than one group of words
+    each = [np.sort(rng.choice(size, 9, replace=False)) for _ in range(count)]
+    indptr = np.arange(count + 1) * 9
+    columns = loops.Csc(indptr, np.concatenate(each).astype(np.uint32), np.ones(9 * count))
+    chosen = rng.permutation(count)[:20]
+    changes = np.where(np.arange(20) % 4, 0.5, 0.0)
+    margins = np.zeros(size)
+    for j, by in zip(chosen, changes, strict=True):
+        margins[each[j]] += by
+    expected = margins.copy()
+    indices, values = loops.take_margin_changes(columns, chosen, changes, margins)
+    assert (np.diff(indices.astype(int)) > 0).all()
+    assert indices.tolist() == np.flatnonzero(expected).tolist()
+    assert values.tolist() == expected[indices].tolist()
+    assert not margins.any()

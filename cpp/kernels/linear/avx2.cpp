@@ -143,13 +143,6 @@ Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t coun
 }
 
 template <class T>
-std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
-                    std::size_t count, std::size_t features, std::uint32_t* indices,
-                    T* values) {
-  return combine_any<Vector>(rows, chosen, slopes, count, features, indices, values);
-}
-
-template <class T>
 Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
              double share, const Model<T>& model, double* out) {
   return slopes_any<Vector>(rows, chosen, count, loss, share, model, out);
@@ -173,7 +166,5 @@ template Total gradient(const Rows<float>&, const std::int64_t*, std::size_t, Lo
                         const Model<float>&, std::uint32_t*, float*);
 template Total gradient(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,
                         const Model<double>&, std::uint32_t*, double*);
-template std::size_t combine(const Rows<double>&, const std::int64_t*, const double*,
-                             std::size_t, std::size_t, std::uint32_t*, double*);
 
 }  // namespace sparcml::linear::avx2

@@ -32,6 +32,13 @@ void scd_steps(const Rows<double>& columns, const std::int64_t* chosen, std::siz
                const ScdObjective& objective, double* coordinates, double* trust_radius,
                double* margins, double* margin_changes, double* changes);
 
+// Moves the changes of the margins that `scd_steps` has made out of `margin_changes`, which is
+// zero afterwards: writes the rows of all columns that have changed, in ascending order, and
+// returns their number, at most the entries of the chosen columns and `rows`.
+std::size_t take_margin_changes(const Rows<double>& columns, const std::int64_t* chosen,
+                                std::size_t count, const double* changes, std::size_t rows,
+                                double* margin_changes, std::uint32_t* indices, double* values);
+
 // Updates the intercept bias[0] within its trust radius bias[1], and all margins.
 void intercept_step(const ScdObjective& objective, double* margins, std::size_t rows,
                     double* bias);

@@ -11,13 +11,6 @@ Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t coun
 }
 
 template <class T>
-std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
-                    std::size_t count, std::size_t features, std::uint32_t* indices,
-                    T* values) {
-  return SPARCML_PICK(combine<T>)(rows, chosen, slopes, count, features, indices, values);
-}
-
-template <class T>
 Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
              double share, const Model<T>& model, double* out) {
   return SPARCML_PICK(slopes<T>)(rows, chosen, count, loss, share, model, out);
@@ -64,8 +57,6 @@ template Total gradient(const Rows<float>&, const std::int64_t*, std::size_t, Lo
                         const Model<float>&, std::uint32_t*, float*);
 template Total gradient(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,
                         const Model<double>&, std::uint32_t*, double*);
-template std::size_t combine(const Rows<double>&, const std::int64_t*, const double*,
-                             std::size_t, std::size_t, std::uint32_t*, double*);
 template Total slopes(const Rows<float>&, const std::int64_t*, std::size_t, Loss, double,
                       const Model<float>&, double*);
 template Total slopes(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,

@@ -22,12 +22,6 @@ template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
                double share, const Model<T>& model, std::uint32_t* indices, T* values);
 
-// Writes the sum of slope * x over the chosen rows, sorted and without zeros, to an output of
-// the same size. Returns the number of entries.
-template <class T>
-std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
-                    std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
-
 // The two halves of a step: the slopes share * weight * loss'(margin) of the chosen rows; and
 // their combination, of which `take` gets parts with different columns, on several threads.
 template <class T>
@@ -46,9 +40,6 @@ template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
                double share, const Model<T>& model, std::uint32_t* indices, T* values);
 template <class T>
-std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
-                    std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
-template <class T>
 Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
              double share, const Model<T>& model, double* out);
 template <class T>
@@ -59,9 +50,6 @@ namespace avx2 {
 template <class T>
 Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
                double share, const Model<T>& model, std::uint32_t* indices, T* values);
-template <class T>
-std::size_t combine(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
-                    std::size_t count, std::size_t features, std::uint32_t* indices, T* values);
 template <class T>
 Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
              double share, const Model<T>& model, double* out);

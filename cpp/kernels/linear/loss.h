@@ -11,14 +11,19 @@ struct Slope {
   double value, derivative;
 };
 
+// exp(-|a|) of a = label * margin; of a negative number, so that it never overflows.
+inline double decay(double a) { return std::exp(-std::fabs(a)); }
+
+inline double logistic_derivative(double label, double a, double e) {
+  return -label * (a > 0 ? e / (1.0 + e) : 1.0 / (1.0 + e));
+}
+
 inline Slope slope(Loss loss, double label, double margin) {
   const double gap = 1.0 - label * margin;
   switch (loss) {
     case Loss::logistic: {
-      const double a = label * margin;
-      const double e = std::exp(-std::fabs(a));  // of a negative number: never overflows
-      const double away = a > 0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
-      return {(a > 0 ? 0.0 : -a) + std::log1p(e), -label * away};
+      const double a = label * margin, e = decay(a);
+      return {(a > 0 ? 0.0 : -a) + std::log1p(e), logistic_derivative(label, a, e)};
     }
     case Loss::hinge:
       return gap > 0 ? Slope{gap, -label} : Slope{0.0, 0.0};
@@ -27,6 +32,13 @@ inline Slope slope(Loss loss, double label, double margin) {
     default:
       return {0.5 * (margin - label) * (margin - label), margin - label};
   }
+}
+
+// The derivative without the value, whose logarithm takes longer.
+inline double derivative(Loss loss, double label, double margin) {
+  if (loss != Loss::logistic) return slope(loss, label, margin).derivative;
+  const double a = label * margin;
+  return logistic_derivative(label, a, decay(a));
 }
 
 // Upper bound of the second derivative from margin - reach to margin + reach. Not for `hinge`.

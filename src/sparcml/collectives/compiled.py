@@ -173,6 +173,21 @@ class CompiledCollectives(LoopHost):
         """Add the streams of all ranks to an array, or return them if their shapes differ."""
         return self._gather(name, op, sequence, *added)
 
+    def add_from(
+        self, state: _core.CallState, source: _core.VectorSource, out: Values
+    ) -> list[Stream | Number] | None:
+        """Add all vectors of all ranks' sources to an array, each as `allgather_add` does.
+
+        Returns:
+            None, or the vectors of a call in which their shapes differ.
+        """
+        code = self._code("allgather", "sum")
+        returned = self.loop.add_from(self, code, state, source, out.size, out)
+        self.count(returned)
+        return (
+            None if returned[0] is None else self._items(returned[0], out.dtype, out.size)
+        )
+
     def _gather(
         self, name: str, op: str, sequence: int, x: Stream | Number, out: Values | None
     ) -> list[Stream | Number] | None:
@@ -198,18 +213,26 @@ class CompiledCollectives(LoopHost):
         self.count(returned)
         if returned[0] is None:
             return None
+        return self._items(returned[0], dtype, size, block, shaped.fill)
+
+    def _items(
+        self,
+        found: list[Any],
+        dtype: np.dtype[Any],
+        size: int,
+        block: int = 1,
+        fill: float = 0.0,
+    ) -> list[Stream | Number]:
+        """Return the vectors and numbers of all ranks that the loop has gathered."""
         items: list[Stream | Number] = []
-        for rank, item in enumerate(returned[0]):
+        for rank, item in enumerate(found):
             if isinstance(item, bytes):
                 received = np.frombuffer(item, np.uint8)
                 items.append(numbers.decode(self.call(), received, rank, 0))
             else:
                 indices, values = arrays_of(item, dtype, block)
-                items.append(
-                    Stream.unchecked(
-                        size, indices, values, block, shaped.fill, scratch=True
-                    )
-                )
+                stream = Stream.unchecked(size, indices, values, block, fill, scratch=True)
+                items.append(stream)
         return items
 
     def barrier(self, name: str, op: str, sequence: int, x: None) -> None:

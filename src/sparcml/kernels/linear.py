@@ -218,20 +218,67 @@ def intercept_step(objective: SCDObjective, margins: Doubles, bias: Doubles) -> 
     )
 
 
-def combine_columns(
-    columns: Csc, chosen: Integers, factors: Doubles, size: int
+def take_margin_changes(
+    columns: Csc, chosen: Integers, changes: Doubles, margin_changes: Doubles
 ) -> tuple[NDArray[np.uint32], Doubles]:
-    """Return the sum of factor * column over the chosen columns, as sparse entries.
+    """Move the changes of the margins to sparse entries; `margin_changes` is zero afterwards.
 
     Args:
-        columns: Columns with `size` rows.
-        chosen: The columns to add up.
-        factors: One factor per chosen column.
-        size: Number of rows.
+        columns: Columns with one row per margin.
+        chosen: The columns of the last steps.
+        changes: The changes of their coordinates, as returned by `scd_steps`.
+        margin_changes: The changes of all margins since they were last taken.
     """
     entries = int((columns.indptr[chosen + 1] - columns.indptr[chosen]).sum())
-    capacity = min(entries, size)
+    capacity = min(entries, margin_changes.size)
     indices = buffer_pool.empty(capacity, np.uint32)
     values = buffer_pool.empty(capacity, np.float64)
-    nnz = _core.linear_combine_columns(*columns, chosen, factors, size, indices, values)
+    nnz = _core.linear_take_margin_changes(
+        *columns, chosen, changes, margin_changes, indices, values
+    )
     return indices[:nnz], values[:nnz]
+
+
+def scd_rounds(
+    columns: Csc,
+    chosen: Integers,
+    block_size: int,
+    rounds: int,
+    objective: SCDObjective,
+    coordinates: Doubles,
+    trust_radius: Doubles,
+    margins: Doubles,
+    margin_changes: Doubles,
+) -> _core.VectorSource:
+    """Return rounds of steps as a source for `Communicator.add_from`.
+
+    A round is `scd_steps` on the next block of the chosen columns, then `take_margin_changes`.
+
+    Args:
+        columns: Columns of this rank.
+        chosen: The columns to update in all rounds.
+        block_size: Number of columns per round; the last rounds may have fewer, or none.
+        rounds: Number of rounds.
+        objective: Labels, weights, loss and penalty.
+        coordinates: Weight of each column, updated.
+        trust_radius: Limit of the next step of each column, updated.
+        margins: Margins of all rows, which the caller updates between rounds.
+        margin_changes: Zeros, one per row.
+    """
+    return _core.SCDRounds(
+        *columns,
+        chosen,
+        block_size,
+        rounds,
+        objective.labels,
+        objective.weights,
+        objective.loss,
+        objective.l1,
+        objective.l2,
+        1.0 / max(objective.labels.size, 1),
+        float(objective.ranks),
+        coordinates,
+        trust_radius,
+        margins,
+        margin_changes,
+    )

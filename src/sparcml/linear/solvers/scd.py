@@ -24,14 +24,16 @@ from .objective import Penalty, check_rows, loss_of
 from .scd_state import SCDState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
+    from ...kernels._core import VectorSource
     from ..data.rows import Rows
 
 
+CALL_ROUNDS = 100  # rounds per compiled call, so that signals are handled
 SEPARATED = 1e-3  # fraction of the first objective at which classes are separated
 
 
@@ -167,32 +169,34 @@ class SCDRun:
         key = [self.solver.seed, state.epoch, self.comm.rank]
         order = np.random.default_rng(key).permutation(self.active)
         # A single rank exchanges nothing, so it needs rounds for the intercept only.
-        stride = self.intercept_every if self.changes is None else 1
-        for number in range(0, self.rounds, stride):
-            start = number * block_size
-            self._round(order[start : start + stride * block_size])
-            last = number + stride >= self.rounds
-            if self.solver.intercept and (number % self.intercept_every == 0 or last):
+        every = self.intercept_every
+        first = every if self.changes is None else 1
+        made = 0
+        for end in (*range(first, self.rounds, every), self.rounds):
+            self._steps(order[made * block_size : end * block_size], end - made)
+            made = end
+            if self.solver.intercept:
                 loops.intercept_step(self.objective, state.margins, state.bias)
         state.objectives.append(self._evaluate())
 
-    def _round(self, block: NDArray[np.int64]) -> None:
-        state = self.state
-        steps = loops.scd_steps(
-            self.columns,
-            block,
-            self.objective,
-            state.coordinates,
-            state.trust_radius,
-            state.margins,
-            self.changes,
-        )
+    def _steps(self, chosen: NDArray[np.int64], rounds: int) -> None:
+        """Make steps on some coordinates; several ranks exchange their changes in rounds."""
+        state, block_size = self.state, self.solver.block_size
         if self.changes is None:
+            loops.scd_steps(
+                self.columns,
+                chosen,
+                self.objective,
+                state.coordinates,
+                state.trust_radius,
+                state.margins,
+            )
             return
-        total = state.margins.size
-        indices, values = loops.combine_columns(self.columns, block, steps, total)
-        self.changes[indices] = 0.0
-        self.comm.allgather_add(Stream.unchecked(total, indices, values), state.margins)
+        for start in range(0, rounds, CALL_ROUNDS):
+            some = min(CALL_ROUNDS, rounds - start)
+            part = chosen[start * block_size : (start + some) * block_size]
+            source = MarginChanges(self, part, some, self.changes)
+            self.comm.add_from(source, state.margins)
 
     def _evaluate(self) -> float:
         """Return the objective."""
@@ -202,3 +206,58 @@ class SCDRun:
         own = self.solver.penalty.value(self.state.coordinates)
         penalty = self.comm.allreduce(np.array([own], np.float64))[0]
         return float(losses.mean() + penalty) if losses.size else float(penalty)
+
+
+class MarginChanges:
+    """The changes of the margins by this rank's steps: one stream per round.
+
+    Args:
+        run: Columns, objective, state and block size.
+        chosen: The columns to update.
+        rounds: Number of rounds; the last ones may have fewer columns, or none.
+        changes: Zeros, one per row.
+    """
+
+    def __init__(
+        self,
+        run: SCDRun,
+        chosen: NDArray[np.int64],
+        rounds: int,
+        changes: NDArray[np.float64],
+    ) -> None:
+        self._run, self._chosen, self._rounds, self._changes = run, chosen, rounds, changes
+
+    def __len__(self) -> int:
+        return self._rounds
+
+    def __iter__(self) -> Iterator[Stream]:
+        run, state = self._run, self._run.state
+        block_size = run.solver.block_size
+        for start in range(0, self._rounds * block_size, block_size):
+            block = self._chosen[start : start + block_size]
+            steps = loops.scd_steps(
+                run.columns,
+                block,
+                run.objective,
+                state.coordinates,
+                state.trust_radius,
+                state.margins,
+                self._changes,
+            )
+            taken = loops.take_margin_changes(run.columns, block, steps, self._changes)
+            yield Stream.unchecked(self._changes.size, *taken)
+
+    def compiled(self) -> VectorSource:
+        """Return the same as a compiled source."""
+        run, state = self._run, self._run.state
+        return loops.scd_rounds(
+            run.columns,
+            self._chosen,
+            run.solver.block_size,
+            self._rounds,
+            run.objective,
+            state.coordinates,
+            state.trust_radius,
+            state.margins,
+            self._changes,
+        )
