@@ -2,7 +2,7 @@
 #include "messages/collectives.h"
 #include "messages/decode.h"
 #include "messages/encode.h"
-#include "messages/ranges.h"
+#include "messages/join_messages.h"
 
 namespace sparcml::messages {
 
@@ -72,14 +72,11 @@ template <class T>
 Vector<T> ssar_split_allgather(Call& call, Vector<T> x, Seen<T>* seen) {
   const auto offsets = range_offsets(x.blocks, call.size());
   Vector<T> reduced = add_many(call, scatter_ranges(call, x, offsets, seen));
-  std::vector<Vector<T>> ranges(static_cast<std::size_t>(call.size()));
+  std::vector<Message> messages(static_cast<std::size_t>(call.size()));
   gather_messages(call, encode_range(call, reduced, seen),
-                  [&](int rank, const Message& message) {
-                    const std::size_t span = offsets[rank + 1] - offsets[rank];
-                    ranges[rank] = decode<T>(call, message, {rank, 1, span}, false);
-                  });
+                  [&](int rank, const Message& message) { messages[rank] = message; });
   call.finish();  // messages make no progress while this rank computes
-  return join(call, ranges, offsets);
+  return join_messages<T>(call, messages, 1, offsets);
 }
 
 template <class T>
