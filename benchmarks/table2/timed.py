@@ -73,6 +73,11 @@ class Timed:
         for x in source:
             self.allgather_add(x, out)
 
+    def reduce_steps(self, steps: Any, algorithm: str) -> None:
+        """As the communicator's, one call after the other."""
+        while (x := steps.vector()) is not None:
+            steps.apply(self.allreduce(x, algorithm=algorithm))
+
     def _now(self) -> tuple[float, float, int, int]:
         stats = self._comm.stats
         now, used = self._comm.now(), time.process_time()

@@ -6,53 +6,6 @@
 
 #include "kernels/linear/steps.h"
 
-using sparcml::linear::Model;
-
-template <class T>
-static Model<T> as_model(Out<T> weights, Out<T> velocity, Out<std::uint32_t> last,
-                         Out<double> table, In<double> powers, Out<double> numbers,
-                         double l1 = 0, double l2 = 0, std::size_t steps = 0) {
-  const bool adaptive = numbers.size() == 8;
-  require(numbers.size() == 4 || adaptive,
-          "model: numbers must have four values, or eight if adaptive");
-  const double damping = adaptive ? numbers.data()[5] : 0.0;
-  if (adaptive) l1 = numbers.data()[6], l2 = numbers.data()[7];  // what is due depends on them
-  require(!adaptive || weights.size() % 2 == 0,
-          "model: adaptive weights must each be followed by a sum of squares");
-  const std::size_t n = weights.size() / (adaptive ? 2 : 1);
-  require(velocity.size() == 0 || velocity.size() == n,
-          "model: velocity must be empty or have one value per weight");
-  require(last.size() == 0 || last.size() == n,
-          "model: last must be empty or have one value per weight");
-  require(velocity.size() == 0 || (last.size() == n && powers.size() > 1),
-          "model: momentum needs last and powers");
-  const double clock = numbers.data()[1];
-  require(last.size() == 0 || (clock >= 0 && clock + steps + 1 <= table.size()),
-          "model: table must have one more value than steps");
-  require(n == 0 || last.size() == n || (l1 == 0 && !(adaptive && l2 != 0)),
-          "model: l1 (if adaptive also l2) needs last and a table");
-  require(!adaptive || velocity.size() == 0, "model: adaptive steps have no momentum");
-  return {weights.data(),
-          velocity.size() ? velocity.data() : nullptr,
-          last.size() ? last.data() : nullptr,
-          table.data(),
-          powers.data(),
-          powers.size(),
-          numbers.data(),
-          n,
-          adaptive,
-          damping,
-          l1,
-          l2};
-}
-
-#define MODEL_ARGS                                                         \
-  "weights"_a.noconvert(), "velocity"_a.noconvert(), "last"_a.noconvert(), \
-      "table"_a.noconvert(), "powers"_a.noconvert(), "numbers"_a.noconvert()
-#define ROWS_ARGS                                                          \
-  "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), \
-      "labels"_a.noconvert(), "sample_weights"_a.noconvert()
-
 template <class T>
 static void bind(nb::module_& m) {
   m.def(
@@ -113,12 +66,7 @@ static void bind(nb::module_& m) {
         const auto model =
             as_model<T>(weights, velocity, last, table, powers, numbers, l1, l2, steps);
         require_rows(order, labels.size());
-        require(starts.size() == steps + 1,
-                "linear_sgd_steps: starts must have one more value than rates");
-        for (std::size_t i = 0; i < steps; ++i)
-          require(starts.data()[i] >= 0 && starts.data()[i] <= starts.data()[i + 1] &&
-                      starts.data()[i + 1] <= static_cast<std::int64_t>(order.size()),
-                  "linear_sgd_steps: starts must ascend within order");
+        require_batches(order, starts, steps);
         const auto kind = as_loss(loss);
         nb::gil_scoped_release nogil;
         return sparcml::linear::sgd_steps<T>(rows, order.data(), starts.data(), rates.data(),

@@ -23,6 +23,7 @@ void register_merge_many(nb::module_& m);
 void register_onebit(nb::module_& m);
 void register_scatter(nb::module_& m);
 void register_selection(nb::module_& m);
+void register_sgd_steps(nb::module_& m);
 void register_integer(nb::module_& m);
 void register_column_index(nb::module_& m);
 void register_messages(nb::module_& m);
@@ -62,6 +63,7 @@ NB_MODULE(_core, m) {
   register_column_index(m);
   register_messages(m);
   register_coordinates(m);  // after the class of vector sources
+  register_sgd_steps(m);
   register_prepared_calls(m);
   register_mixing(m);
   register_moments(m);

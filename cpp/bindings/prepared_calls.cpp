@@ -132,20 +132,20 @@ nb::object PreparedCalls::stream_of(const CallShape& shape, const ms::Vector<T>&
 }
 
 template <class T>
-nb::object PreparedCalls::run(PreparedCall& call, const CallShape& shape, nb::handle x,
-                              nb::handle indices, nb::handle values, double predicted) {
+ms::Vector<T> PreparedCalls::run(PreparedCall& call, const CallShape& shape,
+                                 const ms::Vector<T>& x, double predicted,
+                                 const std::function<nb::object()>& stream) {
   const double start = ms::now();
   const std::uint64_t sequence = state_.begin(call.name);
-  const auto describe = [&] { return nb::make_tuple(call.name, names_.sum, sequence, x); };
+  const auto describe = [&] {
+    return nb::make_tuple(call.name, names_.sum, sequence, stream());
+  };
   PythonHost host(host_, loop_.moves(), describe);
-  const auto blocks = static_cast<std::uint32_t>(shape.size / shape.block),
-             block = static_cast<std::uint32_t>(shape.block);
   const Identity id{call.code, static_cast<std::uint32_t>(sequence), false};
-  ms::Call message_call = loop_.call(host, id, call.dtype, blocks, block, 0);
-  auto vector = vector_of<T>("allreduce", blocks, block, indices, values);
-  const ms::Vector<T> result = loop_.execute(host, message_call, [&](ms::Call& c) {
-    return reduce(c, call.algorithm, std::move(vector));
-  });
+  ms::Call message_call = loop_.call(host, id, call.dtype, static_cast<std::uint32_t>(x.blocks),
+                                     static_cast<std::uint32_t>(shape.block), 0);
+  ms::Vector<T> result = loop_.execute(
+      host, message_call, [&](ms::Call& c) { return reduce(c, call.algorithm, x); });
   totals_.add(message_call.counters);
   ++call.times->calls;
   call.times->predicted += predicted;
@@ -153,7 +153,20 @@ nb::object PreparedCalls::run(PreparedCall& call, const CallShape& shape, nb::ha
   state_.is_over = true;
   if (host.was_described()) transport_.attr("input_summary") = "";
   record(call, result.nnz);
-  return stream_of(shape, result);
+  return result;
+}
+
+// Returns the predicted seconds of a call, or nullptr if Python must make it.
+const double* PreparedCalls::prediction(const PreparedCall& call, const CallShape& shape,
+                                        std::size_t nnz, bool is_dense) const {
+  const auto blocks = static_cast<std::size_t>(shape.size / shape.block);
+  const std::size_t item = with_type(call.dtype, [](auto zero) { return sizeof zero; });
+  if (!is_dense &&
+      ms::dense_is_smaller(nnz, blocks, static_cast<std::size_t>(shape.block) * item))
+    return nullptr;
+  const auto predicted = call.predicted.find(rounded(nnz));
+  if (predicted == call.predicted.end() || !holds(call) || !may_start()) return nullptr;
+  return &predicted->second;
 }
 
 nb::object PreparedCalls::allreduce(nb::handle x, nb::handle op, nb::handle algorithm) {
@@ -166,18 +179,42 @@ nb::object PreparedCalls::allreduce(nb::handle x, nb::handle op, nb::handle algo
   const std::shared_ptr<PreparedCall> call = found->second;
   const auto blocks = static_cast<std::size_t>(shape.size / shape.block);
   const std::size_t nnz = indices.is_none() ? blocks : nb::len(indices);
-  const std::size_t item = with_type(call->dtype, [](auto zero) { return sizeof zero; });
-  if (!indices.is_none() &&
-      ms::dense_is_smaller(nnz, blocks, static_cast<std::size_t>(shape.block) * item))
-    return nb::none();
-  const auto predicted = call->predicted.find(rounded(nnz));
-  if (predicted == call->predicted.end() || !holds(*call) || !may_start()) return nb::none();
-  if (!nb::cast<bool>(acquire_(false))) return nb::none();
+  const double* predicted = prediction(*call, shape, nnz, indices.is_none());
+  if (!predicted || !nb::cast<bool>(acquire_(false))) return nb::none();
   nb::object result = with_type(call->dtype, [&](auto zero) {
-    return run<decltype(zero)>(*call, shape, x, indices, values, predicted->second);
+    using T = decltype(zero);
+    const auto vector = vector_of<T>("allreduce", blocks, static_cast<std::size_t>(shape.block),
+                                     indices, values);
+    const auto stream = [&] { return nb::borrow(x); };
+    return stream_of(shape, run<T>(*call, shape, vector, *predicted, stream));
   });
   release_();
   return result;
+}
+
+template <class T>
+bool PreparedCalls::reduce_steps(ms::Steps<T>& steps, nb::handle dtype, nb::handle algorithm) {
+  bool is_held = false;
+  const auto compute = [&] {
+    nb::gil_scoped_release nogil;
+    return steps.vector();
+  };
+  const ms::Vector<T>* x;
+  while ((x = compute())) {
+    const CallShape shape{nb::borrow(algorithm), nb::borrow(dtype),
+                          static_cast<std::int64_t>(x->blocks), 1};
+    const auto found = calls_.find(shape);
+    if (found == calls_.end()) break;
+    const std::shared_ptr<PreparedCall> call = found->second;
+    const double* predicted = prediction(*call, shape, x->nnz, false);
+    if (!predicted || !(is_held = is_held || nb::cast<bool>(acquire_(false)))) break;
+    const auto stream = [&] { return stream_of(shape, *x); };
+    const ms::Vector<T> sum = run<T>(*call, shape, *x, *predicted, stream);
+    nb::gil_scoped_release nogil;
+    steps.apply(sum);
+  }
+  if (is_held) release_();
+  return !x;
 }
 
 void register_prepared_calls(nb::module_& m) {
@@ -203,5 +240,9 @@ void register_prepared_calls(nb::module_& m) {
            "predicted"_a, "Prepare sums of a shape, for vectors of similar nnz.")
       .def("allreduce", &PreparedCalls::allreduce, "x"_a.none(), "op"_a.none(),
            "algorithm"_a.none(), "Return the sum, or None if it is not prepared.")
+      .def("reduce_steps", &PreparedCalls::reduce_steps<float>, "steps"_a, "dtype"_a,
+           "algorithm"_a, "Make steps; return whether all are made, or Python must make one.")
+      .def("reduce_steps", &PreparedCalls::reduce_steps<double>, "steps"_a, "dtype"_a,
+           "algorithm"_a, "Make steps; return whether all are made, or Python must make one.")
       .def("clear", &PreparedCalls::clear, "Forget all prepared sums.");
 }

@@ -7,6 +7,7 @@
 
 #include "bindings/call_state.h"
 #include "bindings/reduction_calls.h"
+#include "messages/steps.h"
 
 // What calls of one shape have in common. Objects are compared by identity: other strings and
 // dtypes that are equal only take the way through Python.
@@ -66,6 +67,11 @@ class PreparedCalls {
   // Returns the sum, or None if Python must make this call.
   nb::object allreduce(nb::handle x, nb::handle op, nb::handle algorithm);
 
+  // Reduces the vectors of steps and applies the sums, until all steps are made or Python must
+  // make a call. Returns whether all are made.
+  template <class T>
+  bool reduce_steps(ms::Steps<T>& steps, nb::handle dtype, nb::handle algorithm);
+
   void clear() { calls_.clear(); }
 
   // For Python's collector of cycles: visits the objects that may refer to this one.
@@ -110,9 +116,13 @@ class PreparedCalls {
   void record(const PreparedCall& call, std::size_t nnz) const;
   bool may_start() const;
 
+  const double* prediction(const PreparedCall& call, const CallShape& shape, std::size_t nnz,
+                           bool is_dense) const;
+
+  // Runs a call; `stream` returns its input, for errors.
   template <class T>
-  nb::object run(PreparedCall& call, const CallShape& shape, nb::handle x, nb::handle indices,
-                 nb::handle values, double predicted);
+  ms::Vector<T> run(PreparedCall& call, const CallShape& shape, const ms::Vector<T>& x,
+                    double predicted, const std::function<nb::object()>& stream);
   template <class T>
   nb::object stream_of(const CallShape& shape, const ms::Vector<T>& x) const;
   nb::object array(const ms::Shared& memory, const void* data, std::size_t count,

@@ -1,6 +1,7 @@
 """Tests of SGD: the steps of a reference, on any number of ranks."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import sparcml
 from sparcml.errors import DataError, MismatchError, TransportError
 from sparcml.linear import SGD, Constant, InverseDecay, Penalty, Rows, SGDState
+from sparcml.linear.solvers.sgd_run import SGDRun
 
 from .problems import problem, reference_sgd
 
@@ -279,3 +281,57 @@ def test_batch_size_must_not_change_within_an_epoch():
 def test_validation_set_of_another_width_is_refused():
     with pytest.raises(ValueError, match=r"validation set must have 300 .* got 301"):
         solver().run(sparcml.world(), problem(), validation=problem(features=301))
+
+
+STEP_CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "l1": {"penalty": Penalty(l1=0.01)},
+    "l2, no intercept": {"penalty": Penalty(l2=0.1), "intercept": False},
+    "momentum": {"momentum": 0.9, "intercept_rate": 0.5},
+    "adaptive": {"adaptive": 1.0, "penalty": Penalty(l1=0.001, l2=0.01)},
+    "hinge": {"loss": "hinge", "algorithm": "ssar_split_allgather"},
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("case", STEP_CASES)
+def test_steps_without_python_between_equal_the_definition(case, dtype, ranks, monkeypatch):
+    """The same bits, losses and messages, and ranks of both kinds take part in one run."""
+    rows = problem(count=230, features=400, dtype=dtype)
+    sgd = SGD(
+        **{"learning_rate": Constant(0.1), "batch_size": 8, "epochs": 3, **STEP_CASES[case]}
+    )
+
+    def train(compiled, comm):
+        if comm.rank not in compiled:
+            comm._session.use_python()
+        state = sgd.run(comm, rows.part(comm.rank, comm.size))
+        counts = comm.stats.messages, comm.stats.bytes, comm._session._state.sequence
+        calls = {name: p.calls for name, p in comm.stats.allreduces.items()}
+        arrays = [np.array(state.weights), np.array([state.intercept])]
+        return [array.tobytes() for array in arrays], state.losses, counts, calls
+
+    found = [
+        sparcml.launch(partial(train, group), ranks)
+        for group in (range(ranks), (), range(0, ranks, 2))
+    ]
+    monkeypatch.setattr(SGDRun, "_is_exact", lambda _: False)  # one step after the other
+    expected = sparcml.launch(partial(train, ()), ranks)
+    for each in found:
+        assert each == expected
+
+
+def test_a_rank_that_raises_between_steps():
+    """Ranks in compiled steps raise with the name of a rank that has ended."""
+    rows = problem()
+
+    def train(comm):
+        def watch(progress, _):
+            if comm.rank == 1 and progress.epoch == 2:
+                raise RuntimeError("no more data")
+
+        SGD(batch_size=8, epochs=5).run(comm, rows.part(comm.rank, comm.size), watch=watch)
+
+    with pytest.raises(RuntimeError, match="no more data"):
+        sparcml.launch(train, 3)

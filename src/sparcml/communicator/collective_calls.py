@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ..collectives.agree import agree_on_root
 from ..collectives.alltoall import alltoall
@@ -31,17 +31,10 @@ from .arguments import (
 from .requests import NonBlocking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from ..collectives.numbers import Number
     from ..transport import Stats, Transport
-
-    class VectorSource(Protocol):
-        """The vectors of `add_from`; a method `compiled()` is optional."""
-
-        def __len__(self) -> int: ...
-        def __iter__(self) -> Iterator[Any]: ...
-
 
 CONTAINERS = (*VECTOR_TYPES, "number")  # the position is sent in a broadcast
 
@@ -151,26 +144,6 @@ class CollectiveCalls(NonBlocking):
         stream = densify_if_smaller(stream)
         target = check_out("allgather_add", out, stream.size, stream.dtype)
         self._session.allgather_add(stream, target)
-        return out
-
-    def add_from(self, source: VectorSource, out: Any) -> Any:
-        """Add vectors of all ranks to an array as they are computed; return it. Collective.
-
-        The same as `allgather_add` for each vector, but without Python between them where
-        the source and the collectives are compiled.
-
-        Args:
-            source: Iterable of this rank's vectors, as many as on the other ranks. Each may
-                depend on `out` after the vectors before. An attribute `compiled`, if it has one,
-                is a function that returns its compiled form.
-            out: Array of their size and dtype.
-        """
-        if self.size > 1 and len(source):
-            compiled = getattr(source, "compiled", None)
-            if compiled is not None and self._session.add_from(compiled(), out):
-                return out
-        for x in source:
-            self.allgather_add(x, out)
         return out
 
     @overload

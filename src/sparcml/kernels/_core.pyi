@@ -473,6 +473,70 @@ class SCDRounds(VectorSource):
 
     def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], chosen: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block_size: int, rounds: int, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], loss: int, l1: float, l2: float, share: float, ranks: float, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], trust_radius: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], margins: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], margin_changes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
+class StepsFloat32:
+    """Steps between allreduces."""
+
+class SGDStepsFloat32(StepsFloat32):
+    """Steps of SGD on one rank."""
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], loss: int, intercept: float, weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], velocity: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], last: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], table: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], powers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], l1: float, l2: float, losses: float) -> None: ...
+
+    @property
+    def size(self) -> int:
+        """Size of the vectors."""
+
+    @property
+    def made(self) -> int:
+        """Steps that were made."""
+
+    @property
+    def losses(self) -> float:
+        """Sum of the losses of the rows so far."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of computing so far."""
+
+    def vector(self) -> tuple[int, Any, Any] | None:
+        """
+        Return nnz, indices and values of the current vector, or None after the last.
+        """
+
+    def apply(self, indices: object | None, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Apply the sum of the current vector over all ranks."""
+
+class StepsFloat64:
+    """Steps between allreduces."""
+
+class SGDStepsFloat64(StepsFloat64):
+    """Steps of SGD on one rank."""
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], loss: int, intercept: float, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], velocity: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], last: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], table: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], powers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], l1: float, l2: float, losses: float) -> None: ...
+
+    @property
+    def size(self) -> int:
+        """Size of the vectors."""
+
+    @property
+    def made(self) -> int:
+        """Steps that were made."""
+
+    @property
+    def losses(self) -> float:
+        """Sum of the losses of the rows so far."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of computing so far."""
+
+    def vector(self) -> tuple[int, Any, Any] | None:
+        """
+        Return nnz, indices and values of the current vector, or None after the last.
+        """
+
+    def apply(self, indices: object | None, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Apply the sum of the current vector over all ranks."""
+
 class CallState:
     """The current or last call of a communicator."""
 
@@ -511,6 +575,13 @@ class PreparedCalls:
 
     def allreduce(self, x: object | None, op: object | None, algorithm: object | None) -> object:
         """Return the sum, or None if it is not prepared."""
+
+    @overload
+    def reduce_steps(self, steps: StepsFloat32, dtype: object, algorithm: object) -> bool: ...
+
+    @overload
+    def reduce_steps(self, steps: StepsFloat64, dtype: object, algorithm: object) -> bool:
+        """Make steps; return whether all are made, or Python must make one."""
 
     def clear(self) -> None:
         """Forget all prepared sums."""

@@ -131,6 +131,43 @@ def sgd_steps(
     )
 
 
+SGDSteps = _core.SGDStepsFloat32 | _core.SGDStepsFloat64
+
+
+def sgd_source(
+    rows: Csr,
+    order: Integers,
+    starts: Integers,
+    rates: Doubles,
+    shares: Doubles,
+    loss: int,
+    intercept: float,
+    model: LazyWeights,
+    l1: float,
+    l2: float,
+    losses: float,
+) -> SGDSteps:
+    """Return steps of one of several ranks: gradients to be added up, and their updates.
+
+    Args:
+        rows: Rows of this rank.
+        order: As for `sgd_steps`, of this rank's rows.
+        starts: As for `sgd_steps`.
+        rates: Learning rate of each step.
+        shares: Weight of a row in the gradient of each step: 1 / rows of all ranks.
+        loss: Number of the loss.
+        intercept: Factor of the learning rate for the intercept, 0 without one.
+        model: Weights, updated.
+        l1: Penalty.
+        l2: Penalty.
+        losses: Sum of losses before these steps.
+    """
+    name = f"SGDSteps{rows.values.dtype.name.capitalize()}"
+    return getattr(_unchecked_core, name)(  # type: ignore[no-any-return]
+        *rows, order, starts, rates, shares, loss, intercept, *model, l1, l2, losses
+    )
+
+
 def flush(model: LazyWeights) -> None:
     """Apply everything pending to all weights; their scale is 1 afterwards."""
     _unchecked_core.linear_flush(*model)

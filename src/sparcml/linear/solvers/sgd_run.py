@@ -13,7 +13,7 @@ from ...stream import Stream
 from ..data.column_index import MIN_FEATURES, ColumnIndex
 from ..data.partition import check_partition
 from ..data.shuffle import batches
-from .gradient_reduction import GradientReduction
+from .gradient_reduction import GradientReduction, GradientSteps
 from .local_steps import LocalSteps
 from .neighbor_steps import NeighborSteps
 from .objective import check_rows, loss_of, mean_loss, to_csr
@@ -199,6 +199,10 @@ class SGDRun:
                 if self.local.ends_round(last, self.steps):
                     self.local.exchange(state, last)
                 first = last
+        elif self.local is None and self._is_exact():
+            self._reduce_steps(
+                order, offsets[state.step : stop + 1], rates, np.diff(starts)
+            )
         else:
             for t, rate in enumerate(rates):
                 batch = order[offsets[state.step + t] : offsets[state.step + t + 1]]
@@ -211,6 +215,35 @@ class SGDRun:
             self.reduction.end_epoch(state)
         if self.watch is not None and (stop % self.every == 0 or stop == self.steps):
             self._report(self.watch, float(rates[-1]))
+
+    def _is_exact(self) -> bool:
+        return isinstance(self.reduction, GradientReduction) and self.reduction.is_exact
+
+    def _reduce_steps(
+        self,
+        order: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        rates: NDArray[np.float64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Make the same steps as `_step` on several batches, of `counts` rows of all ranks."""
+        state, solver = self.state, self.solver
+        assert isinstance(self.reduction, GradientReduction)
+        source = loops.sgd_source(
+            self.csr,
+            order,
+            offsets,
+            rates,
+            1.0 / counts,
+            self.loss.code,
+            solver.intercept * solver.intercept_rate,
+            state.model,
+            solver.penalty.l1,
+            solver.decay,
+            state.pending,
+        )
+        self.reduction.run(GradientSteps(source, state.model.weights.dtype))
+        state.pending = source.losses
 
     def _step(self, batch: NDArray[np.int64], count: int, learning_rate: float) -> None:
         """Make one step with all ranks on a batch of `count` rows, here those of `batch`."""
