@@ -34,12 +34,13 @@ std::vector<std::uint64_t> divide(const Stream<T>* streams, std::size_t count,
                                   std::size_t length) {
   const std::size_t stride = length / kSamples + 1;
   std::vector<std::uint32_t> sample;
-  for (std::size_t k = 0; k < count; ++k)
-    for (std::size_t n = stride - 1; n < streams[k].nnz; n += stride)
-      sample.push_back(streams[k].indices[n]);
+  std::size_t n = stride / 2;  // continues in the next stream, since all may be short
+  for (std::size_t k = 0; k < count; n -= streams[k++].nnz)
+    for (; n < streams[k].nnz; n += stride) sample.push_back(streams[k].indices[n]);
   std::sort(sample.begin(), sample.end());
   std::vector<std::uint64_t> bounds;
-  for (std::size_t n = kSamples; n < sample.size(); n += kSamples) bounds.push_back(sample[n]);
+  for (std::size_t at = kSamples; at < sample.size(); at += kSamples)
+    bounds.push_back(sample[at]);
   return bounds;
 }
 
