@@ -52,10 +52,11 @@ Lane cut(const Stream<T>& a, const Stream<T>& b, const Lane& before, std::size_t
 }
 
 // Steps n lanes until one of them is done; returns the number of steps. Entries beyond the end
-// of a lane are greater than all within, so they are never taken and need no check.
+// of a lane are greater than all within, so they are never taken and need no check. Streams are
+// copies, since the compiler must assume that vector stores change what a reference refers to.
 template <class Isa, Op op, std::size_t n, class T>
-std::size_t run(const Stream<T>& a, const Stream<T>& b, Lane* lanes, std::size_t from,
-                std::uint32_t* oi, T* ov) {
+std::size_t run(Stream<T> a, Stream<T> b, Lane* lanes, std::size_t from, std::uint32_t* oi,
+                T* ov) {
   std::size_t i[n], j[n], s = from;
   for (std::size_t k = 0; k < n; ++k) i[k] = lanes[k].i, j[k] = lanes[k].j;
   for (;;) {
@@ -80,8 +81,7 @@ std::size_t run(const Stream<T>& a, const Stream<T>& b, Lane* lanes, std::size_t
 // Merges the first `size` entries of the merged order, or one more, to the scratch. Returns the
 // number of entries written.
 template <class Isa, Op op, class T>
-std::size_t merge_lanes(const Stream<T>& a, const Stream<T>& b, std::size_t size,
-                        Scratch<T>& scratch) {
+std::size_t merge_lanes(Stream<T> a, Stream<T> b, std::size_t size, Scratch<T>& scratch) {
   Lane lanes[kLanes], before{0, 0, 0, 0};
   for (std::size_t k = 0; k < kLanes; ++k)
     before = lanes[k] = cut(a, b, before, size * (k + 1) / kLanes);
