@@ -95,7 +95,8 @@ def _copy(values: Any, out: Any) -> Any:
 
 def _sum(parts: list[Any], block: int = 1) -> Any:
     if len(parts) == 2:
-        return reduction.merge("sum", *parts[0], *parts[1], block)[1]
+        (ai, av), (bi, bv) = parts
+        return reduction.merge("sum", ai, av, bi, bv, block)[1]
     return reduction.merge_many("sum", parts, block)[1]
 
 

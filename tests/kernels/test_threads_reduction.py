@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.kernels import reduction
+from sparcml.kernels import _core, reduction
 from sparcml.kernels.reference import reduction as reference
 from sparcml.kernels.threads import using_threads
 
 from .reduction_data import (
     LAST,
+    Pair,
     entries,
     guarded,
     intact,
@@ -30,6 +31,10 @@ WORTH = 1 << 17  # values that wake further threads
 DENSE_PART = 1 << 18
 
 
+def merge(op: str, a: Pair, b: Pair, block: int) -> Pair:
+    return reduction.merge(op, a[0], a[1], b[0], b[1], block)
+
+
 def same_on_all(work):
     """Compare entries, and return them."""
     first, *others = on_all(work)
@@ -46,7 +51,7 @@ def test_merge_has_the_same_bits(dtype, block):
     for size in (2 * nnz, LAST + 1):
         a, b = (entries(rng, n, size, dtype, block) for n in (nnz, nnz // 2))
         for op in reduction.OPS:
-            same_on_all(lambda op=op, a=a, b=b: reduction.merge(op, *a, *b, block))
+            same_on_all(lambda op=op, a=a, b=b: merge(op, a, b, block))
 
 
 @pytest.mark.parametrize("kind", overlaps(0))
@@ -69,7 +74,7 @@ def test_merge_around_the_threshold(block):
             (i, values(rng, i.size * block, np.float32))
             for i in (index[::2].copy(), index[1::2].copy())
         )
-        result = same_on_all(lambda a=a, b=b: reduction.merge("sum", *a, *b, block))
+        result = same_on_all(lambda a=a, b=b: merge("sum", a, b, block))
         np.testing.assert_array_equal(result[0], index)
 
 
@@ -118,13 +123,13 @@ def test_nothing_is_written_outside(block):
     nnz = sum(i.size for i, _ in parts)
     oi, ov = guarded(nnz, np.uint32), guarded(nnz * block, np.float32)
     (ai, av), (bi, bv), _ = parts
-    arrays = [[i for i, _ in parts], [v for _, v in parts]]
+    indices, floats = [i for i, _ in parts], [v for _, v in parts]
     short = ai.size + bi.size
     for count in (2, 5):
         with using_threads(count):
-            reduction._core.merge_many(0, *arrays, block, oi, ov)
+            _core.merge_many(0, indices, floats, block, oi, ov)
             pair = oi[:short].copy(), ov[: short * block].copy()
-            reduction._core.merge(0, ai, av, bi, bv, block, *pair)
+            _core.merge(0, ai, av, bi, bv, block, *pair)
         assert intact(oi)
         assert intact(ov)
 
