@@ -2,9 +2,10 @@
 
     python benchmarks/run_reading.py --json FILE [--scale 1]
 
-Generated data, written as text, on one core, with the file in the page cache, all in one run:
-ours, scikit-learn's reader, a plain read of the file and a copy of the text in memory. Every
-result is compared with the written rows. Memory is measured in a separate process.
+Generated data, written as text, on one thread, with the file in the page cache, all in one run:
+ours, scikit-learn's reader, a plain read of the file and a copy of the text in memory; then ours
+on all threads. Every result is compared with the written rows. Memory is measured in a separate
+process.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 from sparcml.bench.results import write_json
 from sparcml.environment import describe
+from sparcml.kernels.threads import default_threads, using_threads
 from sparcml.linear import Rows, read_svmlight, write_svmlight
 from sparcml.linear.data import synthetic
 
@@ -73,6 +75,10 @@ def compare(name: str, wanted: Rows, folder: Path) -> list[dict[str, Any]]:
         "copy in memory": (RUNS, lambda: np.copyto(room, text)),
         "plain read": (RUNS, path.read_bytes),
         "read_svmlight": (RUNS, lambda: read_svmlight(path, features=features)),
+        f"read_svmlight, {default_threads()} threads": (
+            RUNS,
+            lambda: threaded(path, features),
+        ),
         "read_svmlight, gzip": (1, lambda: read_svmlight(squeezed, features=features)),
         "read_svmlight, cached": (RUNS, lambda: cached(path, features)),
         "scikit-learn": (1, lambda: by_scikit_learn(path, features)),
@@ -81,7 +87,8 @@ def compare(name: str, wanted: Rows, folder: Path) -> list[dict[str, Any]]:
 
     rows = []
     for reader, (runs, job) in jobs.items():
-        seconds, result = best(job, runs)
+        with using_threads(1):
+            seconds, result = best(job, runs)
         wrong = isinstance(result, Rows) and not same(result, wanted)
         rows.append(
             {
@@ -95,6 +102,12 @@ def compare(name: str, wanted: Rows, folder: Path) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def threaded(path: Path, features: int) -> Rows:
+    """Read on all threads."""
+    with using_threads(None):
+        return read_svmlight(path, features=features)
 
 
 def cached(path: Path, features: int) -> Rows:
@@ -113,7 +126,8 @@ def peak() -> int:
 def memory(path: Path, part: Rows) -> dict[str, Any]:
     """Return the peak memory of reading a large file, in its own process."""
     before, start = peak(), time.perf_counter()
-    rows = read_svmlight(path, features=part.features)
+    with using_threads(1):
+        rows = read_svmlight(path, features=part.features)
     seconds, taken = time.perf_counter() - start, peak() - before
     count = len(part)
     wrong = len(rows) != REPEATS * count or not all(

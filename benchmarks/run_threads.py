@@ -2,14 +2,16 @@
 
     python benchmarks/run_threads.py --json FILE [--rows 8000]
 
-Webspam-like rows: an epoch of SGD in batches of 1,000 after the first one, and a prediction.
-Selection and quantization of 16 M values, and a copy of them: what the memory allows. One thread
-and all take turns; times are medians. Results must have the same bits.
+Webspam-like rows: an epoch of SGD in batches of 1,000 after the first one, a prediction, and
+reading 1,000 rows of LIBSVM text. Selection, quantization and sums of 16 M values, and a copy of
+them: what the memory allows. One thread and all take turns; times are medians. Results must have
+the same bits.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
@@ -23,9 +25,9 @@ import sparcml
 from sparcml import buffer_pool
 from sparcml.bench.results import write_json
 from sparcml.environment import describe
-from sparcml.kernels import linear, selection
+from sparcml.kernels import linear, reduction, selection
 from sparcml.kernels.threads import default_threads, threads, using_threads
-from sparcml.linear import SGD, Constant
+from sparcml.linear import SGD, Constant, read_svmlight, write_svmlight
 from sparcml.linear.data import synthetic
 
 if TYPE_CHECKING:
@@ -35,9 +37,10 @@ if TYPE_CHECKING:
 
 RUNS = 5
 VALUES = 1 << 24
+TEXT_ROWS = 1000
 
 
-def tasks(rows: Rows) -> dict[str, Callable[[], Any]]:
+def tasks(rows: Rows, folder: Path) -> dict[str, Callable[[], Any]]:
     """Return what is measured; each task returns an array to compare."""
     values = np.random.default_rng(0).standard_normal(VALUES, np.float32)
     weights = np.random.default_rng(1).standard_normal(rows.features, np.float32)
@@ -49,15 +52,32 @@ def tasks(rows: Rows) -> dict[str, Callable[[], Any]]:
     quantizer = sparcml.QSGD(bits=4)
     code = quantizer.encode(values)
     residual = np.roll(values, 1)
+    text = folder / "rows.svm"
+    write_svmlight(text, rows.take(0, TEXT_ROWS))
+    pair = [entries(seed, VALUES // 16) for seed in range(2)]
+    eight = [entries(seed, VALUES // 100) for seed in range(8)]
+    blocks = [entries(seed, VALUES // 256, block=16) for seed in range(2)]
     return {
         "copy of 16 M values": lambda: _copy(values, copies),
         "SGD epoch, batches of 1,000": lambda: _epoch(sgd, rows, next(states)),
         "prediction": lambda: linear.margins(csr, weights),
+        "LIBSVM reading": lambda: read_svmlight(text, features=rows.features).values,
         "TopK 1 % of 16 M": lambda: selection.top_k(values, VALUES // 100)[0],
         "TopK 4 of 512 with residual, 16 M": lambda: _with_residual(values, residual),
         "QSGD 4 bit, encode 16 M": lambda: quantizer.encode(values).data,
         "QSGD 4 bit, decode 16 M": lambda: quantizer.decode(code),
+        "sum of 2 vectors, 1 M entries each": lambda: _sum(pair),
+        "sum of 2 vectors, 64 k blocks of 16": lambda: _sum(blocks, 16),
+        "sum of 8 vectors, 168 k entries each": lambda: _sum(eight),
+        "dense sum of 16 M": lambda: reduction.combine_dense("sum", values, residual),
     }
+
+
+def entries(seed: int, nnz: int, block: int = 1) -> tuple[Any, Any]:
+    """Return about nnz random entries of a vector of 16 M values."""
+    rng = np.random.default_rng(seed)
+    indices = np.unique(rng.integers(0, VALUES // block, nnz, np.uint32))
+    return indices, rng.standard_normal(indices.size * block, np.float32)
 
 
 def _epoch(sgd: SGD, rows: Rows, state: SGDState) -> Any:
@@ -73,10 +93,38 @@ def _copy(values: Any, out: Any) -> Any:
     return out
 
 
+def _sum(parts: list[Any], block: int = 1) -> Any:
+    if len(parts) == 2:
+        (ai, av), (bi, bv) = parts
+        return reduction.merge("sum", ai, av, bi, bv, block)[1]
+    return reduction.merge_many("sum", parts, block)[1]
+
+
 def _with_residual(values: Any, residual: Any) -> Any:
     out = buffer_pool.empty(values.size, values.dtype)
     selection.bucket_top_k_with_residual(residual, values, 4, 512, out)
     return out
+
+
+def measure(name: str, task: Callable[[], Any]) -> dict[str, Any]:
+    """Run a task on one thread and on all in turn."""
+    most = default_threads()
+    times: dict[int, list[float]] = {1: [], most: []}
+    results: list[Any] = []
+    for _ in range(RUNS):
+        for count, spent in times.items():
+            with using_threads(count):
+                start = time.perf_counter()
+                result = task()
+                spent.append(time.perf_counter() - start)
+            results.append(np.array(result))
+    pairs = zip(results[::2], results[1::2], strict=True)
+    wrong = sum(not np.array_equal(*pair) for pair in pairs)
+    one, all_ = median(times[1]), median(times[most])
+    row = {"task": name, "threads": most, "one": one, "all": all_}
+    row |= {"speedup": one / all_, "wrong": wrong}
+    print(row)
+    return row
 
 
 def main() -> None:
@@ -85,23 +133,9 @@ def main() -> None:
     options.add_argument("--json", type=Path)
     options.add_argument("--rows", type=int, default=8000)
     chosen = options.parse_args()
-    most, found = default_threads(), []
-    for name, task in tasks(synthetic.webspam_like(chosen.rows)).items():
-        times: dict[int, list[float]] = {1: [], most: []}
-        results: list[Any] = []
-        for _ in range(RUNS):
-            for count, spent in times.items():
-                with using_threads(count):
-                    start = time.perf_counter()
-                    result = task()
-                    spent.append(time.perf_counter() - start)
-                results.append(np.array(result))
-        pairs = zip(results[::2], results[1::2], strict=True)
-        wrong = sum(not np.array_equal(*pair) for pair in pairs)
-        one, all_ = median(times[1]), median(times[most])
-        row = {"task": name, "threads": most, "one": one, "all": all_}
-        found.append({**row, "speedup": one / all_, "wrong": wrong})
-        print(found[-1])
+    with tempfile.TemporaryDirectory() as folder:
+        rows = tasks(synthetic.webspam_like(chosen.rows), Path(folder))
+        found = [measure(name, task) for name, task in rows.items()]
     if chosen.json:
         write_json(chosen.json, describe(f"--rows {chosen.rows}", 0), found)
 

@@ -1,5 +1,3 @@
-#include "kernels/svmlight/svmlight.h"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -14,6 +12,7 @@
 
 #include "bindings/arrays.h"
 #include "kernels/svmlight/format.h"
+#include "kernels/svmlight/threaded.h"
 
 template <class T>
 using Given = nb::ndarray<T, nb::numpy, nb::ndim<1>>;
@@ -29,7 +28,7 @@ static Given<T> given(sparcml::Growing<T>& from) {
 
 template <class Value>
 static void register_parser(nb::module_& m, const char* name) {
-  using Parser = sparcml::SvmlightParser<Value>;
+  using Parser = sparcml::ThreadedSvmlightParser<Value>;
   nb::class_<Parser>(m, name, "Parser of rows in the SVMlight format.")
       .def(nb::init<std::uint32_t, std::uint32_t>(), "lowest"_a, "highest"_a)
       .def(

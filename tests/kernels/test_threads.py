@@ -20,28 +20,12 @@ from sparcml.linear import SGD, Constant, Penalty
 from sparcml.linear.data import synthetic
 from sparcml.quantize import NUQSGD, QSGD, TernGrad
 
-THREADS = (1, 2, 3, 5)
-
-
-def on_all(work):
-    """Return the results with 1, 2, 3 and 5 threads."""
-    results = []
-    for count in THREADS:
-        with using_threads(count):
-            assert kernels.threads() == count
-            results.append(work())
-    return results
+from .thread_counts import assert_equal, on_all
 
 
 @pytest.fixture(scope="module", params=["webspam_like", "url_like"])
 def rows(request):
     return getattr(synthetic, request.param)(400 if "web" in request.param else 4000)
-
-
-def assert_equal(results):
-    for other in results[1:]:
-        for x, y in zip(other, results[0], strict=True):
-            np.testing.assert_array_equal(x, y)
 
 
 @pytest.mark.parametrize(

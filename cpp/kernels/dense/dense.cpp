@@ -1,10 +1,21 @@
 #include "kernels/dense/dense.h"
 
+#include <algorithm>
+
+#include "kernels/threads/pool.h"
+
 namespace sparcml {
 
 template <class T>
 void combine_dense(Op op, const T* a, const T* b, T* out, std::size_t n) {
-  SPARCML_PICK(combine_dense<T>)(op, a, b, out, n);
+  constexpr std::size_t part_size = 1 << 18;  // values per part, at least
+  const auto combine = SPARCML_PICK(combine_dense<T>);
+  const std::size_t parts = std::clamp<std::size_t>(n / part_size, 1, threads());
+  if (parts == 1) return combine(op, a, b, out, n);
+  for_parts(parts, [&](std::size_t part) {
+    const std::size_t begin = part_begin(n, parts, part), end = part_begin(n, parts, part + 1);
+    combine(op, a + begin, b + begin, out + begin, end - begin);
+  });
 }
 
 template <class T>

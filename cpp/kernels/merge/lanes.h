@@ -6,6 +6,8 @@
 // scratch.
 //
 // Isa::put writes one merged entry.
+#pragma once
+
 #include "kernels/merge/merge.h"
 
 namespace sparcml {
@@ -20,6 +22,8 @@ template <class T>
 struct Scratch {
   std::uint32_t indices[kLanes * kStride];
   T values[kLanes * kStride];
+  std::size_t written[kLanes];
+  std::size_t i_end, j_end;  // where the last lane ends
 };
 
 struct Lane {
@@ -48,10 +52,11 @@ Lane cut(const Stream<T>& a, const Stream<T>& b, const Lane& before, std::size_t
 }
 
 // Steps n lanes until one of them is done; returns the number of steps. Entries beyond the end
-// of a lane are greater than all within, so they are never taken and need no check.
+// of a lane are greater than all within, so they are never taken and need no check. Streams are
+// copies, since the compiler must assume that vector stores change what a reference refers to.
 template <class Isa, Op op, std::size_t n, class T>
-std::size_t run(const Stream<T>& a, const Stream<T>& b, Lane* lanes, std::size_t from,
-                std::uint32_t* oi, T* ov) {
+std::size_t run(Stream<T> a, Stream<T> b, Lane* lanes, std::size_t from, std::uint32_t* oi,
+                T* ov) {
   std::size_t i[n], j[n], s = from;
   for (std::size_t k = 0; k < n; ++k) i[k] = lanes[k].i, j[k] = lanes[k].j;
   for (;;) {
@@ -73,28 +78,44 @@ std::size_t run(const Stream<T>& a, const Stream<T>& b, Lane* lanes, std::size_t
   }
 }
 
-// Merges the first `size` entries of the merged order, or one more. Returns the number of
-// entries written and advances a and b.
+// Merges the first `size` entries of the merged order, or one more, to the scratch. Returns the
+// number of entries written.
 template <class Isa, Op op, class T>
-std::size_t round(Stream<T>& a, Stream<T>& b, std::size_t size, Scratch<T>& scratch,
-                  std::uint32_t* oi, T* ov) {
+std::size_t merge_lanes(Stream<T> a, Stream<T> b, std::size_t size, Scratch<T>& scratch) {
   Lane lanes[kLanes], before{0, 0, 0, 0};
   for (std::size_t k = 0; k < kLanes; ++k)
     before = lanes[k] = cut(a, b, before, size * (k + 1) / kLanes);
+  scratch.i_end = before.i_end, scratch.j_end = before.j_end;
   const std::size_t together =
       run<Isa, op, kLanes>(a, b, lanes, 0, scratch.indices, scratch.values);
   std::size_t o = 0;
+  for (std::size_t k = 0; k < kLanes; ++k)
+    o += scratch.written[k] = run<Isa, op, 1>(
+        a, b, lanes + k, together, scratch.indices + k * kStride, scratch.values + k * kStride);
+  return o;
+}
+
+// Copies what merge_lanes() wrote.
+template <class T>
+void copy_lanes(const Scratch<T>& scratch, std::uint32_t* oi, T* ov) {
   for (std::size_t k = 0; k < kLanes; ++k) {
-    std::uint32_t* si = scratch.indices + k * kStride;
-    T* sv = scratch.values + k * kStride;
-    const std::size_t written = run<Isa, op, 1>(a, b, lanes + k, together, si, sv);
-    std::memcpy(oi + o, si, written * sizeof *oi);
+    const std::size_t written = scratch.written[k];
+    const T* const values = scratch.values + k * kStride;
+    std::memcpy(oi, scratch.indices + k * kStride, written * sizeof *oi);
     SPARCML_IVDEP
-    for (std::size_t s = 0; s < written; ++s) ov[o + s] = canonical(sv[s]);
-    o += written;
+    for (std::size_t s = 0; s < written; ++s) ov[s] = canonical(values[s]);
+    oi += written, ov += written;
   }
-  a = {a.indices + before.i_end, a.values + before.i_end, a.nnz - before.i_end};
-  b = {b.indices + before.j_end, b.values + before.j_end, b.nnz - before.j_end};
+}
+
+// Merges as merge_lanes() does, and advances a and b.
+template <class Isa, Op op, class T>
+std::size_t round(Stream<T>& a, Stream<T>& b, std::size_t size, Scratch<T>& scratch,
+                  std::uint32_t* oi, T* ov) {
+  const std::size_t o = merge_lanes<Isa, op>(a, b, size, scratch);
+  copy_lanes(scratch, oi, ov);
+  a = {a.indices + scratch.i_end, a.values + scratch.i_end, a.nnz - scratch.i_end};
+  b = {b.indices + scratch.j_end, b.values + scratch.j_end, b.nnz - scratch.j_end};
   return o;
 }
 

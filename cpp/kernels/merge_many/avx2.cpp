@@ -1,6 +1,6 @@
 #include <immintrin.h>
 
-#include "kernels/merge_many/fold.h"
+#include "kernels/merge_many/threaded.h"
 
 namespace sparcml::avx2 {
 namespace {

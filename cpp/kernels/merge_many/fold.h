@@ -1,4 +1,6 @@
 // Folds windows from first to last, for any instruction set.
+#pragma once
+
 #include <new>
 
 #include "kernels/merge_many/generic.h"
@@ -8,7 +10,6 @@ namespace {
 
 constexpr std::size_t kGroup = 8 * kLine;  // blocks that flush() handles at once
 constexpr std::size_t kMinWindow = 1 << 12, kMaxWindow = 1 << 16;  // values in a window
-constexpr std::size_t kWide = 64;
 
 template <class T>
 std::size_t entries(const Stream<T>* streams, std::size_t count) {
@@ -46,23 +47,38 @@ std::size_t window_width(const Stream<T>* streams, std::size_t count, std::size_
   return (width / block + kGroup - 1) / kGroup * kGroup;
 }
 
+// Folds streams with one window. Its memory is clear between calls.
 template <class Isa, Op op, class T, class Block>
-std::size_t fold(Stream<T>* streams, std::size_t count, Block block, std::uint32_t* oi, T* ov) {
-  const std::size_t width = window_width(streams, count, block), lines = width / kLine;
-  T* memory = static_cast<T*>(::operator new(width*(block * sizeof(T) + 1) + lines));
-  std::uint8_t* blocks = reinterpret_cast<std::uint8_t*>(memory + width * block);
-  Window<T> w{memory, blocks, blocks + width, width, 0};
-  std::memset(blocks, 0, width + lines);
-  for (std::size_t k = 0; k < width * block; ++k) memory[k] = identity<op, T>();
-  std::size_t o = 0;
-  while (next(streams, count, w.start)) {
-    for (std::size_t k = 0; k < count; ++k) add<op>(w, streams[k], block);
-    const bool ahead = entries(streams, count) >= 8;  // their part of the output is still free
-    o += flush<Isa, op>(w, block, ahead, oi + o, ov + o * block);
+class Fold {
+ public:
+  Fold(std::size_t width, Block block) : block_(block) {
+    const std::size_t lines = width / kLine;
+    memory_ = static_cast<T*>(::operator new(width*(block * sizeof(T) + 1) + lines));
+    std::uint8_t* const blocks = reinterpret_cast<std::uint8_t*>(memory_ + width * block);
+    window_ = {memory_, blocks, blocks + width, width, 0};
+    std::memset(blocks, 0, width + lines);
+    for (std::size_t k = 0; k < width * block; ++k) memory_[k] = identity<op, T>();
   }
-  ::operator delete(memory);
-  return o;
-}
+  ~Fold() { ::operator delete(memory_); }
+  Fold(const Fold&) = delete;
+  Fold& operator=(const Fold&) = delete;
+
+  std::size_t operator()(Stream<T>* streams, std::size_t count, std::uint32_t* oi, T* ov) {
+    Window<T> w = window_;
+    std::size_t o = 0;
+    while (next(streams, count, w.start)) {
+      for (std::size_t k = 0; k < count; ++k) add<op>(w, streams[k], block_);
+      const bool ahead = entries(streams, count) >= 8;  // their part of the output is free
+      o += flush<Isa, op>(w, block_, ahead, oi + o, ov + o * block_);
+    }
+    return o;
+  }
+
+ private:
+  const Block block_;
+  T* memory_;
+  Window<T> window_;
+};
 
 // Wide blocks need no window: inspecting all streams for each block is cheap in comparison.
 template <Op op, class T>
@@ -83,17 +99,6 @@ std::size_t fold_wide(Stream<T>* streams, std::size_t count, std::size_t block,
     canonicalise(total, block);
   }
   return o;
-}
-
-template <class Isa, class T>
-std::size_t fold_any(Op op, Stream<T>* streams, std::size_t count, std::size_t block,
-                     std::uint32_t* oi, T* ov) {
-  return with_op(op, [&](auto o) {
-    constexpr Op known = decltype(o)::value;
-    if (block == 1) return fold<Isa, known>(streams, count, One(), oi, ov);
-    if (block < kWide) return fold<Isa, known>(streams, count, block, oi, ov);
-    return fold_wide<known>(streams, count, block, oi, ov);
-  });
 }
 
 }  // namespace

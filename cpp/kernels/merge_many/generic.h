@@ -5,6 +5,8 @@
 //
 // Isa::touched converts the 64 bytes of a line to bits. Isa::lowest returns the position of the
 // lowest one bit, or an arbitrary value if there is none.
+#pragma once
+
 #include "kernels/merge_many/merge_many.h"
 
 namespace sparcml {

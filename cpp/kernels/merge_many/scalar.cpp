@@ -1,4 +1,4 @@
-#include "kernels/merge_many/fold.h"
+#include "kernels/merge_many/threaded.h"
 
 namespace sparcml::scalar {
 namespace {

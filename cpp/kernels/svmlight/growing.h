@@ -21,6 +21,9 @@ class Growing {
   ~Growing() { std::free(data_); }
 
   std::size_t size() const { return size_; }
+  const T* begin() const { return data_; }
+  T* begin() { return data_; }
+  void clear() { size_ = 0; }
 
   // Reserves `more` items to be written from end(); advance() adds the number written.
   T* end(std::size_t more) {

@@ -80,9 +80,45 @@ struct SvmlightParser<Value>::Tail {
 
 template <class Value>
 SvmlightParser<Value>::SvmlightParser(std::uint32_t lowest, std::uint32_t highest)
-    : lowest_(lowest), highest_(highest), smallest_(highest) {
-  *indptr.end(1) = 0;
-  indptr.advance(indptr.end(1) + 1);
+    : lowest_(lowest), highest_(highest) {
+  clear();
+}
+
+template <class Value>
+void SvmlightParser<Value>::clear() {
+  indptr.clear(), indices.clear(), values.clear(), labels.clear();
+  words.clear(), numbers_.clear();
+  smallest_ = highest_, largest_ = 0;
+  numeric_ = false;
+  lines_ = 0;
+  failure_ = {};
+  std::int64_t* const first = indptr.end(1);
+  *first = 0;
+  indptr.advance(first + 1);
+}
+
+template <class Value>
+bool SvmlightParser<Value>::admit(SvmlightParser& part) {
+  if (failure() || part.failure()) return false;
+  if ((numeric_ && !part.words.empty()) || (part.numeric_ && !words.empty())) return false;
+  std::size_t added = 0;
+  for (const std::string& each : part.words) added += !numbers_.count(each);
+  if (words.size() + added > max_words) return false;
+  std::vector<double> renumbered;
+  for (const std::string& each : part.words) {
+    const auto [at, is_new] = numbers_.try_emplace(each, words.size());
+    if (is_new) words.push_back(each);
+    renumbered.push_back(static_cast<double>(at->second));
+  }
+  if (!renumbered.empty())
+    for (double *each = part.labels.begin(), *end = each + part.labels.size(); each < end;
+         ++each)
+      *each = renumbered[static_cast<std::size_t>(*each)];
+  numeric_ |= part.numeric_;
+  lines_ += part.lines_;
+  smallest_ = std::min(smallest_, part.smallest_);
+  largest_ = std::max(largest_, part.largest_);
+  return true;
 }
 
 template <class Value>

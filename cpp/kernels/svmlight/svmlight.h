@@ -32,6 +32,13 @@ class SvmlightParser {
   // Reads the complete lines that start before `stop`; returns their bytes.
   std::size_t feed(const char* text, std::size_t size, std::size_t stop);
 
+  // Counts the lines of `part`, which must follow, and numbers its words as this parser would.
+  // Returns false, and changes nothing, if reading its text here would be an error.
+  bool admit(SvmlightParser& part);
+
+  // Forgets what was read, and keeps the memory.
+  void clear();
+
   const Failure* failure() const { return failure_.line ? &failure_ : nullptr; }
   std::size_t lines() const { return lines_; }
   std::uint32_t smallest() const { return smallest_; }  // index so far; `highest` if none
@@ -43,6 +50,9 @@ class SvmlightParser {
   Growing<double> labels;
   std::vector<std::string> words;  // in the order of their first rows
 
+ protected:
+  const std::uint32_t lowest_, highest_;
+
  private:
   struct Tail;
   const char* row(const char* p, const char* end, Tail& to);
@@ -51,7 +61,7 @@ class SvmlightParser {
   const char* word(const char* p, double& value);
   const char* fail(const char* at, std::string what);
 
-  std::uint32_t lowest_, highest_, smallest_, largest_ = 0;
+  std::uint32_t smallest_ = 0, largest_ = 0;
   std::unordered_map<std::string, std::size_t> numbers_;  // of the words
   bool numeric_ = false;                                  // whether a label is a number
   std::size_t lines_ = 0;

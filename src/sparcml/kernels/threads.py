@@ -2,7 +2,7 @@
 
 The default is the number of processors that this process may use, divided by the ranks that a
 launcher started on this machine; SPARCML_THREADS overrides it. No result depends on it: threads
-compute different rows or columns, and each sum keeps its order.
+compute different rows, columns or indices, and each sum keeps its order.
 """
 
 from __future__ import annotations

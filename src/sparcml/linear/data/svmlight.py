@@ -19,7 +19,7 @@ from ...kernels import SVMLIGHT_PADDING as PADDING
 from ...kernels import svmlight_format, svmlight_parser, svmlight_row_bytes
 from .row_cache import BESIDE, USER, cached_rows
 from .rows import MAX_FEATURES, Rows
-from .sources import BLOCK, Piece, find_sources, split_text
+from .sources import Piece, find_sources, split_text
 
 if TYPE_CHECKING:
     import os
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 NEWLINE, SPACE = 10, 32
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which some editors write before UTF-8 text
+BLOCK = 1 << 22  # long enough to be divided among threads
 WRITE_BLOCK = 1 << 22
 
 
