@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .communicator.communicator import Communicator
 from .communicator.rank_runner import run_on_threads
-from .costs import ONE_MACHINE, Network
+from .costs import ONE_MACHINE, Network, in_shared_memory
 from .errors import TransportError
 from .launchers import MPI_SIZES, TORCH_NAMES
 from .network.store import lookup
@@ -125,9 +125,11 @@ def _open(transport: Transport) -> Communicator:
     """Return a communicator with the network model that rank 0 has looked up."""
     transport.nodes = find_nodes(transport, this_machine().encode())
     transport.processes = find_processes(transport)
-    default = ONE_MACHINE
+    shared, default = transport.processes.per_processor, ONE_MACHINE
     if len(transport.nodes.leaders) > 1:
-        default = Network().with_shared_processors(transport.processes.per_processor)
+        default = Network().with_shared_processors(shared)
+    elif transport.engine == "mpi":
+        default = in_shared_memory(shared)
     try:
         network = lookup(transport, default)
     except ValueError:  # on all ranks

@@ -136,12 +136,29 @@ COSTS = tuple(f.name for f in fields(Network) if f.type == "float" and f.name !=
 LINK_COSTS = ("latency", "overhead", "seconds_per_byte")
 COMPUTE_COSTS = ("seconds_per_encoded", "seconds_per_merged", "seconds_per_written")
 
-# Ranks that share the memory and cores of one machine: bytes are cheap, and a rank that
-# waits for a message also waits for a core. Fitted to 4 and 8 ranks on 2 cores
-# (docs/benchmarks.md); only the ratios between the algorithms matter.
+# Ranks of threads or torch on one machine: bytes are cheap, and a rank that waits for a message
+# also waits for a core. Fitted to 4 and 8 ranks on 2 cores; only the ratios between the
+# algorithms matter.
 ONE_MACHINE = Network(
     latency=300e-6, overhead=300e-6, seconds_per_byte=0.3e-9, seconds_per_encoded=4.5e-9
 )
+
+
+def in_shared_memory(ranks_per_processor: float) -> Network:
+    """Return the costs of MPI ranks in the memory of one machine.
+
+    Fitted to five algorithms with 2, 4 and 8 ranks on 2 processors, 100 k to 16 M values at 0.01
+    to 10 %. Ranks that share a processor also wait for their turn, which adds to every message.
+    """
+    share = max(1.0, ranks_per_processor)
+    return Network(
+        latency=7e-6 * share**1.5,
+        overhead=2.7e-6 * share**1.35,
+        seconds_per_byte=0.4e-9 * share,
+        seconds_per_encoded=4.5e-9 * share,
+        seconds_per_merged=2.6e-9 * share,
+        seconds_per_written=0.45e-9 * share,
+    )
 
 
 @dataclass(frozen=True)
