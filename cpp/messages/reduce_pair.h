@@ -1,4 +1,4 @@
-// An allreduce of a short dense vector on two ranks.
+// An allreduce of a dense vector on two ranks.
 #pragma once
 
 #include "kernels/dense/dense.h"
@@ -6,9 +6,9 @@
 
 namespace sparcml::messages {
 
-constexpr std::size_t pair_bytes = 1 << 20;
+constexpr std::size_t pair_bytes = 1 << 24;  // a longer vector takes too much memory twice
 
-// Two ranks exchange a short vector, and both add: a library's allreduce of it takes twice as
+// Two ranks exchange their vectors, and both add: a library's allreduce takes up to twice as
 // long. NaN becomes canonical. See `MpiTransport.native_allreduce`.
 template <class T>
 void reduce_pair(Call& call, const Shared& in, const Shared& out) {
