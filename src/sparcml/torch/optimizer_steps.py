@@ -44,10 +44,14 @@ class OptimizerSteps(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            self._warn_without_steps()
-            self.finish()
-        self.close()
+        try:
+            if error is None:
+                self._warn_without_steps()
+                self.finish()
+            elif not (isinstance(error, SystemExit) and error.code in (None, 0)):
+                self._report(error)
+        finally:
+            self.close()
 
     @property
     @abstractmethod
@@ -89,6 +93,10 @@ class OptimizerSteps(ABC):
         for hook in hooks:
             hook.remove()
         return bool(hooks)
+
+    def _report(self, error: BaseException) -> None:
+        """Report an error that ends the block to all ranks, whose waits then raise it."""
+        self._comm.abort(error)
 
     @abstractmethod
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
