@@ -10,11 +10,8 @@ import torch
 
 from ..local.state import SIZE, STEP
 from ..stream.tensors import on_host
-from .tensors import plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..communicator.communicator import Communicator
     from ..local import Method
     from ..local.state import State
@@ -70,24 +67,3 @@ def restored_state(
             f"{state.get(SIZE)}"
         )
     return state
-
-
-def others_of(model: torch.nn.Module, trained: Sequence[str]) -> dict[str, Any]:
-    """Return copies of what is neither trained nor averaged, such as frozen parameters."""
-    entries = {plain_name(name): value for name, value in model.state_dict().items()}
-    buffers = {plain_name(name) for name, _ in model.named_buffers()}
-    return {
-        name: value.detach().cpu().clone()
-        for name, value in entries.items()
-        if isinstance(value, torch.Tensor)
-        and name not in trained
-        and not (name in buffers and value.is_floating_point())
-    }
-
-
-def load_others(model: torch.nn.Module, saved: Mapping[str, Any]) -> None:
-    """Set what `others_of` has returned."""
-    entries = {plain_name(name): value for name, value in model.state_dict().items()}
-    with torch.no_grad():
-        for name, value in saved.items():
-            entries[name].copy_(value)
