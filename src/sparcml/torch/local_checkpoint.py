@@ -38,7 +38,8 @@ def restored_state(
     """Return the state for a method, after checking that it fits rank and model."""
     if not isinstance(saved, Mapping) or not saved.keys() >= FIELDS:
         raise ValueError(
-            f"load_state_dict: state must be a result of {function}.state_dict()"
+            f"load_state_dict: state must be a result of {function}.state_dict(), got "
+            f"{_described(saved)}; pass what was saved of it"
         )
     if saved["version"] != VERSION:
         raise ValueError(
@@ -57,13 +58,19 @@ def restored_state(
         )
     if saved["rank"] not in (EVERY_RANK, comm.rank):
         raise ValueError(
-            f"load_state_dict: state of rank {comm.rank} expected, got that of rank "
+            f"load_state_dict: state must be of rank {comm.rank}, got that of rank "
             f"{saved['rank']}; save one file per rank"
         )
     state: State = {key: on_host(value).copy() for key, value in saved["state"].items()}
     if STEP not in state or int(state.get(SIZE, -1)) != size:
         raise ValueError(
             f"load_state_dict: state must be of a model with {size} values, got "
-            f"{state.get(SIZE)}"
+            f"{state.get(SIZE)}; construct the model that it was saved with"
         )
     return state
+
+
+def _described(saved: Any) -> str:
+    if not isinstance(saved, Mapping):
+        return type(saved).__name__
+    return f"one without {', '.join(sorted(FIELDS - saved.keys()))}"
