@@ -6,7 +6,7 @@ import torch
 
 from sparcml.torch import SPARTA, DiLoCo
 
-from .models import group, mlp
+from .models import group, loss_of, mlp
 from .optimizing import trained
 
 BAD, STEPS = 1, 8
@@ -21,6 +21,20 @@ def raises(options, after):
             trained(module, rank, optimizer, range(after if rank == BAD else STEPS))
             if rank == BAD:
                 raise ValueError("no such luck")
+
+
+def scales():
+    """A GradScaler would skip the step of a single rank."""
+    with group() as (rank, _):
+        module = mlp()
+        optimizer = torch.optim.SGD(module.parameters(), 0.01)
+        scaler = torch.amp.GradScaler("cpu")
+        with DiLoCo(module, optimizer, sync_every=3):
+            for step in range(4):
+                optimizer.zero_grad()
+                scaler.scale(loss_of(module, rank, step)).backward()
+                scaler.step(optimizer)
+                scaler.update()
 
 
 def exits(code):

@@ -77,8 +77,25 @@ def a_gradient_of_zeros_is_one(rank):
     training.close()
 
 
+def sparse_rows(rank):
+    """Tables whose optimizer takes gradients of rows only."""
+    results = []
+    for sparse, build in ((True, torch.optim.SparseAdam), (False, torch.optim.Adam)):
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Embedding(6, 2, sparse=sparse))
+        optimizer = build(module.parameters(), 0.1)
+        training = DiLoCo(module, optimizer, synchronous_steps=1)
+        module(torch.tensor([rank, 5])).square().sum().backward()
+        optimizer.step()
+        assert module[0].weight.grad.is_sparse == sparse
+        results.append(module[0].weight.detach().clone())
+        training.close()
+    torch.testing.assert_close(*results)
+
+
 def everything():
     with group() as (rank, _):
+        sparse_rows(rank)
         unused(rank)
         unused(rank, sparcml.Compressed(sparcml.TopK(1.0)))
         a_gradient_of_zeros_is_one(rank)

@@ -43,3 +43,8 @@ def test_a_rank_that_leaves_the_block_by_exit(code, message):
     said = outcomes(2, local_errors.exits, code)
     assert said[BAD] == f"SystemExit: {code}"
     assert re.match(f"TransportError: {message}", said[0] or ""), said
+
+
+def test_a_grad_scaler_is_refused():
+    for word in outcomes(2, local_errors.scales):
+        assert "DiLoCo: optimizer.step() must not be called by a GradScaler" in (word or "")

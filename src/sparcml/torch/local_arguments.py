@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..communicator.communicator import Communicator
+from .grad_scaler import called_by_scaler
 
 if TYPE_CHECKING:
     from .. import local
@@ -56,3 +57,12 @@ def check_unused(name: str, optimizer: Any, users: tuple[type, ...]) -> None:
                 f"{name}: optimizer must not be in use, got one that is in use already; call "
                 f"close() of the earlier object"
             )
+
+
+def check_scaler(name: str, ranks: int) -> None:
+    """Raise an error if a GradScaler calls the step, and there are several ranks."""
+    if ranks > 1 and called_by_scaler():
+        raise RuntimeError(
+            f"{name}: optimizer.step() must not be called by a GradScaler, got such a call; it "
+            f"skips steps of single ranks, so use torch.autocast with bfloat16"
+        )

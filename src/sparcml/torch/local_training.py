@@ -12,7 +12,7 @@ from ..local.state import STEP
 from .agreement import open_communicator, reporting_errors
 from .closures import after_closure
 from .decentralized import Decentralized
-from .local_arguments import build_settings, check_arguments, check_unused
+from .local_arguments import build_settings, check_arguments, check_scaler, check_unused
 from .local_checkpoint import EVERY_RANK, restored_state, saved_state
 from .optimizer_handle import OptimizerHandle
 from .optimizer_steps import OptimizerSteps
@@ -111,7 +111,7 @@ class LocalTraining(OptimizerSteps):
             self._check_optimizer(optimizer)
             parameters = self._replica.parameters
             self._start = SynchronousStart(
-                name, synchronous_steps, synchronous_method, parameters
+                name, synchronous_steps, synchronous_method, self._replica
             )
             self._state = self.settings.init(self._replica.read())
         arguments = {
@@ -139,6 +139,7 @@ class LocalTraining(OptimizerSteps):
 
         The end of the `with` block calls it.
         """
+        self._check_open()
         start = time.perf_counter()
         x = self._replica.read()
         x, self._state = self.settings.finish(self._comm, x, self._state)
@@ -161,6 +162,7 @@ class LocalTraining(OptimizerSteps):
 
         Parameters and floating-point buffers are averaged.
         """
+        self._check_open()
         x = self.settings.averaged(self._comm, self._replica.read())
         model = self._replica.copy_with(x)
         RunningBuffers(model).average(self._comm)
@@ -180,6 +182,7 @@ class LocalTraining(OptimizerSteps):
         if not consolidate:
             saved = saved_state(comm.rank, comm.size, self.settings, self._state)
             return {**saved, "start": self._start.saved()}
+        self._check_open()
         x, state = self.settings.consolidate(comm, self._replica.read(), self._state)
         saved = saved_state(EVERY_RANK, comm.size, self.settings, state)
         saved["start"] = self._start.saved(comm)
@@ -214,6 +217,8 @@ class LocalTraining(OptimizerSteps):
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         del optimizer
+        with aborting(self._comm):
+            check_scaler(type(self).__name__, self._comm.size)
         if not self._start:
             return None
         changed = after_closure(args, kwargs, self._average_gradients)

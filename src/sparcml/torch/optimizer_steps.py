@@ -35,6 +35,12 @@ class OptimizerSteps(ABC):
         ]
 
     def __enter__(self) -> Self:
+        self._check_open()
+        if self._entered_at is not None:
+            raise RuntimeError(
+                f"{type(self).__name__}: with must not be nested, got an object that was entered "
+                f"already; use one block"
+            )
         self._entered_at = self.steps
         return self
 
@@ -45,10 +51,12 @@ class OptimizerSteps(ABC):
         trace: TracebackType | None,
     ) -> None:
         try:
-            if error is None:
+            if error is None and self._hooks:
                 self._warn_without_steps()
                 self.finish()
-            elif not (isinstance(error, SystemExit) and error.code in (None, 0)):
+            elif error is not None and not (
+                isinstance(error, SystemExit) and error.code in (None, 0)
+            ):
                 self._report(error)
         finally:
             self.close()
@@ -86,6 +94,14 @@ class OptimizerSteps(ABC):
         if self._remove_hooks():
             with contextlib.suppress(SparcmlError):  # an exchange may be in flight
                 self._comm.close()
+
+    def _check_open(self) -> None:
+        """Raise a RuntimeError after `close`."""
+        if not self._hooks:
+            raise RuntimeError(
+                f"{type(self).__name__}: object must be open, got one that is closed; construct "
+                f"another, which continues from state_dict()"
+            )
 
     def _remove_hooks(self) -> bool:
         """Return whether there were any."""

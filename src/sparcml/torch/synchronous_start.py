@@ -16,6 +16,7 @@ from ..aggregate.parse import as_method
 from ..aggregate.state import consolidate
 from ..stream.tensors import on_host, to_tensor
 from ..validation import as_integer
+from .tensors import sparse_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..aggregate.state import State
     from ..communicator.communicator import Communicator
     from ..stream.arrays import Values
-    from .flat_parameters import FlatParameters
+    from .replica import Replica
 
 FIRST = 1024  # values that are inspected before all
 
@@ -36,16 +37,14 @@ class SynchronousStart:
         steps: Number of these steps.
         method: Aggregation method of the gradients, or a quantizer or sparsifier. Default:
             `sparcml.Dense()`.
-        parameters: Parameters of the optimizer.
+        replica: The model of this rank.
 
     Attributes:
         made: Number of completed steps of the start.
         method: The aggregation method.
     """
 
-    def __init__(
-        self, function: str, steps: int, method: Any, parameters: FlatParameters
-    ) -> None:
+    def __init__(self, function: str, steps: int, method: Any, replica: Replica) -> None:
         self.made = 0
         self.synchronous_steps = as_integer(function, "synchronous_steps", steps, minimum=0)
         self.method = aggregate.Dense() if method is None else as_method(function, method)
@@ -59,10 +58,11 @@ class SynchronousStart:
                 f"{function}: synchronous_method must be None without synchronous_steps, got "
                 f"{method}; pass synchronous_steps="
             )
-        self._parameters = parameters
+        self._parameters = replica.parameters
+        self._tables = sparse_tables(replica.model)
         self._state: State = {}
         if self:
-            shapes = {name: shape for name, shape, _ in parameters.layout}
+            shapes = {name: shape for name, shape, _ in self._parameters.layout}
             self._state = self.method.init(shapes)
 
     def __bool__(self) -> bool:
@@ -84,8 +84,11 @@ class SynchronousStart:
         mean, self._state = self.method.aggregate(comm, gradients, self._state)
         unused = self._unused(comm, mean)
         for name, p in tensors.items():
-            values = np.array(mean[name])
-            p.grad = None if name in unused else to_tensor(values, like=p.detach())
+            if name in unused:
+                p.grad = None
+                continue
+            gradient = to_tensor(np.array(mean[name]), like=p.detach())
+            p.grad = gradient.to_sparse(1) if name in self._tables else gradient
 
     def _unused(self, comm: Communicator, mean: Mapping[str, Any]) -> set[str]:
         """Return parameters without a gradient on all ranks. Collective.
