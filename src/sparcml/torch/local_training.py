@@ -10,7 +10,7 @@ from ..communicator.collective_errors import aborting
 from ..costs import ring_nbytes
 from ..local.state import STEP
 from .agreement import open_communicator, reporting_errors
-from .closures import after_closure
+from .closures import after_gradients
 from .decentralized import Decentralized
 from .local_arguments import build_settings, check_arguments, check_scaler, check_unused
 from .local_checkpoint import EVERY_RANK, restored_state, saved_state
@@ -109,16 +109,13 @@ class LocalTraining(OptimizerSteps):
             self.settings = build_settings(self.form, sync_every, method, settings)
             self._replica = Replica(name, model, optimizer, buffers, optimizer_state)
             self._check_optimizer(optimizer)
-            parameters = self._replica.parameters
             self._start = SynchronousStart(
                 name, synchronous_steps, synchronous_method, self._replica
             )
             self._state = self.settings.init(self._replica.read())
         arguments = {
             "settings": str(self.settings),
-            "parameters": parameters.layout,
-            "buffers": (buffers, self._replica.buffers.layout),
-            "optimizer state": optimizer_state,
+            **self._replica.description,
             "broadcast": broadcast,
             "synchronous start": (synchronous_steps, str(self._start.method)),
         }
@@ -221,10 +218,7 @@ class LocalTraining(OptimizerSteps):
             check_scaler(type(self).__name__, self._comm.size)
         if not self._start:
             return None
-        changed = after_closure(args, kwargs, self._average_gradients)
-        if changed is None:
-            self._average_gradients()
-        return changed
+        return after_gradients(args, kwargs, self._average_gradients)
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         del optimizer, args, kwargs

@@ -52,10 +52,20 @@ class Replica:
         self.model: torch.nn.Module = model
         self.optimizer: torch.optim.Optimizer = optimizer
         self.buffers = RunningBuffers(model)
+        self._places = buffers, optimizer_state
         self._averages_buffers = buffers == AVERAGE and bool(self.buffers.size)
         self._averages_optimizer = optimizer_state == AVERAGE
         # Parameters and buffers before a broadcast, and parameters after it.
         self._own: tuple[dict[str, Values], Values, dict[str, Values]] | None = None
+
+    @property
+    def description(self) -> dict[str, object]:
+        """What must be the same on all ranks."""
+        return {
+            "parameters": self.parameters.layout,
+            "buffers": (self._places[0], self.buffers.layout),
+            "optimizer state": self._places[1],
+        }
 
     def read(self) -> dict[str, Values]:
         """Return copies of the parameters by name."""
