@@ -12,6 +12,7 @@ import torch
 from torch import distributed as dist
 
 from sparcml import local
+from sparcml.local.elastic import ElasticRounds
 from sparcml.local.quorum import Quorum
 from sparcml.torch import ElasticTraining
 
@@ -19,7 +20,7 @@ from .elastic_workers import ROUNDS, conserved, record, store_of
 from .models import mlp, same
 from .optimizing import parameters, trained
 
-SIZE, GRACE, SAVED = 60, 2.0, 3
+SIZE, GRACE, SAVED = 60, 6.0, 3
 RESIDUAL = "aggregate/0/residual"
 # Nothing decays, and the mean is over all members: what is sent and kept is what was owed.
 SPARSE = local.SparseLoCo(2, k=5, chunk=20, decay=1, mean="all", quantize=None)
@@ -146,7 +147,7 @@ def run(member, store, method, rounds, steps=0, state=None):
     if state is not None:  # a model that was loaded before is not the shared one
         with torch.no_grad():
             module[0].weight.add_(1)
-    quorum = Quorum(store, member, workers=3, minimum=3, grace=30, timeout=60)
+    quorum = Quorum(store, member, workers=3, minimum=3, grace=60, timeout=100)
     training = ElasticTraining(module, optimizer, method, quorum)
     if state is not None:
         training.load_state_dict(state)
@@ -178,6 +179,32 @@ def settings_differ():
         finally:
             store.set(f"ended/{member}", "")
             store.wait([f"ended/{m}" for m in range(2)])
+
+
+def saves_arrays(folder):
+    """A single worker on arrays, from a file of NumPy; the names have slashes."""
+    store, file = store_of(0), folder / "worker.npz"
+    ends = []
+    for number, stops in enumerate((None, 3)):
+        names = (f"{number}/{part}" for part in range(2))
+        parts = [dist.PrefixStore(name, store) for name in names]
+        rounds = ElasticRounds(SPARSE, Quorum(parts[0], 0, 1))
+        x, state = rounds.join({"x": np.zeros(SIZE)})
+        for count in range(8):
+            if count == stops:
+                np.savez(file, **rounds.save(x, state))  # type: ignore[arg-type]
+                rounds.close()
+                rounds = ElasticRounds(SPARSE, Quorum(parts[1], 0, 1))
+                x, state = rounds.join({"x": np.ones(SIZE)})
+                with np.load(file) as saved:
+                    x, state = rounds.resume(x, state, saved)
+            draw = np.random.default_rng(count).standard_normal(SIZE)
+            x, state = rounds.step({"x": x["x"] - draw}, state)
+        assert rounds.rounds == 4
+        ends.append((x["x"], state["shared"], state[RESIDUAL]))
+        rounds.close()
+    for whole, continued in zip(*ends, strict=True):
+        np.testing.assert_array_equal(whole, continued)
 
 
 def refusals():

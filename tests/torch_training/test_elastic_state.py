@@ -27,3 +27,7 @@ def test_workers_with_different_settings_raise():
 
 def test_states_that_do_not_fit():
     assert outcomes(1, elastic_states.refusals) == ["finished"]
+
+
+def test_a_worker_on_arrays_continues_from_its_file(tmp_path):
+    assert outcomes(1, elastic_states.saves_arrays, tmp_path) == ["finished"]
