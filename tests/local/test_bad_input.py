@@ -94,7 +94,7 @@ def test_arguments_of_a_step():
             m.step(comm, np.zeros(5), m.init(x))
         with pytest.raises(TypeError, match="must be float32 or float64"):
             m.init(np.zeros(4, np.int32))
-        with pytest.raises(ValueError, match="SPARTA has no shared model; use averaged"):
+        with pytest.raises(ValueError, match="got one of SPARTA, which has none; use av"):
             local.SPARTA().shared(x, local.SPARTA().init(x))
         with pytest.raises(ValueError, match=r"x of rank 0 must be finite, got 1 values"):
             m.step(comm, np.array([0, np.nan, 0, 0]), m.init(x))
@@ -102,14 +102,48 @@ def test_arguments_of_a_step():
     single(body)
 
 
-def test_more_fragments_than_parameters_and_unknown_names():
-    with pytest.raises(ValueError, match="at most the number of parameters, 4, got 5"):
+def test_more_fragments_than_parameters():
+    with pytest.raises(
+        ValueError,
+        match=r"^DiLoCo: fragments must be at most the number of parameters, 4, got 5",
+    ):
         local.DiLoCo(5, fragments=5).init(model())
-    names = (("head",), ("blocks.0.w", "blocks.1.w"))
-    with pytest.raises(ValueError, match="must contain each parameter of the model once"):
-        local.DiLoCo(2, fragments=names).init(model())
-    with pytest.raises(ValueError, match="must be a number if x is a single array"):
-        local.DiLoCo(2, fragments=names).init(np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("fragments", "message"),
+    [
+        (
+            (("head",), ("blocks.0.w",)),
+            "some that lack 'blocks.1.w', 'blocks.2.w'; use the names",
+        ),
+        ((tuple(model()), ("tail",)), "some that have unknown 'tail'; use the names"),
+        ((tuple(model()), ("head",)), "some that repeat 'head'; use the names"),
+        ((tuple(model()), ()), "some that have an empty fragment '1'; use the names"),
+        (
+            (("head", "tail"), ("head",)),
+            "lack .* and some that have unknown .* and some that re",
+        ),
+    ],
+)
+def test_names_of_fragments(fragments, message):
+    with pytest.raises(
+        ValueError, match=r"^SparseLoCo: fragments must contain each"
+    ) as caught:
+        local.SparseLoCo(2, fragments=fragments).init(model())
+    caught.match(message)
+
+
+def test_names_of_fragments_need_named_parameters():
+    with pytest.raises(
+        ValueError, match=r"^DiLoCo: fragments must be a number if x is a sing"
+    ):
+        local.DiLoCo(2, fragments=(("a",), ("b",))).init(np.zeros(3))
+    for wrong in (["head", "blocks.0.w"], [1, 2], [["head"], 3], [[3]]):
+        with pytest.raises(
+            TypeError, match=r"^DiLoCo: fragments must be a number, or a list"
+        ):
+            local.DiLoCo(2, fragments=wrong)  # type: ignore[arg-type]
 
 
 def differing(build, start=lambda rank: model()):

@@ -203,15 +203,15 @@ def test_fragments_of_very_different_size_are_balanced():
 def test_a_fragment_reads_and_replaces_its_ranges():
     """Adjacent parameters are one range: a fragment of all of them is read without a copy."""
     from sparcml.aggregate.flat_model import flatten
-    from sparcml.local.streaming import split_model
+    from sparcml.local.fragments import split_model
 
     x = flatten("test", model())
-    (everything,) = split_model(x.layout, 1)
+    (everything,) = split_model("init", x.layout, 1)
     assert everything.ranges == ((0, x.layout.size),)
     assert np.shares_memory(everything.read(x.values), x.values)
     assert everything.replaced(x.values, x.values) is x.values
     groups = (("blocks.0.w", "head"), ("blocks.1.w", "blocks.2.w"))
-    first, second = split_model(x.layout, groups)
+    first, second = split_model("init", x.layout, groups)
     assert (len(first.ranges), len(second.ranges)) == (2, 1)
     assert first.size + second.size == x.layout.size
     for part in (first, second):

@@ -135,9 +135,12 @@ def read(store, number, member):
     return json.loads(store.get(f"record/{number}/{member}"))
 
 
-def checks(store):
-    """All members of a round have the same bits, and nothing that was owed is lost."""
-    previous, members = np.zeros(SIZE), {}
+def conserved(store, size):
+    """All members of a round have the same bits, and nothing that was owed is lost.
+
+    Return the members of each round.
+    """
+    previous, members = np.zeros(size), {}
     for number in range(1, ROUNDS + 1):
         members[number] = [int(m) for m in read(store, number, 0)["members"]]
         records = [read(store, number, m) for m in members[number]]
@@ -151,6 +154,11 @@ def checks(store):
         ]
         np.testing.assert_allclose(previous - shared[0], np.mean(sent, axis=0), atol=1e-9)
         previous = shared[0]
+    return members
+
+
+def checks(store):
+    members = conserved(store, SIZE)
     assert members[1] == [0, 1, 2], members
     assert 1 in members[3], members  # worker 3 may have joined in this round
     assert all(1 not in members[n] for n in range(4, ROUNDS + 1)), members  # it is dead

@@ -7,7 +7,7 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 import sparcml
-from sparcml.torch import DiLoCo, SparseLoCo
+from sparcml.torch import DeMo, DiLoCo, SparseLoCo
 from tests.torch_engine.jobs import outcomes
 
 from . import localizing
@@ -67,7 +67,7 @@ def test_an_optimizer_that_makes_no_steps_on_one_rank():
     said = outcomes(2, localizing.without_steps)
     for word in said:
         assert re.match(
-            "MismatchError: step: rank . and rank . differ in step; all ranks must make",
+            "MismatchError: (step|finish): rank . and rank . differ in step; all ranks must make",
             word or "",
         ), said
 
@@ -90,14 +90,14 @@ class WithoutSteps:
         ({"sync_every": 30, "fragments": 4}, "fragments must divide sync_every, 30, got 4"),
         ({"sync_every": 30, "delay": 30}, "delay must be below sync_every / fragments, 30"),
         ({"buffers": "mix"}, "buffers must be average or local, got 'mix'"),
-        ({"synchronous_steps": -1}, "synchronous_steps must be >= 0, got -1"),
+        ({"synchronous_steps": -1}, "DiLoCo: synchronous_steps must be >= 0, got -1"),
         (
             {"synchronous_method": sparcml.QSGD(8)},
             "DiLoCo: synchronous_method must be None without synchronous_steps, got QSGD",
         ),
         (
             {"synchronous_steps": 2, "synchronous_method": sparcml.MajorityVote()},
-            "DiLoCo: synchronous_method must return a mean, which MajorityVote",
+            "DiLoCo: synchronous_method must return a mean, got MajorityVote",
         ),
         ({"sync_every": 3, "fragments": 3}, "at most the number of parameters, 2, got 3"),
     ],
@@ -120,6 +120,28 @@ def test_wrong_types():
         TypeError, match=r"DiLoCo: outer_rate must be a setting of sparcml.local"
     ):
         attempt(outer_rate=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"momentum": 0.9}, "momentum of the optimizer must be 0, got 0.9; pass decay="),
+        (
+            {"weight_decay": 0.1},
+            "weight_decay of the optimizer must be 0, got 0.1; pass weight",
+        ),
+    ],
+)
+def test_demo_wants_plain_sgd(options, message):
+    module = torch.nn.Linear(3, 2)
+    with pytest.raises(ValueError, match=f"DeMo: {message}"):
+        attempt(DeMo, module, torch.optim.SGD(module.parameters(), lr=0.1, **options))
+    for build in (torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop):
+        with pytest.raises(
+            TypeError,
+            match=rf"optimizer must be a torch.optim.SGD, got {build.__name__}; .*SGD\(model",
+        ):
+            attempt(DeMo, module, build(module.parameters(), lr=0.1))
 
 
 def test_states_that_do_not_fit():

@@ -1,6 +1,7 @@
 """States of local training: any order of loading, what is not trained, and the end of rounds."""
 
 import copy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -114,3 +115,28 @@ def test_a_state_of_another_synchronous_start_is_refused():
         ):
             training.load_state_dict(saved)
         training.close()
+
+
+def test_an_object_that_is_closed():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with sparcml.world() as comm:
+        with DiLoCo(model, optimizer, sync_every=3, comm=comm) as training:
+            steps(model, optimizer, 2)
+            with pytest.raises(RuntimeError, match="DiLoCo: with must not be nested"):
+                training.__enter__()
+            training.close()
+            training.close()
+            before = copy.deepcopy(model.state_dict())
+            steps(model, optimizer, 1)  # a plain step
+        assert training.steps == 2
+        assert not torch.equal(model[2].weight, before["2.weight"])
+        for call in (
+            training.finish,
+            training.averaged,
+            training.__enter__,
+            partial(training.state_dict, consolidate=True),
+        ):
+            with pytest.raises(RuntimeError, match="must be open, got one that is closed"):
+                call()
+        assert training.state_dict()["state"]["step"] == 2

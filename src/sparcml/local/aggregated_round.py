@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from ..stream.arrays import Values
     from .base import Call
+    from .fragments import Fragment
     from .state import State
-    from .streaming import Fragment
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,13 @@ class AggregatedRound(Round):
         if self.method is not None and not isinstance(self.method, aggregate.Method):
             raise TypeError(
                 f"{type(self).__name__}: method must be an aggregation method such as "
-                f"sparcml.Dense(), or None, got {self.method!r}"
+                f"sparcml.Dense(), or None, got {self.method!r}; put a quantizer or sparsifier "
+                f"into sparcml.Compressed(...)"
             )
         if self.method is not None and not self.method.returns_mean:
             raise ValueError(
-                f"{type(self).__name__}: method must return a mean, which {self.method} does not; "
-                f"use sparcml.Compressed(...)"
+                f"{type(self).__name__}: method must return a mean, got {self.method}; use "
+                f"sparcml.Compressed(...)"
             )
 
     @property

@@ -68,7 +68,7 @@ class Server:
         if self.state[SHARED].size != self._first.layout.size:
             raise ValueError(
                 f"Server: state must be of a model with {self._first.layout.size} values, got "
-                f"{self.state[SHARED].size}"
+                f"{self.state[SHARED].size}; pass the x that it was saved with"
             )
         self.dropped = 0
         self._answered, self._fastest = 0, 0.0
@@ -172,7 +172,10 @@ class Worker:
             TransportError: If the server does not answer.
         """
         if self._start is None:
-            raise RuntimeError("Worker: call join() before the first step")
+            raise RuntimeError(
+                "step: worker must have joined, got one that has not; call join(x) before the "
+                "first step"
+            )
         self._steps += 1
         if self._steps < self.round_steps:
             return x
@@ -208,7 +211,7 @@ class Worker:
         if self._start.size != model.layout.size:
             raise ValueError(
                 f"Worker: x must have {self._start.size} values, as on the server, got "
-                f"{model.layout.size}"
+                f"{model.layout.size}; pass the same model to all of them"
             )
         self.store.delete_key(f"{number}/model")
         if self.dynamic and speed:

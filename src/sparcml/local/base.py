@@ -121,7 +121,8 @@ class Method(ABC):
         """
         if SHARED not in state:
             raise ValueError(
-                f"shared: {type(self).__name__} has no shared model; use averaged(comm, x)"
+                f"shared: state must have a shared model, got one of {type(self).__name__}, which "
+                f"has none; use averaged(comm, x)"
             )
         return flatten("shared", x).back(state[SHARED].copy())
 
@@ -139,8 +140,9 @@ class Method(ABC):
         with aborting(comm):
             model = flatten("finish", x)
             check_model("finish", comm.rank, model, state)
-            compare_ranks(comm, self, model.layout, int(state[STEP]), state.get(SHARED))
-            call = Call(comm, model.layout, int(state[STEP]))
+            step, shared = int(state[STEP]), state.get(SHARED)
+            compare_ranks("finish", comm, self, model.layout, step, shared)
+            call = Call(comm, model.layout, step)
             values, new = self._finish(call, model.values, state)
         return model.back(values), {**new, STEP: state[STEP]}
 
@@ -154,7 +156,8 @@ class Method(ABC):
         """
         check_call("consolidate", comm, state)
         model = flatten("consolidate", x)
-        compare_ranks(comm, self, model.layout, int(state[STEP]), state.get(SHARED))
+        step, shared = int(state[STEP]), state.get(SHARED)
+        compare_ranks("consolidate", comm, self, model.layout, step, shared)
         return self.averaged(comm, x), self._consolidate(comm, state)
 
     @abstractmethod

@@ -34,11 +34,14 @@ REMEDY = {
 def check_call(function: str, comm: Any, state: Any) -> None:
     """Raise a TypeError unless these are a communicator and the state of a local method."""
     if not isinstance(comm, Communicator):
-        raise TypeError(f"{function}: comm must be a Communicator, got {comm!r}")
+        raise TypeError(
+            f"{function}: comm must be a Communicator, got {comm!r}; use sparcml.world()"
+        )
     if not isinstance(state, Mapping) or STEP not in state or SIZE not in state:
         keys = f"keys {sorted(state)}" if isinstance(state, Mapping) else repr(state)
         raise TypeError(
-            f"{function}: state must be a result of init() or of the last step(), got {keys}"
+            f"{function}: state must be a result of init() or of the last step(), got {keys}; call "
+            f"init(x) before the first step"
         )
 
 
@@ -59,7 +62,12 @@ def check_model(function: str, rank: int, model: Model, state: State) -> None:
 
 
 def compare_ranks(
-    comm: Communicator, method: Method, layout: Layout, step: int, shared: Values | None
+    function: str,
+    comm: Communicator,
+    method: Method,
+    layout: Layout,
+    step: int,
+    shared: Values | None,
 ) -> None:
     """Raise on all ranks unless they agree on method, parameters, step and shared model."""
     if comm.size == 1:
@@ -75,8 +83,8 @@ def compare_ranks(
     if difference is not None:
         fact, rank = difference
         raise MismatchError(
-            f"step: rank {comm.rank} and rank {rank} differ in {fact}; {REMEDY[fact]}; here it is "
-            f"{layout if fact == 'parameters' else facts[fact]}"
+            f"{function}: rank {comm.rank} and rank {rank} differ in {fact}; {REMEDY[fact]}; here "
+            f"it is {layout if fact == 'parameters' else facts[fact]}"
         )
 
 

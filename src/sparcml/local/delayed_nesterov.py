@@ -57,7 +57,7 @@ class DelayedNesterov:
         if self.activation * self.period > 1:
             raise ValueError(
                 f"DelayedNesterov: activation must be at most 1 / period, {1 / self.period:g}, got "
-                f"{self.activation}"
+                f"{self.activation}; 0 applies momentum once per period"
             )
 
     def init(self, x: Any) -> State:

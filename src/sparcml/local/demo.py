@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from ..stream.arrays import Values
     from .base import Call
+    from .fragments import Fragment
     from .state import State
-    from .streaming import Fragment
 
 RESIDUAL = "residual"
 

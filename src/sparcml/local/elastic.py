@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..aggregate.flat_model import flatten
-from ..errors import SparcmlError
+from ..errors import MismatchError, SparcmlError
 from ..startup import from_store
+from .elastic_state import SavedWorker, Snapshot
 from .quorum import JOINING
-from .state import AGGREGATE, MOMENTUM, SHARED, STEP
+from .state import STEP
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..communicator.communicator import Communicator
+    from ..stream.arrays import Values
     from .quorum import Meeting, Quorum
     from .round import Round
     from .state import State
@@ -32,8 +38,15 @@ class ElasticRounds:
     grace period; if one of them dies in the exchange, the others repeat it. A worker that is late
     keeps its change: it continues from the new shared model with its change applied, and so
     contributes in the next round. A worker that joins waits for the end of a round and receives
-    the shared model. All members of a round end with the same bits. What a dead worker has
-    not sent dies with it.
+    the shared model. All members of a round end with the same bits.
+
+    What a dead worker has not sent dies with it, unless it has saved it:
+
+        np.savez(file, **rounds.save(x, state))             # after each round
+        x, state = rounds.resume(x, state, np.load(file))   # after join, in a new process
+
+    It then continues like a worker that was late. If all workers have started again, they
+    continue from the newest shared model among their states.
 
     Processes meet in a store of torch.distributed. Ranks of MPI cannot: the job ends with the first
     rank that dies. Start it again from a consolidated state.
@@ -42,6 +55,9 @@ class ElasticRounds:
         method: A method of rounds, with one fragment and no delay.
         quorum: Decides who takes part.
         timeout: Seconds to wait for a member in an exchange. Default: the grace period.
+
+    Raises:
+        MismatchError: If workers have different settings or models.
     """
 
     def __init__(self, method: Round, quorum: Quorum, timeout: float | None = None) -> None:
@@ -56,6 +72,8 @@ class ElasticRounds:
         self._comm: Communicator | None = None
         self._members: tuple[int, ...] = ()
         self._last = 0  # number of the last meeting that counted
+        self._run = 0  # drawn when all workers were new
+        self._exchanged: dict[int, int] = {}  # last round in which each worker exchanged
         self._sent = 0  # bytes of closed groups
 
     @property
@@ -81,6 +99,36 @@ class ElasticRounds:
             return x, {**state, STEP: state[STEP] + 1}
         return self._complete(x, state)
 
+    def save(self, x: Any, state: State) -> State:
+        """Return what a new process of this worker continues from, for `np.savez`."""
+        member, values = self.quorum.member, flatten("save", x).values
+        saved = SavedWorker(member, self.rounds, self._run, self._exchanged, values, state)
+        return saved.arrays()
+
+    def resume(self, x: Any, state: State, saved: Mapping[str, Any]) -> tuple[Any, State]:
+        """Continue from a result of `save` of the same worker, after `join`.
+
+        If the others have continued meanwhile, the worker keeps the current shared model, and
+        adds its saved change and residual. These are dropped with a warning if the worker has
+        exchanged since: they would count twice.
+
+        Args:
+            x: The model from `join`.
+            state: The state from `join`.
+            saved: The saved arrays.
+
+        Raises:
+            ValueError: If they are of another worker or model.
+        """
+        model = flatten("resume", x)
+        old = SavedWorker.read(saved, self.quorum.member, model.layout.size)
+        if old.run != self._run:  # all workers have started again
+            self.rounds, self._exchanged = old.rounds, dict(old.exchanged)
+            return model.back(old.model), old.state
+        now = Snapshot.of(state, self._run, self._exchanged)
+        values, new = self._catch_up(now, old.rounds, old.model, old.state)
+        return model.back(values), new
+
     def close(self) -> None:
         """Close the connections."""
         comm, self._comm = self._comm, None
@@ -94,13 +142,25 @@ class ElasticRounds:
         while True:
             meeting = self.quorum.meet(self.rounds)
             result = None
-            with contextlib.suppress(SparcmlError):  # a member has died: without it again
+            try:
                 result = self._exchange(meeting, x, state)
+            except MismatchError as error:  # it would be raised in every attempt
+                self.quorum.refuse(meeting, str(error))
+            except SparcmlError:  # a member has died: without it again
+                pass
             counts = self.quorum.commit(meeting, result is not None)
             if counts and result is not None:
-                self.rounds, self._last = meeting.newest + 1, meeting.number
+                self._count(meeting)
                 return result
             self.close()
+            if text := self.quorum.refusal(meeting):
+                raise MismatchError(text)
+
+    def _count(self, meeting: Meeting) -> None:
+        self.rounds, self._last = meeting.newest + 1, meeting.number
+        if meeting.newest > JOINING:
+            current = [m for m, r in meeting.rounds.items() if r == meeting.newest]
+            self._exchanged |= dict.fromkeys(current, self.rounds)
 
     def _exchange(self, meeting: Meeting, x: Any, state: State) -> tuple[Any, State]:
         comm = self._open(meeting)
@@ -109,41 +169,49 @@ class ElasticRounds:
         if newest == JOINING:  # all are new
             model = flatten("join", x)
             x = model.back(np.array(comm.broadcast(model.values, root)))
+            self._run, self._exchanged = int(comm.broadcast(secrets.randbits(48), root)), {}
             return x, self.method.init(x)
         if min(rounds.values()) == newest:
             return self.method.step(comm, x, state)
         is_current = rounds[self.quorum.member] == newest
         with comm.split(int(is_current)) as current:
-            after = self.method.step(current, x, state) if is_current else (x, state)
-        return self._receive(comm, root, *after, is_current=is_current)
-
-    def _receive(
-        self, comm: Communicator, root: int, x: Any, state: State, *, is_current: bool
-    ) -> tuple[Any, State]:
-        """Send the shared model to the members that are late or new. Collective."""
-        numbers = [
-            STEP,
-            *sorted(k for k in state if k.startswith(AGGREGATE) and k.endswith(STEP)),
-        ]
-        count = int(comm.broadcast(len(numbers), root))
-        values = [
-            int(comm.broadcast(int(state[numbers[i]]) if comm.rank == root else 0, root))
-            for i in range(count)
-        ]
-        has_momentum = bool(comm.broadcast(MOMENTUM in state, root))
-        shared = np.array(comm.broadcast(state[SHARED], root))
-        own = state.get(MOMENTUM, np.zeros_like(shared))
-        momentum = np.array(comm.broadcast(own, root)) if has_momentum else None
+            if is_current:
+                x, state = self.method.step(current, x, state)
+        if comm.rank == root:
+            Snapshot.of(state, self._run, self._exchanged).send(comm, root)
+            return x, state
+        now = Snapshot.receive(comm, root)
         if is_current:
             return x, state
+        self._run, self._exchanged = now.run, dict(now.exchanged)
         model = flatten("step", x)
-        late = shared + (model.values - state[SHARED]) if self.rounds > JOINING else shared
-        new = {**state, SHARED: shared, STEP: np.array(values[0], np.int64)}
-        if momentum is not None:
-            new[MOMENTUM] = momentum
-        for value in values[1:]:
-            new[f"{AGGREGATE}/0/{STEP}"] = np.array(value, np.int64)
-        return model.back(late), new
+        values, new = self._catch_up(now, self.rounds, model.values, state)
+        return model.back(values), new
+
+    def _catch_up(
+        self, now: Snapshot, rounds: int, values: Values, state: State
+    ) -> tuple[Values, State]:
+        """Return model and state of this worker on the current shared model.
+
+        Args:
+            now: What the members share.
+            rounds: Completed rounds of this worker's own shared model.
+            values: Its model, flat.
+            state: Its state.
+        """
+        if rounds == JOINING:
+            return now.first()
+        last = now.exchanged.get(self.quorum.member, 0)
+        if last > rounds:
+            warnings.warn(
+                f"ElasticRounds: saved state of worker {self.quorum.member} must be of round "
+                f"{last}, in which it exchanged last, got round {rounds}; its change and residual "
+                f"are dropped, since they were sent in part. Save after every round",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return now.first()
+        return now.moved(values, state)
 
     def _open(self, meeting: Meeting) -> Communicator:
         """Return a communicator of the members; that of the last round if they are the same.

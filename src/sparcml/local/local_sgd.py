@@ -42,7 +42,8 @@ class LocalSGD(AggregatedRound):
         check_integer(self, "warm_up", minimum=0)
         if self.warm_up and (self.parts > 1 or self.delay):
             raise ValueError(
-                f"LocalSGD: warm_up must be 0 with fragments or a delay, got {self.warm_up}"
+                f"LocalSGD: warm_up must be 0 with fragments or a delay, got {self.warm_up}; set "
+                f"fragments=1 and delay=0"
             )
 
     @property

@@ -25,6 +25,7 @@ from ..errors import TransportError
 from ..validation import as_integer, as_seconds
 
 PAUSE = 0.02  # seconds between two looks into the store
+CURRENT, LATEST = "current", "latest"  # members and number of the last meeting that counted
 JOINING = -1  # completed rounds of a worker without the shared model
 
 
@@ -93,13 +94,16 @@ class Quorum:
         Raises:
             TransportError: If there are too few workers for `timeout` seconds.
         """
-        self._number += 1
+        if not self._number:
+            self._number = int(self._get(LATEST) or 0)
         while True:
-            decided = self._decide(self._number, rounds)
-            if str(self.member) in decided:
-                pairs = sorted((int(m), r) for m, r in decided.items())
+            self._number += 1
+            slot, decided = self._decide(self._number, rounds)
+            # Another slot is that of an earlier process of this worker.
+            if decided.get(str(self.member), (0, 0))[1] == slot:
+                pairs = sorted((int(m), r) for m, (r, _) in decided.items())
                 return Meeting(self._number, dict(pairs))
-            self._number += 1  # too late for this one
+            # else too late for this one
 
     def commit(self, meeting: Meeting, succeeded: bool) -> bool:
         """Return whether the round counts, which is the same for all members.
@@ -119,19 +123,32 @@ class Quorum:
                 break
             time.sleep(PAUSE)
         if known == "yes":
-            self.store.set("current", json.dumps(meeting.members))
+            self.store.set(CURRENT, json.dumps(meeting.members))
+            self.store.set(LATEST, str(meeting.number))
         return known == "yes"
 
-    def _decide(self, number: int, rounds: int) -> dict[str, int]:
-        """Register for a meeting and return its members once they are decided."""
+    def refuse(self, meeting: Meeting, text: str) -> None:
+        """Report to all members that their round must not be repeated, and why."""
+        self._propose(f"{meeting.number}/refusal", text)
+
+    def refusal(self, meeting: Meeting) -> str:
+        """Return why the round must not be repeated; empty if it may."""
+        return self._get(f"{meeting.number}/refusal")
+
+    def _decide(self, number: int, rounds: int) -> tuple[int, dict[str, tuple[int, int]]]:
+        """Register for a meeting, and wait until its members are decided.
+
+        Returns:
+            The slot of this worker, and rounds and slot of each member.
+        """
         slot = self.store.add(f"{number}/count", 1)
         self.store.set(f"{number}/slot/{slot}", json.dumps([self.member, rounds]))
-        arrived: dict[str, int] = {}
+        arrived: dict[str, tuple[int, int]] = {}
         start, enough = time.monotonic(), None
         while not (text := self._get(f"{number}/members")):
             now = time.monotonic()
             arrived |= self._arrivals(number, len(arrived))
-            current = json.loads(self._get("current") or "[]")
+            current = json.loads(self._get(CURRENT) or "[]")
             if not current or self.member in current:
                 if len(arrived) >= self.minimum and enough is None:
                     enough = now
@@ -151,10 +168,10 @@ class Quorum:
                     f"missing ones again, or set timeout above the time of a round"
                 )
             time.sleep(PAUSE)
-        members: dict[str, int] = json.loads(text)
-        return members
+        members: dict[str, tuple[int, int]] = json.loads(text)
+        return slot, members
 
-    def _arrivals(self, number: int, known: int) -> dict[str, int]:
+    def _arrivals(self, number: int, known: int) -> dict[str, tuple[int, int]]:
         """Return workers that have registered after the first `known` ones."""
         found = {}
         for slot in range(known + 1, self.store.add(f"{number}/count", 0) + 1):
@@ -162,7 +179,7 @@ class Quorum:
             if not text:  # it has counted and not yet written
                 break
             member, rounds = json.loads(text)
-            found[str(member)] = rounds
+            found[str(member)] = rounds, slot
         return found
 
     def _get(self, key: str) -> str:

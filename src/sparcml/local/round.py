@@ -14,6 +14,7 @@ from ..aggregate.state import consolidate
 from ..validation import check_integer
 from .base import Method
 from .checks import check_fraction, compare_ranks
+from .fragments import as_names, split_model
 from .outer import mixed
 from .state import (
     FINISHED,
@@ -23,17 +24,17 @@ from .state import (
     aggregate_state,
     with_aggregate_state,
 )
-from .streaming import merged_at, sent_at, split_model
+from .streaming import merged_at, sent_at
 
 if TYPE_CHECKING:
-    from ..aggregate.flat_model import Model
+    from ..aggregate.flat_model import Layout, Model
     from ..communicator.communicator import Communicator
     from ..communicator.requests import Request
     from ..stream.arrays import Values
     from .base import Call
+    from .fragments import Fragment, Names
     from .outer import Outer
     from .state import State
-    from .streaming import Fragment, Names
 
 
 @dataclass
@@ -86,8 +87,7 @@ class Round(Method):
         if not isinstance(self.fragments, (list, tuple)):
             check_integer(self, "fragments", minimum=1)
         else:
-            groups = tuple(tuple(group) for group in self.fragments)
-            object.__setattr__(self, "fragments", groups)
+            object.__setattr__(self, "fragments", as_names(name, self.fragments))
         check_integer(self, "delay", minimum=0)
         check_fraction(self, "mix", below_one=False)
         if not self.parts or self.sync_every % self.parts:
@@ -130,16 +130,19 @@ class Round(Method):
     def _merged(self, number: int) -> int | None:
         return merged_at(number, self.sync_every, self.parts)
 
+    def _split(self, layout: Layout) -> list[Fragment]:
+        return split_model(type(self).__name__, layout, self.fragments)
+
     def _outer_of(self, call: Call) -> Outer:
         outer = self.outer
         return outer if call.outer_lr is None else replace(outer, lr=call.outer_lr)
 
     def _begin(self, model: Model) -> State:
-        split_model(model.layout, self.fragments)  # raises here if it is impossible
+        self._split(model.layout)  # raises here if it is impossible
         return {SHARED: np.array(model.values)}
 
     def _step(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
-        fragments = split_model(call.layout, self.fragments)
+        fragments = self._split(call.layout)
         new = dict(state)
         sent, merged = self._sent(call.number), self._merged(call.number)
         if sent is not None:
@@ -154,7 +157,7 @@ class Round(Method):
     def _finish(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
         if int(state.get(FINISHED, -1)) == call.number:
             return state[SHARED].copy(), state
-        fragments = split_model(call.layout, self.fragments)
+        fragments = self._split(call.layout)
         new: State = {**state, FINISHED: np.array(call.number, np.int64)}
         if PENDING in state:
             flying = next(n for n in itertools.count(call.number + 1) if self.merges(n))
@@ -218,7 +221,7 @@ class Round(Method):
         self, call: Call, part: Fragment, index: int, state: State, comm: Communicator
     ) -> tuple[Values, State]:
         """Return the mean change and the new state of its aggregation. Collective."""
-        compare_ranks(comm, self, call.layout, call.number, state[SHARED])
+        compare_ranks("step", comm, self, call.layout, call.number, state[SHARED])
         return self._aggregate(comm, part, state[PENDING], aggregate_state(state, index))
 
     @abstractmethod

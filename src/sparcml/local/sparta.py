@@ -73,7 +73,7 @@ class SPARTA(Method):
     def _step(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
         compared = call.comm.cache.get(Compared)
         if compared.next.get(self) != call.number:
-            compare_ranks(call.comm, self, call.layout, call.number, None)
+            compare_ranks("step", call.comm, self, call.layout, call.number, None)
         compared.next[self] = call.number + self.sync_every
         places = self.indices(call.number, x.size)
         x = x.copy()

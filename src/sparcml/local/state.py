@@ -35,7 +35,7 @@ def initial_state(size: int, previous: State | None) -> State:
     if previous is not None and int(previous.get(SIZE, size)) != size:
         raise ValueError(
             f"init: x must have as many values as in the previous state ({previous[SIZE]}), got "
-            f"{size}"
+            f"{size}; pass a state of the same model"
         )
     step = 0 if previous is None else int(previous[STEP])
     return {STEP: np.array(step, np.int64), SIZE: np.array(size, np.int64)}

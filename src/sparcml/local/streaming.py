@@ -1,4 +1,4 @@
-"""Fragments of a model that are exchanged one after the other, and when.
+"""Streaming: when each fragment of a model is exchanged, and which layers it has.
 
 Of P fragments and H steps per round, fragment p = 0 .. P - 1 is exchanged once per round:
 
@@ -13,94 +13,11 @@ Reference: Douillard et al.: Streaming DiLoCo with overlapping communication, 20
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from .. import buffer_pool
-from ..aggregate.flat_model import UNNAMED, join_adjacent
-from ..stream import range_offsets
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ..aggregate.flat_model import Layout
-    from ..stream.arrays import Values
-
-Names = tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Fragment:
-    """A part of a model.
-
-    Attributes:
-        names: Names of its parameters; empty for a range of a single array.
-        shapes: Their shapes, or that of the array.
-        ranges: Starts and ends in the flat model, of which no two are adjacent.
-    """
-
-    names: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    ranges: tuple[tuple[int, int], ...]
-
-    @property
-    def size(self) -> int:
-        """Number of values."""
-        return sum(end - start for start, end in self.ranges)
-
-    def read(self, values: Values) -> Values:
-        """Return the fragment's values of a flat model; a view if it is one range."""
-        if len(self.ranges) == 1:
-            return values[slice(*self.ranges[0])]
-        return np.concatenate([values[start:end] for start, end in self.ranges])
-
-    def difference(self, a: Values, b: Values) -> Values:
-        """Return the fragment of a - b, for two flat models."""
-        result = buffer_pool.empty(self.size, a.dtype)
-        for start, end, first in self._places():
-            np.subtract(a[start:end], b[start:end], out=result[first : first + end - start])
-        return result
-
-    def replaced(self, values: Values, new: Values) -> Values:
-        """Return a flat model with other values of the fragment; `new` if that is all of it."""
-        if self.size == values.size:
-            return new
-        result = buffer_pool.copy(values)
-        for start, end, first in self._places():
-            result[start:end] = new[first : first + end - start]
-        return result
-
-    def _places(self) -> Iterator[tuple[int, int, int]]:
-        """Yield start and end of each range in the model, and its start in the fragment."""
-        first = 0
-        for start, end in self.ranges:
-            yield start, end, first
-            first += end - start
-
-    def split(self, values: Values) -> Values | dict[str, Values]:
-        """Return the fragment's values by parameter, or as they are if it has no names."""
-        if not self.names:
-            return values.reshape(self.shapes[0])
-        parts: dict[str, Values] = {}
-        first = 0
-        for name, shape in zip(self.names, self.shapes, strict=True):
-            size = math.prod(shape)
-            parts[name] = values[first : first + size].reshape(shape)
-            first += size
-        return parts
-
-    def join(self, parts: NDArray[np.generic] | Mapping[str, Values]) -> Values:
-        """Return the values of `split` as one flat vector."""
-        if isinstance(parts, np.ndarray):
-            return parts.reshape(-1)
-        return join_adjacent([np.ravel(parts[name]) for name in self.names])
+    from collections.abc import Mapping, Sequence
 
 
 def sent_at(number: int, every: int, fragments: int, delay: int) -> int | None:
@@ -112,40 +29,6 @@ def sent_at(number: int, every: int, fragments: int, delay: int) -> int | None:
 def merged_at(number: int, every: int, fragments: int) -> int | None:
     """Return the fragment that is merged after a step, or None."""
     return sent_at(number, every, fragments, 0)
-
-
-def split_model(layout: Layout, fragments: int | Names) -> list[Fragment]:
-    """Return the fragments of a model.
-
-    Args:
-        layout: Parameters of the model.
-        fragments: Their number, see `stride`. Or the names of the parameters of each.
-
-    Raises:
-        ValueError: If there are fewer parameters than fragments, or the names are not those of
-            the model.
-    """
-    if layout.names == (UNNAMED,):
-        if not isinstance(fragments, int):
-            raise ValueError(
-                f"step: fragments must be a number if x is a single array, got {fragments!r}"
-            )
-        offsets = range_offsets(layout.size, fragments)
-        ranges = [(int(a), int(b)) for a, b in itertools.pairwise(offsets)]
-        if fragments == 1:
-            return [Fragment((), layout.shapes, (ranges[0],))]
-        return [Fragment((), ((b - a,),), ((a, b),)) for a, b in ranges]
-    if isinstance(fragments, int):
-        sizes = [math.prod(shape) for shape in layout.shapes]
-        groups = stride(layout.names, fragments, sizes)
-    else:
-        groups = list(fragments)
-    if sorted(name for group in groups for name in group) != sorted(layout.names):
-        raise ValueError(
-            f"step: fragments must contain each parameter of the model once, got "
-            f"{', '.join(name for group in groups for name in group)}"
-        )
-    return [_fragment(layout, group) for group in groups]
 
 
 def stride(
@@ -165,11 +48,6 @@ def stride(
         sizes: Number of values of each parameter. Default: all the same.
     """
     size = dict(zip(names, [1] * len(names) if sizes is None else sizes, strict=True))
-    if len(names) < fragments:
-        raise ValueError(
-            f"step: fragments must be at most the number of parameters, {len(names)}, got "
-            f"{fragments}"
-        )
     for layer_of in (_block, _module):
         layers = sorted({layer for n in names if (layer := layer_of(n))}, key=_natural)
         place = {layer: i % fragments for i, layer in enumerate(layers)}
@@ -190,27 +68,6 @@ def _balanced(size: Mapping[str, int], fragments: int) -> list[tuple[str, ...]]:
         groups[i].append(name)
         totals[i] = values + size[name], count + 1, i
     return [tuple(sorted(group)) for group in groups]
-
-
-def _fragment(layout: Layout, group: Sequence[str]) -> Fragment:
-    offsets = layout.offsets
-    places = [layout.names.index(name) for name in sorted(group)]
-    return Fragment(
-        tuple(layout.names[i] for i in places),
-        tuple(layout.shapes[i] for i in places),
-        _merged([(offsets[i], offsets[i + 1]) for i in places]),
-    )
-
-
-def _merged(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return ascending ranges with adjacent ones joined."""
-    joined: list[tuple[int, int]] = []
-    for start, end in ranges:
-        if joined and joined[-1][1] == start:
-            joined[-1] = joined[-1][0], end
-        else:
-            joined.append((start, end))
-    return tuple(joined)
 
 
 def _block(name: str) -> str:

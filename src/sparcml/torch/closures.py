@@ -15,6 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
+def after_gradients(
+    args: Sequence[Any], kwargs: Mapping[str, Any], work: Callable[[], None]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Run work in a pre-hook of a step once the gradients are computed: now, or in the closure.
+
+    Returns:
+        The result of the pre-hook.
+    """
+    changed = after_closure(args, kwargs, work)
+    if changed is None:
+        work()
+    return changed
+
+
 def after_closure(
     args: Sequence[Any], kwargs: Mapping[str, Any], work: Callable[[], None]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:

@@ -9,7 +9,7 @@ import torch
 
 from ..aggregate.stats import SelectionStats
 from .auto import RowUsage, StepTimer, decide, is_training
-from .closures import after_closure
+from .closures import after_gradients
 from .handle import Handle, weak
 from .stats import bucket_advice, collect, table
 from .tensors import COMPILED, is_sparse, sparse_tables
@@ -103,10 +103,7 @@ class DDPHandle(Handle):
         del optimizer
         if self._updates is None:
             return None
-        arguments = after_closure(args, kwargs, self._exchange)
-        if arguments is None:
-            self._exchange()
-        return arguments
+        return after_gradients(args, kwargs, self._exchange)
 
     def _exchange(self) -> None:
         """Exchange updates in place of gradients, in the second phase."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..communicator.communicator import Communicator
+from .grad_scaler import called_by_scaler
 
 if TYPE_CHECKING:
     from .. import local
 
-BUFFERS = ("average", "local")
+AVERAGE, LOCAL = "average", "local"
+PLACES = (AVERAGE, LOCAL)  # of what is not exchanged
 
 
 def build_settings(
@@ -21,8 +23,8 @@ def build_settings(
     known = set(form.__dataclass_fields__) & set(vars(form()))
     for name in settings.keys() - known:
         raise TypeError(
-            f"{form.__name__}: {name} must be a setting of sparcml.local.{form.__name__}, which "
-            f"has {', '.join(sorted(known))}"
+            f"{form.__name__}: {name} must be a setting of sparcml.local.{form.__name__}, got an "
+            f"unknown name; use {', '.join(sorted(known))}"
         )
     return form(**settings)
 
@@ -32,15 +34,18 @@ def check_arguments(
 ) -> None:
     """Raise an error unless these can be arguments of local training."""
     if comm is not None and not isinstance(comm, Communicator):
-        raise TypeError(f"{name}: comm must be a Communicator, got {comm!r}")
-    if comm is not None and group is not None:
-        raise ValueError(f"{name}: group must be None if comm is given, got {group!r}")
-    if buffers not in BUFFERS:
-        raise ValueError(f"{name}: buffers must be {' or '.join(BUFFERS)}, got {buffers!r}")
-    if optimizer_state not in BUFFERS:
-        raise ValueError(
-            f"{name}: optimizer_state must be {' or '.join(BUFFERS)}, got {optimizer_state!r}"
+        raise TypeError(
+            f"{name}: comm must be a Communicator, got {comm!r}; use sparcml.world()"
         )
+    if comm is not None and group is not None:
+        raise ValueError(
+            f"{name}: group must be None if comm is given, got {group!r}; pass one of them"
+        )
+    for parameter, value in (("buffers", buffers), ("optimizer_state", optimizer_state)):
+        if value not in PLACES:
+            raise ValueError(
+                f"{name}: {parameter} must be {' or '.join(PLACES)}, got {value!r}"
+            )
 
 
 def check_unused(name: str, optimizer: Any, users: tuple[type, ...]) -> None:
@@ -49,5 +54,15 @@ def check_unused(name: str, optimizer: Any, users: tuple[type, ...]) -> None:
         hooks = getattr(optimizer, f"_optimizer_step_{kind}_hooks", {}).values()
         if any(isinstance(getattr(hook, "__self__", None), users) for hook in hooks):
             raise RuntimeError(
-                f"{name}: this optimizer is in use already; call close() of the earlier object"
+                f"{name}: optimizer must not be in use, got one that is in use already; call "
+                f"close() of the earlier object"
             )
+
+
+def check_scaler(name: str, ranks: int) -> None:
+    """Raise an error if a GradScaler calls the step, and there are several ranks."""
+    if ranks > 1 and called_by_scaler():
+        raise RuntimeError(
+            f"{name}: optimizer.step() must not be called by a GradScaler, got such a call; it "
+            f"skips steps of single ranks, so use torch.autocast with bfloat16"
+        )

@@ -10,11 +10,8 @@ import torch
 
 from ..local.state import SIZE, STEP
 from ..stream.tensors import on_host
-from .tensors import plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..communicator.communicator import Communicator
     from ..local import Method
     from ..local.state import State
@@ -41,7 +38,8 @@ def restored_state(
     """Return the state for a method, after checking that it fits rank and model."""
     if not isinstance(saved, Mapping) or not saved.keys() >= FIELDS:
         raise ValueError(
-            f"load_state_dict: state must be a result of {function}.state_dict()"
+            f"load_state_dict: state must be a result of {function}.state_dict(), got "
+            f"{_described(saved)}; pass what was saved of it"
         )
     if saved["version"] != VERSION:
         raise ValueError(
@@ -60,34 +58,19 @@ def restored_state(
         )
     if saved["rank"] not in (EVERY_RANK, comm.rank):
         raise ValueError(
-            f"load_state_dict: state of rank {comm.rank} expected, got that of rank "
+            f"load_state_dict: state must be of rank {comm.rank}, got that of rank "
             f"{saved['rank']}; save one file per rank"
         )
     state: State = {key: on_host(value).copy() for key, value in saved["state"].items()}
     if STEP not in state or int(state.get(SIZE, -1)) != size:
         raise ValueError(
             f"load_state_dict: state must be of a model with {size} values, got "
-            f"{state.get(SIZE)}"
+            f"{state.get(SIZE)}; construct the model that it was saved with"
         )
     return state
 
 
-def others_of(model: torch.nn.Module, trained: Sequence[str]) -> dict[str, Any]:
-    """Return copies of what is neither trained nor averaged, such as frozen parameters."""
-    entries = {plain_name(name): value for name, value in model.state_dict().items()}
-    buffers = {plain_name(name) for name, _ in model.named_buffers()}
-    return {
-        name: value.detach().cpu().clone()
-        for name, value in entries.items()
-        if isinstance(value, torch.Tensor)
-        and name not in trained
-        and not (name in buffers and value.is_floating_point())
-    }
-
-
-def load_others(model: torch.nn.Module, saved: Mapping[str, Any]) -> None:
-    """Set what `others_of` has returned."""
-    entries = {plain_name(name): value for name, value in model.state_dict().items()}
-    with torch.no_grad():
-        for name, value in saved.items():
-            entries[name].copy_(value)
+def _described(saved: Any) -> str:
+    if not isinstance(saved, Mapping):
+        return type(saved).__name__
+    return f"one without {', '.join(sorted(FIELDS - saved.keys()))}"

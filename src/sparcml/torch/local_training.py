@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-import torch
-
-from .. import local
+from ..communicator.collective_errors import aborting
 from ..costs import ring_nbytes
 from ..local.state import STEP
 from .agreement import open_communicator, reporting_errors
-from .closures import after_closure
+from .closures import after_gradients
 from .decentralized import Decentralized
-from .flat_parameters import parameters_of, trained_parameters
-from .local_arguments import build_settings, check_arguments, check_unused
-from .local_checkpoint import (
-    EVERY_RANK,
-    load_others,
-    others_of,
-    restored_state,
-    saved_state,
-)
+from .local_arguments import build_settings, check_arguments, check_scaler, check_unused
+from .local_checkpoint import EVERY_RANK, restored_state, saved_state
 from .optimizer_handle import OptimizerHandle
-from .optimizer_state import average_optimizer_state, mean_optimizer_state
 from .optimizer_steps import OptimizerSteps
-from .running_buffers import RunningBuffers, broadcast_module
+from .replica import Replica
+from .running_buffers import RunningBuffers
 from .synchronous_start import SynchronousStart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import torch
+
+    from .. import local
     from ..aggregate import Method
     from ..communicator.communicator import Communicator
 
@@ -113,36 +105,25 @@ class LocalTraining(OptimizerSteps):
         ):
             check_arguments(name, comm, group, buffers, optimizer_state)
             check_unused(name, optimizer, (LocalTraining, Decentralized, OptimizerHandle))
-            self._follows_lr = self.form is local.DeMo and "outer_lr" not in settings
+            self._given = frozenset(settings)
             self.settings = build_settings(self.form, sync_every, method, settings)
-            parameters = trained_parameters(
-                name, model, optimizer, other="pass its module instead: model.module"
-            )
+            self._replica = Replica(name, model, optimizer, buffers, optimizer_state)
+            self._check_optimizer(optimizer)
             self._start = SynchronousStart(
-                name, synchronous_steps, synchronous_method, parameters
+                name, synchronous_steps, synchronous_method, self._replica
             )
-            state = self.settings.init(parameters.read_by_name())
-        self._running = RunningBuffers(model)
+            self._state = self.settings.init(self._replica.read())
         arguments = {
             "settings": str(self.settings),
-            "parameters": parameters.layout,
-            "buffers": (buffers, self._running.layout),
-            "optimizer state": optimizer_state,
+            **self._replica.description,
             "broadcast": broadcast,
             "synchronous start": (synchronous_steps, str(self._start.method)),
         }
         self._comm = open_communicator(name, comm, group, arguments, timeout)
-        self._own: tuple[Any, Any, Any] | None = None
         if broadcast:
-            own, buffers_before = parameters.read_by_name(), self._running.read()
-            broadcast_module(self._comm, model)
-            state = self.settings.init(parameters.read_by_name())
-            # For `load_state_dict`: the model may have been loaded before.
-            self._own = (own, buffers_before, parameters.read_by_name())
-        self.optimizer, self._model = optimizer, model
-        self._parameters, self._state = parameters, state
-        self._averages_buffers = buffers == "average" and bool(self._running.size)
-        self._averages_optimizer = optimizer_state == "average"
+            self._replica.broadcast(self._comm)
+            self._state = self.settings.init(self._replica.read())
+        self.optimizer = optimizer
         self._watch(optimizer)
 
     @property
@@ -155,11 +136,12 @@ class LocalTraining(OptimizerSteps):
 
         The end of the `with` block calls it.
         """
+        self._check_open()
         start = time.perf_counter()
-        x = self._parameters.read_by_name()
+        x = self._replica.read()
         x, self._state = self.settings.finish(self._comm, x, self._state)
-        self._parameters.write_by_name(x)
-        self._end_round()
+        self._replica.write(x)
+        self._replica.average(self._comm)
         self._count(start)
 
     def shared(self) -> torch.nn.Module:
@@ -168,19 +150,18 @@ class LocalTraining(OptimizerSteps):
         They are those of the last outer step, the same bits on all ranks. Buffers are those of this
         rank. `SPARTA` has no shared model; use `averaged`.
         """
-        x = self.settings.shared(self._parameters.read_by_name(), self._state)
-        model = copy.deepcopy(self._model)
-        parameters_of(model, self._parameters.names).write_by_name(x)
-        return model
+        return self._replica.copy_with(
+            self.settings.shared(self._replica.read(), self._state)
+        )
 
     def averaged(self) -> torch.nn.Module:
         """Return a copy of the model with the mean of all ranks. Collective.
 
         Parameters and floating-point buffers are averaged.
         """
-        x = self.settings.averaged(self._comm, self._parameters.read_by_name())
-        model = copy.deepcopy(self._model)
-        parameters_of(model, self._parameters.names).write_by_name(x)
+        self._check_open()
+        x = self.settings.averaged(self._comm, self._replica.read())
+        model = self._replica.copy_with(x)
         RunningBuffers(model).average(self._comm)
         return model
 
@@ -194,20 +175,15 @@ class LocalTraining(OptimizerSteps):
             consolidate: Return one state for any world size, equal on all ranks. Collective. It
                 contains the parameters, buffers and the optimizer's state, averaged over ranks.
         """
+        comm = self._comm
         if not consolidate:
-            comm = self._comm
             saved = saved_state(comm.rank, comm.size, self.settings, self._state)
             return {**saved, "start": self._start.saved()}
-        x = self._parameters.read_by_name()
-        x, state = self.settings.consolidate(self._comm, x, self._state)
-        saved = saved_state(EVERY_RANK, self._comm.size, self.settings, state)
-        saved["start"] = self._start.saved(self._comm)
-        saved["parameters"] = {n: torch.from_numpy(np.array(v)) for n, v in x.items()}
-        buffers = np.array(self._comm.allreduce(self._running.read(), op="mean"))
-        saved["buffers"] = torch.from_numpy(buffers)
-        saved["optimizer"] = mean_optimizer_state(self._comm, self.optimizer)
-        saved["others"] = others_of(self._model, self._parameters.names)
-        return saved
+        self._check_open()
+        x, state = self.settings.consolidate(comm, self._replica.read(), self._state)
+        saved = saved_state(EVERY_RANK, comm.size, self.settings, state)
+        saved["start"] = self._start.saved(comm)
+        return {**saved, **self._replica.consolidate(comm, x)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume from a state of this rank, or from a consolidated one. All ranks call it.
@@ -217,56 +193,40 @@ class LocalTraining(OptimizerSteps):
         Raises:
             ValueError: If the state is of another rank, world size, method or model.
         """
-        name, size = type(self).__name__, self._parameters.size
+        name, size = type(self).__name__, self._replica.parameters.size
         restored = restored_state(name, state, self._comm, self.settings, size)
         self._start.restore(state["start"])
         self._state = restored
-        if state["rank"] != EVERY_RANK:
-            self._restore_own()
+        if state["rank"] == EVERY_RANK:
+            self._replica.load(state)
         else:
-            # First: a shared parameter has several names, of which one is trained.
-            load_others(self._model, state.get("others", {}))
-            x = {name: value.numpy() for name, value in state["parameters"].items()}
-            self._parameters.write_by_name(x)
-            self._running.write(state["buffers"].numpy())
-            self.optimizer.load_state_dict(state["optimizer"])
-        self._own = None
-
-    def _restore_own(self) -> None:
-        """Undo the broadcast, if nothing was loaded or computed since."""
-        if self._own is None:
-            return
-        own, buffers, broadcast = self._own
-        now = self._parameters.read_by_name()
-        if all(np.array_equal(now[name], broadcast[name]) for name in now):
-            self._parameters.write_by_name(own)
-            self._running.write(buffers)
+            self._replica.undo_broadcast()
 
     def __repr__(self) -> str:
         return f"{self.settings}, step={self.steps}, ranks={self._comm.size}"
 
+    def _check_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """Raise an error if the method cannot work with this optimizer."""
+
+    def _outer_lr(self) -> float | None:
+        """Return the outer learning rate of this round; None is that of the settings."""
+        return None
+
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         del optimizer
+        with aborting(self._comm):
+            check_scaler(type(self).__name__, self._comm.size)
         if not self._start:
             return None
-        changed = after_closure(args, kwargs, self._average_gradients)
-        if changed is None:
-            self._average_gradients()
-        return changed
+        return after_gradients(args, kwargs, self._average_gradients)
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        del args, kwargs
-        if not self._parameters.is_all_of(optimizer):
-            error = RuntimeError(
-                f"{type(self).__name__}: the optimizer has parameters that were added later; call "
-                f"close() and construct it again after add_param_group"
-            )
-            self._comm.abort(error)
-            raise error
-        self._own = None
+        del optimizer, args, kwargs
         start = time.perf_counter()
+        with aborting(self._comm):
+            self._replica.end_step(type(self).__name__)
         exchanges = self._end_synchronous_step() if self._start else self._end_step()
-        dense = ring_nbytes(self._comm.size, self._parameters.nbytes)
+        dense = ring_nbytes(self._comm.size, self._replica.parameters.nbytes)
         self._count(start, steps=1, exchanges=exchanges, dense_bytes=int(dense))
 
     def _average_gradients(self) -> None:
@@ -277,9 +237,9 @@ class LocalTraining(OptimizerSteps):
     def _end_synchronous_step(self) -> int:
         """Count a step of the synchronous start, after which all ranks have the same model."""
         self._start.made += 1
-        self._state = self.settings.init(self._parameters.read_by_name())
-        if self._averages_buffers and not self._start:
-            self._running.average(self._comm)
+        self._state = self.settings.init(self._replica.read())
+        if not self._start:
+            self._replica.average_buffers(self._comm)
         return 1
 
     def _end_step(self) -> int:
@@ -288,30 +248,13 @@ class LocalTraining(OptimizerSteps):
         if not self.settings.exchanges(number):
             self._state = {**self._state, STEP: self._state[STEP] + 1}
             return 0
-        lr = self._learning_rate() if self._follows_lr else None
-        x = self._parameters.read_by_name()
+        x = self._replica.read()
+        with aborting(self._comm):
+            lr = self._outer_lr()
         x, self._state = self.settings.step(self._comm, x, self._state, outer_lr=lr)
         if not self.settings.merges(number):
             return 0
-        self._parameters.write_by_name(x)
+        self._replica.write(x)
         if self.settings.ends_round(number):
-            self._end_round()
+            self._replica.average(self._comm)
         return 1
-
-    def _learning_rate(self) -> float:
-        rates = {float(group["lr"]) for group in self.optimizer.param_groups}
-        if len(rates) == 1:
-            return rates.pop()
-        error = ValueError(
-            f"{type(self).__name__}: all parameter groups must have the same learning rate, got "
-            f"{', '.join(map(str, sorted(rates)))}; or pass outer_lr="
-        )
-        self._comm.abort(error)
-        raise error
-
-    def _end_round(self) -> None:
-        """Average what is not part of the exchange."""
-        if self._averages_buffers:
-            self._running.average(self._comm)
-        if self._averages_optimizer:
-            average_optimizer_state(self._comm, self.optimizer)

@@ -35,6 +35,12 @@ class OptimizerSteps(ABC):
         ]
 
     def __enter__(self) -> Self:
+        self._check_open()
+        if self._entered_at is not None:
+            raise RuntimeError(
+                f"{type(self).__name__}: with must not be nested, got an object that was entered "
+                f"already; use one block"
+            )
         self._entered_at = self.steps
         return self
 
@@ -44,10 +50,16 @@ class OptimizerSteps(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            self._warn_without_steps()
-            self.finish()
-        self.close()
+        try:
+            if error is None and self._hooks:
+                self._warn_without_steps()
+                self.finish()
+            elif error is not None and not (
+                isinstance(error, SystemExit) and error.code in (None, 0)
+            ):
+                self._report(error)
+        finally:
+            self.close()
 
     @property
     @abstractmethod
@@ -83,12 +95,24 @@ class OptimizerSteps(ABC):
             with contextlib.suppress(SparcmlError):  # an exchange may be in flight
                 self._comm.close()
 
+    def _check_open(self) -> None:
+        """Raise a RuntimeError after `close`."""
+        if not self._hooks:
+            raise RuntimeError(
+                f"{type(self).__name__}: object must be open, got one that is closed; construct "
+                f"another, which continues from state_dict()"
+            )
+
     def _remove_hooks(self) -> bool:
         """Return whether there were any."""
         hooks, self._hooks = self._hooks, []
         for hook in hooks:
             hook.remove()
         return bool(hooks)
+
+    def _report(self, error: BaseException) -> None:
+        """Report an error that ends the block to all ranks, whose waits then raise it."""
+        self._comm.abort(error)
 
     @abstractmethod
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:

@@ -15,14 +15,18 @@ from .. import aggregate
 from ..aggregate.parse import as_method
 from ..aggregate.state import consolidate
 from ..stream.tensors import on_host, to_tensor
-from ..validation import check_integer
+from ..validation import as_integer
+from .tensors import sparse_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..aggregate.state import State
     from ..communicator.communicator import Communicator
-    from .flat_parameters import FlatParameters
+    from ..stream.arrays import Values
+    from .replica import Replica
+
+FIRST = 1024  # values that are inspected before all
 
 
 class SynchronousStart:
@@ -33,33 +37,32 @@ class SynchronousStart:
         steps: Number of these steps.
         method: Aggregation method of the gradients, or a quantizer or sparsifier. Default:
             `sparcml.Dense()`.
-        parameters: Parameters of the optimizer.
+        replica: The model of this rank.
 
     Attributes:
         made: Number of completed steps of the start.
         method: The aggregation method.
     """
 
-    def __init__(
-        self, function: str, steps: int, method: Any, parameters: FlatParameters
-    ) -> None:
-        self.synchronous_steps, self.made = steps, 0
-        check_integer(self, "synchronous_steps", minimum=0)
+    def __init__(self, function: str, steps: int, method: Any, replica: Replica) -> None:
+        self.made = 0
+        self.synchronous_steps = as_integer(function, "synchronous_steps", steps, minimum=0)
         self.method = aggregate.Dense() if method is None else as_method(function, method)
         if not self.method.returns_mean:
             raise ValueError(
-                f"{function}: synchronous_method must return a mean, which {self.method} does "
-                f"not; use sparcml.Compressed(...)"
+                f"{function}: synchronous_method must return a mean, got {self.method}; use "
+                f"sparcml.Compressed(...)"
             )
         if method is not None and not steps:
             raise ValueError(
                 f"{function}: synchronous_method must be None without synchronous_steps, got "
-                f"{method}"
+                f"{method}; pass synchronous_steps="
             )
-        self._parameters = parameters
+        self._parameters = replica.parameters
+        self._tables = sparse_tables(replica.model)
         self._state: State = {}
         if self:
-            shapes = {name: shape for name, shape, _ in parameters.layout}
+            shapes = {name: shape for name, shape, _ in self._parameters.layout}
             self._state = self.method.init(shapes)
 
     def __bool__(self) -> bool:
@@ -67,15 +70,41 @@ class SynchronousStart:
         return self.made < self.synchronous_steps
 
     def average(self, comm: Communicator) -> None:
-        """Replace the gradients by their mean over ranks. Collective."""
+        """Replace the gradients by their mean over ranks. Collective.
+
+        A parameter without a gradient on all ranks keeps none, as in DDP: a zero would let the
+        optimizer apply its weight decay and momentum. If some ranks have one, it is zero on
+        the others.
+        """
         tensors = self._parameters.by_name
         gradients = {}
         for name, p in tensors.items():
             gradient = torch.zeros_like(p) if p.grad is None else p.grad.to_dense()
             gradients[name] = np.array(on_host(gradient.detach()))
         mean, self._state = self.method.aggregate(comm, gradients, self._state)
+        unused = self._unused(comm, mean)
         for name, p in tensors.items():
-            p.grad = to_tensor(np.array(mean[name]), like=p.detach())
+            if name in unused:
+                p.grad = None
+                continue
+            gradient = to_tensor(np.array(mean[name]), like=p.detach())
+            p.grad = gradient.to_sparse(1) if name in self._tables else gradient
+
+    def _unused(self, comm: Communicator, mean: Mapping[str, Any]) -> set[str]:
+        """Return parameters without a gradient on all ranks. Collective.
+
+        Only a mean of zeros, which is the same on all ranks, can be that of such a parameter: in
+        most steps there is none, and nothing is sent.
+        """
+        zero = [name for name in self._parameters.names if _is_zero(mean[name])]
+        if not zero:
+            return set()
+        tensors = self._parameters.by_name
+        has_gradient = np.array(
+            [tensors[name].grad is not None for name in zero], np.float32
+        )
+        used = comm.allreduce(has_gradient, op="max")
+        return {name for name, is_used in zip(zero, used, strict=True) if not is_used}
 
     @property
     def _settings(self) -> str:
@@ -100,3 +129,8 @@ class SynchronousStart:
             )
         self.made = int(saved["made"])
         self._state = {key: on_host(v).copy() for key, v in saved["state"].items()}
+
+
+def _is_zero(values: Values) -> bool:
+    """Return whether all values are zero; most gradients are not in their first ones."""
+    return not np.any(values.reshape(-1)[:FIRST]) and not np.any(values)
