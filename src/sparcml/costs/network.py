@@ -152,12 +152,12 @@ def in_shared_memory(ranks_per_processor: float) -> Network:
     """
     share = max(1.0, ranks_per_processor)
     return Network(
-        latency=7e-6 * share**1.5,
-        overhead=2.7e-6 * share**1.35,
-        seconds_per_byte=0.4e-9 * share,
-        seconds_per_encoded=4.5e-9 * share,
-        seconds_per_merged=2.6e-9 * share,
-        seconds_per_written=0.45e-9 * share,
+        latency=8.3e-6 * share**1.4,
+        overhead=2.2e-6 * share**1.4,
+        seconds_per_byte=0.55e-9 * share,
+        seconds_per_encoded=3.7e-9 * share,
+        seconds_per_merged=2.3e-9 * share,
+        seconds_per_written=0.38e-9 * share,
     )
 
 
