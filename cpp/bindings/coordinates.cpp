@@ -49,7 +49,7 @@ static void require_steps(std::size_t columns, std::size_t rows, double ranks,
 }
 
 // The changes of the margins by steps on one block of the chosen columns after the other. The
-// last blocks may be empty: all ranks make as many rounds. The definition is `_Rounds` in
+// last blocks may be empty: all ranks make as many rounds. The definition is `MarginChanges` in
 // linear/solvers/scd.py.
 class ScdRounds final : public ms::Source<double> {
  public:
@@ -74,6 +74,8 @@ class ScdRounds final : public ms::Source<double> {
             "SCDRounds: margin_changes must have one value per row");
     changes_.resize(block_size);
   }
+
+  std::size_t size() const override { return std::get<9>(arrays_).size(); }
 
   bool next(ms::Vector<double>& x) override {
     if (!rounds_) return false;

@@ -68,8 +68,10 @@ Returned run_allgather(MessageLoop& loop, nb::handle host, int code, std::uint32
 // Adds what a source computes on all ranks to `out`, one vector of each rank after the other,
 // each in a call of its own. Ends early if shapes differ, and returns those vectors.
 Returned add_from(MessageLoop& loop, nb::handle host, int code, CallState& state,
-                  ms::Source<double>& source, std::uint32_t blocks, nb::handle out) {
+                  ms::Source<double>& source, nb::handle out) {
   constexpr int float64 = 2;
+  require(source.size() <= UINT32_MAX, "add_from: vectors must have less than 2^32 values");
+  const auto blocks = static_cast<std::uint32_t>(source.size());
   const ms::Shared sums = sums_of<double>(out, blocks, 1);
   auto* const to = reinterpret_cast<double*>(sums->data);
   ms::Vector<double> x;
@@ -105,11 +107,12 @@ Returned add_from(MessageLoop& loop, nb::handle host, int code, CallState& state
 
 void register_gathers(nb::module_& m, nb::class_<MessageLoop>& loop) {
   nb::class_<ms::Source<double>>(m, "VectorSource",
-                                 "Sparse float64 vectors, computed one after the other.");
+                                 "Sparse float64 vectors, computed one after the other.")
+      .def_prop_ro("size", &ms::Source<double>::size, "Size of the vectors.");
   loop.def("allgather", run_allgather, "host"_a, "code"_a, "sequence"_a, "traced"_a, "dtype"_a,
            "blocks"_a, "block"_a, "message"_a.none(), "indices"_a.none(), "values"_a.none(),
            "out"_a.none(),
            "Gather or add the vectors of all ranks; return them and the counters.")
-      .def("add_from", add_from, "host"_a, "code"_a, "state"_a, "source"_a, "blocks"_a, "out"_a,
+      .def("add_from", add_from, "host"_a, "code"_a, "state"_a, "source"_a, "out"_a,
            "Add all vectors of the sources of all ranks; return the counters.");
 }

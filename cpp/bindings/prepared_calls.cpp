@@ -106,6 +106,17 @@ bool PreparedCalls::may_start() const {
          get(stats_, names_.trace).is_none() && get(stats_, names_.sent).is_none();
 }
 
+bool PreparedCalls::acquire() {
+  if (!nb::cast<bool>(acquire_(false))) return false;
+  holder_ = PyThread_get_thread_ident();
+  return true;
+}
+
+void PreparedCalls::release() {
+  holder_ = 0;
+  release_();
+}
+
 // Returns an array of a result.
 nb::object PreparedCalls::array(const ms::Shared& memory, const void* data, std::size_t count,
                                 std::size_t nbytes, const nb::object& dtype) const {
@@ -180,7 +191,7 @@ nb::object PreparedCalls::allreduce(nb::handle x, nb::handle op, nb::handle algo
   const auto blocks = static_cast<std::size_t>(shape.size / shape.block);
   const std::size_t nnz = indices.is_none() ? blocks : nb::len(indices);
   const double* predicted = prediction(*call, shape, nnz, indices.is_none());
-  if (!predicted || !nb::cast<bool>(acquire_(false))) return nb::none();
+  if (!predicted || !acquire()) return nb::none();
   nb::object result = with_type(call->dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto vector = vector_of<T>("allreduce", blocks, static_cast<std::size_t>(shape.block),
@@ -188,7 +199,7 @@ nb::object PreparedCalls::allreduce(nb::handle x, nb::handle op, nb::handle algo
     const auto stream = [&] { return nb::borrow(x); };
     return stream_of(shape, run<T>(*call, shape, vector, *predicted, stream));
   });
-  release_();
+  release();
   return result;
 }
 
@@ -206,14 +217,15 @@ bool PreparedCalls::reduce_steps(ms::Steps<T>& steps, nb::handle dtype, nb::hand
     const auto found = calls_.find(shape);
     if (found == calls_.end()) break;
     const std::shared_ptr<PreparedCall> call = found->second;
+    if (call->dtype != (std::is_same_v<T, float> ? 1 : 2)) break;
     const double* predicted = prediction(*call, shape, x->nnz, false);
-    if (!predicted || !(is_held = is_held || nb::cast<bool>(acquire_(false)))) break;
+    if (!predicted || !(is_held = is_held || acquire())) break;
     const auto stream = [&] { return stream_of(shape, *x); };
     const ms::Vector<T> sum = run<T>(*call, shape, *x, *predicted, stream);
     nb::gil_scoped_release nogil;
     steps.apply(sum);
   }
-  if (is_held) release_();
+  if (is_held) release();
   return !x;
 }
 
@@ -244,5 +256,7 @@ void register_prepared_calls(nb::module_& m) {
            "algorithm"_a, "Make steps; return whether all are made, or Python must make one.")
       .def("reduce_steps", &PreparedCalls::reduce_steps<double>, "steps"_a, "dtype"_a,
            "algorithm"_a, "Make steps; return whether all are made, or Python must make one.")
+      .def("take_over", &PreparedCalls::take_over,
+           "Return whether an error has left a call of this thread, and its lock.")
       .def("clear", &PreparedCalls::clear, "Forget all prepared sums.");
 }

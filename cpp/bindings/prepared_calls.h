@@ -72,6 +72,14 @@ class PreparedCalls {
   template <class T>
   bool reduce_steps(ms::Steps<T>& steps, nb::handle dtype, nb::handle algorithm);
 
+  // Returns whether an error has left a call of this thread unfinished, whose lock the caller
+  // then releases.
+  bool take_over() {
+    const bool is_held = holder_ == PyThread_get_thread_ident();
+    if (is_held) holder_ = 0;
+    return is_held;
+  }
+
   void clear() { calls_.clear(); }
 
   // For Python's collector of cycles: visits the objects that may refer to this one.
@@ -115,6 +123,8 @@ class PreparedCalls {
   bool holds(const PreparedCall& call) const;
   void record(const PreparedCall& call, std::size_t nnz) const;
   bool may_start() const;
+  bool acquire();
+  void release();
 
   const double* prediction(const PreparedCall& call, const CallShape& shape, std::size_t nnz,
                            bool is_dense) const;
@@ -136,5 +146,6 @@ class PreparedCalls {
   CallState& state_;
   Totals& totals_;
   const int forks_;
+  unsigned long holder_ = 0;  // the thread that is in a call
   std::unordered_map<CallShape, std::shared_ptr<PreparedCall>, CallShape::Hash> calls_;
 };

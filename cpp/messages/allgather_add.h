@@ -15,6 +15,8 @@ class Source {
  public:
   virtual ~Source() = default;
 
+  virtual std::size_t size() const = 0;  // of the vectors
+
   // Computes the next vector, which is valid until the next call; returns whether there is one.
   virtual bool next(Vector<T>& x) = 0;
 };

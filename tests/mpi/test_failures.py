@@ -62,3 +62,15 @@ def test_the_job_ends(how, style):
     if how == "never_comes":
         message = f"rank 2 of 4 has not opened the communicator within {TIMEOUT:g} s"
         assert job.err.count(f"{message} (SPARCML_START_TIMEOUT") == 3, job.err[-3000:]
+
+
+@pytest.mark.parametrize("work", ["sums", "sgd", "scd"])
+def test_an_interrupt_in_compiled_calls(work):
+    """Rank 1 raises KeyboardInterrupt, leaves no lock behind, and rank 0 names it."""
+    job = mpiexec(2, "interrupted.py", work, SPARCML_TIMEOUT="5")
+    assert job.code != 0
+    assert "interrupted False\n" in job.out
+    assert "RuntimeError" not in job.err
+    assert re.search(
+        r"TransportError: rank 1 (raised KeyboardInterrupt|has ended)", job.err
+    )

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -32,12 +34,9 @@ class Pool {
     if (!turn) return false;
     {
       const std::lock_guard<std::mutex> guard(lock_);
-      while (size_ + 1 < threads) {
-        std::thread(&Pool::serve, this, size_).detach();
-        ++size_;
-      }
+      add_threads(threads - 1);
       call_ = call, context_ = context, parts_ = parts;
-      helpers_ = running_ = threads - 1;
+      helpers_ = running_ = std::min(threads - 1, size_);
       next_.store(0, std::memory_order_relaxed);
       ++job_;
     }
@@ -51,6 +50,14 @@ class Pool {
   }
 
  private:
+  // The system may refuse threads; then fewer do the work.
+  void add_threads(std::size_t wanted) {
+    try {
+      for (; size_ < wanted; ++size_) std::thread(&Pool::serve, this, size_).detach();
+    } catch (const std::system_error&) {
+    }
+  }
+
   // An error, such as missing memory, reaches the caller when all threads are done.
   void take() {
     try {

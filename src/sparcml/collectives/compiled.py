@@ -182,7 +182,7 @@ class CompiledCollectives(LoopHost):
             None, or the vectors of a call in which their shapes differ.
         """
         code = self._code("allgather", "sum")
-        returned = self.loop.add_from(self, code, state, source, out.size, out)
+        returned = self.loop.add_from(self, code, state, source, out)
         self.count(returned)
         return (
             None if returned[0] is None else self._items(returned[0], out.dtype, out.size)

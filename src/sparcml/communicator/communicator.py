@@ -166,8 +166,8 @@ class Communicator(SourceCalls):
             try:
                 result = prepared.allreduce(x, op, algorithm)
             except BaseException as error:
+                self._session.fail_prepared(prepared, error)
                 del prepared  # see Session._fail: the error refers to this frame
-                self._session.fail_prepared(error)
                 raise
             if result is not None:
                 return result

@@ -123,9 +123,14 @@ class Session(CallSequence):
         if self._compiled is not None and self.prepared is not None:
             self._compiled.prepare(self.prepared, asked, name, choice, x, predicted)
 
-    def fail_prepared(self, error: BaseException) -> None:
-        """Report the error of a prepared call to all ranks."""
-        self._fail_compiled(error, None)
+    def fail_prepared(self, prepared: _core.PreparedCalls, error: BaseException) -> None:
+        """Report the error of a prepared call to all ranks.
+
+        An error before or after the call, such as a signal, is none of it.
+        """
+        if prepared.take_over():
+            del prepared  # see `_fail`: the error refers to this frame
+            self._fail_compiled(error, None)
 
     def native(self, op: str, x: Values) -> Values | None:
         """Return the result of the engine's own allreduce, or None if it is not compiled.

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from .arguments import check_out
 from .neighbor_calls import NeighborCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
+    from collections.abc import Iterable
 
     from ..stream import Stream
 
-
-class VectorSource(Protocol):
-    """Vectors for `add_from`. A method `compiled()` may return the same as compiled code."""
-
-    def __len__(self) -> int:
-        """Return the number of vectors."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the vectors, each after the one before was added."""
+FLOAT64 = np.dtype(np.float64)
 
 
 class ReducedSteps(Protocol):
     """Steps for `reduce_steps`.
 
+    With an attribute `compiled`, the same steps as compiled code that shares their state, Python
+    does not run between the steps.
+
     Attributes:
-        compiled: The same steps as compiled code, which share their state.
         dtype: Data type of the vectors.
     """
 
-    compiled: Any
     dtype: np.dtype[Any]
 
     def vector(self) -> Stream | None:
@@ -50,7 +44,7 @@ class SourceCalls(NeighborCalls):
         def allreduce(self, x: Any, op: Any = "sum", algorithm: str = "auto") -> Any:
             """Reduce over all ranks."""
 
-    def add_from(self, source: VectorSource, out: Any) -> Any:
+    def add_from(self, source: Iterable[Any], out: Any) -> Any:
         """Add vectors of all ranks to an array as they are computed; return it. Collective.
 
         The same as `allgather_add` for each vector, but without Python between them where
@@ -58,13 +52,15 @@ class SourceCalls(NeighborCalls):
 
         Args:
             source: Iterable of this rank's vectors, as many as on the other ranks. Each may
-                depend on `out` after the vectors before. An attribute `compiled`, if it has one,
-                is a function that returns its compiled form.
+                depend on `out` after the vectors before. Those of the solvers in this
+                package also have a length and a compiled form, `source.compiled()`.
             out: Array of their size and dtype.
         """
-        if self.size > 1 and len(source):
-            compiled = getattr(source, "compiled", None)
-            if compiled is not None and self._session.add_from(compiled(), out):
+        solver: Any = source
+        if self.size > 1 and hasattr(source, "compiled") and len(solver):
+            vectors = solver.compiled()
+            target = check_out("add_from", out, vectors.size, FLOAT64)
+            if self._session.add_from(vectors, target):
                 return out
         for x in source:
             self.allgather_add(x, out)
@@ -80,14 +76,17 @@ class SourceCalls(NeighborCalls):
             steps: This rank's steps, as many as on the other ranks.
             algorithm: Algorithm of the allreduces.
         """
+        compiled: Any = getattr(steps, "compiled", None)
+        dtype = steps.dtype
         while True:
-            if (prepared := self._session.prepared) is not None:
+            prepared = None if compiled is None else self._session.prepared
+            if prepared is not None:
                 try:
-                    if prepared.reduce_steps(steps.compiled, steps.dtype, algorithm):
+                    if prepared.reduce_steps(compiled, dtype, algorithm):
                         return
                 except BaseException as error:
+                    self._session.fail_prepared(prepared, error)
                     del prepared  # as in `allreduce`
-                    self._session.fail_prepared(error)
                     raise
             x = steps.vector()
             if x is None:

@@ -430,7 +430,7 @@ class MessageLoop:
     def allgather(self, host: object, code: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, message: object | None, indices: object | None, values: object | None, out: object | None) -> tuple[Any, ...]:
         """Gather or add the vectors of all ranks; return them and the counters."""
 
-    def add_from(self, host: object, code: int, state: CallState, source: VectorSource, blocks: int, out: object) -> tuple[Any, ...]:
+    def add_from(self, host: object, code: int, state: CallState, source: VectorSource, out: object) -> tuple[Any, ...]:
         """Add all vectors of the sources of all ranks; return the counters."""
 
     def allreduce(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object) -> tuple[Any, ...]:
@@ -448,6 +448,10 @@ class MessageLoop:
 
 class VectorSource:
     """Sparse float64 vectors, computed one after the other."""
+
+    @property
+    def size(self) -> int:
+        """Size of the vectors."""
 
 def host_loop(rank: int, size: int) -> MessageLoop:
     """Return a loop whose messages the host moves."""
@@ -582,6 +586,9 @@ class PreparedCalls:
     @overload
     def reduce_steps(self, steps: StepsFloat64, dtype: object, algorithm: object) -> bool:
         """Make steps; return whether all are made, or Python must make one."""
+
+    def take_over(self) -> bool:
+        """Return whether an error has left a call of this thread, and its lock."""
 
     def clear(self) -> None:
         """Forget all prepared sums."""
