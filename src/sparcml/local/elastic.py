@@ -72,7 +72,7 @@ class ElasticRounds:
         self._comm: Communicator | None = None
         self._members: tuple[int, ...] = ()
         self._last = 0  # number of the last meeting that counted
-        self._run = 0  # drawn when all workers were new
+        self._run = 0  # of the shared model: drawn when all workers were new, or resumed
         self._exchanged: dict[int, int] = {}  # last round in which each worker exchanged
         self._sent = 0  # bytes of closed groups
 
@@ -110,7 +110,7 @@ class ElasticRounds:
 
         If the others have continued meanwhile, the worker keeps the current shared model, and
         adds its saved change and residual. These are dropped with a warning if the worker has
-        exchanged since: they would count twice.
+        exchanged since, as they would count twice, or if the others continue another run.
 
         Args:
             x: The model from `join`.
@@ -122,15 +122,31 @@ class ElasticRounds:
         """
         model = flatten("resume", x)
         old = SavedWorker.read(saved, self.quorum.member, model.layout.size)
-        if old.run != self._run:  # all workers have started again
+        have_all_restarted = self.rounds == 0  # without a round since then
+        if old.run != self._run and have_all_restarted and old.rounds:
             self.rounds, self._exchanged = old.rounds, dict(old.exchanged)
+            self._run = old.run
             return model.back(old.model), old.state
         now = Snapshot.of(state, self._run, self._exchanged)
+        if old.run != self._run and not have_all_restarted:
+            warnings.warn(
+                f"ElasticRounds: saved state of worker {self.quorum.member} must be of the run "
+                f"that the others continue, got that of another run; its change and residual are "
+                f"dropped. Start all workers from their states",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return x, state
         values, new = self._catch_up(now, old.rounds, old.model, old.state)
         return model.back(values), new
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and report that this worker has ended."""
+        self._disconnect()
+        with contextlib.suppress(RuntimeError):  # the store may have ended
+            self.quorum.leave()
+
+    def _disconnect(self) -> None:
         comm, self._comm = self._comm, None
         if comm is not None:
             self._sent += _sent(comm)
@@ -152,7 +168,7 @@ class ElasticRounds:
             if counts and result is not None:
                 self._count(meeting)
                 return result
-            self.close()
+            self._disconnect()
             if text := self.quorum.refusal(meeting):
                 raise MismatchError(text)
 
@@ -183,9 +199,11 @@ class ElasticRounds:
         now = Snapshot.receive(comm, root)
         if is_current:
             return x, state
+        # After a start of all workers, those without a saved state are of a run of their own.
+        rounds_of_run = self.rounds if self._run == now.run else JOINING
         self._run, self._exchanged = now.run, dict(now.exchanged)
         model = flatten("step", x)
-        values, new = self._catch_up(now, self.rounds, model.values, state)
+        values, new = self._catch_up(now, rounds_of_run, model.values, state)
         return model.back(values), new
 
     def _catch_up(
@@ -221,7 +239,7 @@ class ElasticRounds:
         """
         is_same = meeting.members == self._members and meeting.number == self._last + 1
         if self._comm is None or not is_same:
-            self.close()
+            self._disconnect()
             from torch.distributed import PrefixStore
 
             store = PrefixStore(f"group {meeting.number}", self.quorum.store)

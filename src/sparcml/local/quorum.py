@@ -96,6 +96,7 @@ class Quorum:
         """
         if not self._number:
             self._number = int(self._get(LATEST) or 0)
+            self.store.set(self._ended(self.member), "")  # by an earlier process
         while True:
             self._number += 1
             slot, decided = self._decide(self._number, rounds)
@@ -104,6 +105,10 @@ class Quorum:
                 pairs = sorted((int(m), r) for m, (r, _) in decided.items())
                 return Meeting(self._number, dict(pairs))
             # else too late for this one
+
+    def leave(self) -> None:
+        """Report that this worker comes to no more meetings."""
+        self.store.set(self._ended(self.member), "yes")
 
     def commit(self, meeting: Meeting, succeeded: bool) -> bool:
         """Return whether the round counts, which is the same for all members.
@@ -161,6 +166,7 @@ class Quorum:
                 if enough is not None and (complete or late):
                     text = self._propose(f"{number}/members", json.dumps(arrived))
                     break
+            self._check_ended(current, arrived)
             if now - start > self.timeout:
                 raise TransportError(
                     f"Quorum: worker {self.member} waited {self.timeout:g} s for a round of at "
@@ -170,6 +176,22 @@ class Quorum:
             time.sleep(PAUSE)
         members: dict[str, tuple[int, int]] = json.loads(text)
         return slot, members
+
+    def _check_ended(self, current: list[int], arrived: dict[str, tuple[int, int]]) -> None:
+        """Raise if the workers of the last round have ended, and there are too few others."""
+        others = [m for m in current if m != self.member]
+        if not others or not all(self._get(self._ended(m)) for m in others):
+            return
+        if self.member not in current or len(arrived) < self.minimum:
+            raise TransportError(
+                f"Quorum: worker {self.member} came too late, because all other workers of the "
+                f"last round ({', '.join(map(str, others))}) have ended; its change since its last "
+                f"round was not exchanged. Let all workers make the same rounds, or raise grace"
+            )
+
+    @staticmethod
+    def _ended(member: int) -> str:
+        return f"ended/{member}"
 
     def _arrivals(self, number: int, known: int) -> dict[str, tuple[int, int]]:
         """Return workers that have registered after the first `known` ones."""
