@@ -197,7 +197,9 @@ def test_a_new_server_continues_on_the_same_store():
         meeting = store()
         server = Server(meeting, rule, x, grace=0.05)
         worker = Worker(meeting, 0, sync_every=1, timeout=20)
-        meeting.add("arrived", 1)  # of a worker that died: dropped, and not waited for again
+        meeting.add(
+            "arrived", 1
+        )  # of a worker that died: dropped, and not waited for again
         thread = serve_in_thread(server, 5)
         y = worker.join(x)
         for change in changes(3):

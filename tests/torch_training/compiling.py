@@ -46,7 +46,12 @@ def local(synchronous_steps, closure):
                 module, optimizer, 2, synchronous_steps=synchronous_steps
             ) as training:
                 trained(
-                    module, module, optimizer, rank, is_compiled=is_compiled, closure=closure
+                    module,
+                    module,
+                    optimizer,
+                    rank,
+                    is_compiled=is_compiled,
+                    closure=closure,
                 )
                 assert training.steps == 5
                 assert training.stats.exchanges == synchronous_steps + (

@@ -9,8 +9,9 @@ from . import compiling
 pytestmark = pytest.mark.torch
 
 
-@pytest.mark.parametrize("closure", [False, True])
-@pytest.mark.parametrize("synchronous_steps", [0, 2])
+@pytest.mark.parametrize(
+    ("synchronous_steps", "closure"), [(0, False), (2, False), (2, True)]
+)
 def test_local_training_with_a_compiled_step(synchronous_steps, closure):
     said = outcomes(2, compiling.local, synchronous_steps, closure)
     assert said == ["finished"] * 2

@@ -233,7 +233,9 @@ class Worker:
         _check_model(model, found["size"], found["dtype"])
         self._start = np.frombuffer(shared, model.values.dtype)
         if self.dynamic and speed:
-            self.round_steps = max(1, int(self.sync_every * min(1.0, speed / found["fastest"])))
+            self.round_steps = max(
+                1, int(self.sync_every * min(1.0, speed / found["fastest"]))
+            )
         self._steps, self._since = 0, time.monotonic()
         return model.back(self._start.copy())
 
