@@ -181,3 +181,57 @@ def test_workers_of_a_closed_server_raise_at_once():
         TransportError, match="worker 0 cannot exchange, because the server was"
     ):
         worker.step(x)
+
+
+def serve_in_thread(server, arrivals):
+    thread = threading.Thread(target=lambda: server.serve(arrivals, timeout=20))
+    thread.start()
+    return thread
+
+
+def test_a_new_server_continues_on_the_same_store():
+    """The result is that of one server, also with a dead worker and a lost change."""
+    rule, x = DelayedNesterov(2), np.zeros(SIZE)
+    models = []
+    for restarts in (False, True):
+        meeting = store()
+        server = Server(meeting, rule, x, grace=0.05)
+        worker = Worker(meeting, 0, sync_every=1, timeout=20)
+        meeting.add(
+            "arrived", 1
+        )  # of a worker that died: dropped, and not waited for again
+        thread = serve_in_thread(server, 5)
+        y = worker.join(x)
+        for change in changes(3):
+            y = worker.step(y - change)
+        thread.join()
+        if restarts:
+            server.close()
+            server = Server(meeting, rule, x, state=server.state, grace=0.05)
+        meeting.set("6/arrival", '{"change": "change/7/1", "speed": 1}')
+        meeting.add("arrived", 1)  # its change is not in the store
+        thread = serve_in_thread(server, 4)
+        for change in changes(3, seed=1):
+            y = worker.step(y - change)
+        thread.join()
+        np.testing.assert_array_equal(server.model, y)
+        assert server.state["arrivals"] == 6
+        assert server.dropped == (1 if restarts else 2)
+        models.append(y)
+    np.testing.assert_array_equal(*models)
+
+
+@pytest.mark.parametrize(
+    ("x", "found"), [(np.zeros(5), "5 of float64"), (np.zeros(6), "6 of float64")]
+)
+def test_a_worker_with_another_model(x, found):
+    meeting, first = store(), np.zeros(5, np.float32)
+    thread = serve_in_thread(Server(meeting, DelayedNesterov(2), first), 2)
+    worker = Worker(meeting, 0, sync_every=2, timeout=20)
+    message = f"x must have 5 values of float32, as on the server, got {found}; pass"
+    with pytest.raises(ValueError, match=message):
+        worker.join(x)
+    worker.join(first)
+    with pytest.raises(ValueError, match=message):
+        worker.step(x)
+    thread.join()

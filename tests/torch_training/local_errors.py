@@ -23,18 +23,34 @@ def raises(options, after):
                 raise ValueError("no such luck")
 
 
-def scales():
-    """A GradScaler would skip the step of a single rank."""
+def scales(synchronous_steps=0, **options):
+    """A GradScaler would skip the step of a single rank; with fused=True it does not."""
     with group() as (rank, _):
         module = mlp()
-        optimizer = torch.optim.SGD(module.parameters(), 0.01)
+        optimizer = torch.optim.SGD(module.parameters(), 0.01, **options)
         scaler = torch.amp.GradScaler("cpu")
-        with DiLoCo(module, optimizer, sync_every=3):
+        with DiLoCo(module, optimizer, sync_every=3, synchronous_steps=synchronous_steps):
             for step in range(4):
                 optimizer.zero_grad()
                 scaler.scale(loss_of(module, rank, step)).backward()
                 scaler.step(optimizer)
                 scaler.update()
+
+
+def overflows():
+    """The loss of one rank is infinite in a synchronous start."""
+    with group() as (rank, _):
+        module = mlp()
+        optimizer = torch.optim.SGD(module.parameters(), 0.01)
+        with DiLoCo(module, optimizer, sync_every=3, synchronous_steps=2):
+            loss = loss_of(module, rank, 0)
+            (loss * float("inf") if rank == BAD else loss).backward()
+            optimizer.step()
+
+
+def fused(synchronous_steps):
+    """A fused optimizer with a GradScaler."""
+    scales(synchronous_steps, fused=True)
 
 
 def exits(code):

@@ -54,6 +54,10 @@ def test_bad_settings():
         Quorum(store, 0, workers=3, minimum=4)
     with pytest.raises(ValueError, match="one fragment without delay, got DiLoCo"):
         ElasticRounds(local.DiLoCo(4, delay=1), Quorum(store, 0, 1))
+    with pytest.raises(
+        TypeError, match=r"ElasticRounds: method must be a method of rounds .*got SPARTA"
+    ):
+        ElasticRounds(local.SPARTA(), Quorum(store, 0, 1))  # type: ignore[arg-type]
     module = torch.nn.Linear(2, 1)
     optimizer = torch.optim.SGD(module.parameters())
     quorum = Quorum(store, 0, 1)

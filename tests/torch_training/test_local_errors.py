@@ -48,3 +48,22 @@ def test_a_rank_that_leaves_the_block_by_exit(code, message):
 def test_a_grad_scaler_is_refused():
     for word in outcomes(2, local_errors.scales):
         assert "DiLoCo: optimizer.step() must not be called by a GradScaler" in (word or "")
+
+
+def test_a_fused_optimizer_with_a_grad_scaler_is_refused_in_a_synchronous_start():
+    assert outcomes(2, local_errors.fused, 0) == ["finished"] * 2
+    for word in outcomes(2, local_errors.fused, 2):
+        assert (
+            "DiLoCo: optimizer must not be fused with a GradScaler in a synchronous start"
+        ) in (word or "")
+
+
+def test_an_infinite_gradient_in_a_synchronous_start():
+    said = outcomes(2, local_errors.overflows)
+    for word in said:
+        assert re.search(
+            r"DiLoCo: gradients must be finite in a synchronous start, got \d+ values of "
+            rf"'\S+' on rank {BAD} .* or pass synchronous_method=sparcml.Dense\(nonfinite=",
+            word or "",
+        ), said
+        assert "scaler=" not in (word or "")

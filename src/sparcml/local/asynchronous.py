@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 PAUSE = 0.005  # seconds between two looks into the store
 ARRIVED = "arrived"  # number of arrivals
+ANSWERED = "answered"  # number of answered arrivals, and the highest speed among them
 ENDED = "ended"  # set when the server answers no more
 
 
@@ -42,10 +43,12 @@ class Server:
         x = server.model
 
     Args:
-        store: A store of torch.distributed that all workers reach, without earlier arrivals.
+        store: A store of torch.distributed that all workers reach. In that of an earlier server,
+            arrivals that it has not answered are answered next.
         rule: The outer optimizer.
         x: The first model: an array, or a mapping from names to arrays.
-        state: State of an earlier server to continue from.
+        state: State of an earlier server to continue from. Changes that it has answered after the
+            state was saved are lost.
         grace: Seconds to wait for the announcement of a worker that has taken a number.
 
     Attributes:
@@ -72,6 +75,9 @@ class Server:
             )
         self.dropped = 0
         self._answered, self._fastest = 0, 0.0
+        if store.check([ANSWERED]):
+            self._answered, self._fastest = json.loads(store.get(ANSWERED))
+        store.delete_key(ENDED)
 
     @property
     def model(self) -> Any:
@@ -101,6 +107,7 @@ class Server:
                 self._answer(number)
             else:
                 self.dropped += 1
+            self.store.set(ANSWERED, json.dumps([self._answered, self._fastest]))
 
     def close(self) -> None:
         """Tell the workers that the server answers no more: those that wait raise."""
@@ -113,15 +120,28 @@ class Server:
         arrival = json.loads(self.store.get(f"{number}/arrival"))
         self._fastest = max(self._fastest, arrival["speed"])
         if arrival["change"]:
-            dtype = self.state[SHARED].dtype
-            change = np.frombuffer(self.store.get(arrival["change"]), dtype)
-            try:
-                self.state = self.rule.push(self.state, change)
-            except ValueError:
-                self.dropped += 1
+            self._apply(arrival["change"])
+        shared = self.state[SHARED]
+        answer = {
+            "fastest": self._fastest,
+            "size": shared.size,
+            "dtype": shared.dtype.name,
+        }
+        self.store.set(f"{number}/model", shared.tobytes())
+        self.store.set(f"{number}/answer", json.dumps(answer))
+        if arrival["change"]:  # not before: a new server needs it if this one dies here
             self.store.delete_key(arrival["change"])
-        self.store.set(f"{number}/model", self.state[SHARED].tobytes())
-        self.store.set(f"{number}/answer", json.dumps({"fastest": self._fastest}))
+
+    def _apply(self, key: str) -> None:
+        """Push the change of this key, or count it as dropped."""
+        if not self.store.check([key]):  # get would wait for it
+            self.dropped += 1
+            return
+        try:
+            change = np.frombuffer(self.store.get(key), self.state[SHARED].dtype)
+            self.state = self.rule.push(self.state, change)
+        except ValueError:
+            self.dropped += 1
 
 
 class Worker:
@@ -176,13 +196,15 @@ class Worker:
                 "step: worker must have joined, got one that has not; call join(x) before the "
                 "first step"
             )
+        model = flatten("step", x)
+        _check_model(model, self._start.size, self._start.dtype.name)
         self._steps += 1
         if self._steps < self.round_steps:
             return x
         speed = self._steps / max(time.monotonic() - self._since, 1e-9)
         self._rounds += 1
         key = f"change/{self.member}/{self._rounds}"
-        change = self._start - flatten("step", x).values
+        change = self._start - model.values
         self.store.set(key, change.tobytes())
         return self._exchange(x, key, speed)
 
@@ -205,19 +227,26 @@ class Worker:
                 f"Worker: worker {self.member} waited {self.timeout:g} s for the server; start it "
                 f"with the same store"
             )
-        fastest = json.loads(self.store.get(f"{number}/answer"))["fastest"]
-        model = flatten("step", x)
-        self._start = np.frombuffer(self.store.get(f"{number}/model"), model.values.dtype)
-        if self._start.size != model.layout.size:
-            raise ValueError(
-                f"Worker: x must have {self._start.size} values, as on the server, got "
-                f"{model.layout.size}; pass the same model to all of them"
-            )
+        found, model = json.loads(self.store.get(f"{number}/answer")), flatten("step", x)
+        shared = self.store.get(f"{number}/model")
         self.store.delete_key(f"{number}/model")
+        _check_model(model, found["size"], found["dtype"])
+        self._start = np.frombuffer(shared, model.values.dtype)
         if self.dynamic and speed:
-            self.round_steps = max(1, int(self.sync_every * min(1.0, speed / fastest)))
+            self.round_steps = max(
+                1, int(self.sync_every * min(1.0, speed / found["fastest"]))
+            )
         self._steps, self._since = 0, time.monotonic()
         return model.back(self._start.copy())
+
+
+def _check_model(model: Any, size: int, dtype: str) -> None:
+    """Raise a ValueError unless the flattened x is like the model of the server."""
+    if (model.layout.size, model.values.dtype.name) != (size, dtype):
+        raise ValueError(
+            f"Worker: x must have {size} values of {dtype}, as on the server, got "
+            f"{model.layout.size} of {model.values.dtype.name}; pass the same model to all of them"
+        )
 
 
 def _wait(is_done: Callable[[], bool], seconds: float) -> bool:

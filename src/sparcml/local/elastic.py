@@ -14,6 +14,7 @@ from ..errors import MismatchError, SparcmlError
 from ..startup import from_store
 from .elastic_state import SavedWorker, Snapshot
 from .quorum import JOINING
+from .round import Round
 from .state import STEP
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
     from ..stream.arrays import Values
     from .quorum import Meeting, Quorum
-    from .round import Round
     from .state import State
 
 
@@ -61,6 +61,11 @@ class ElasticRounds:
     """
 
     def __init__(self, method: Round, quorum: Quorum, timeout: float | None = None) -> None:
+        if not isinstance(method, Round):
+            raise TypeError(
+                f"ElasticRounds: method must be a method of rounds such as "
+                f"sparcml.local.DiLoCo(30), got {method!r}"
+            )
         if method.parts > 1 or method.delay:
             raise ValueError(
                 f"ElasticRounds: method must have rounds of one fragment without delay, got "

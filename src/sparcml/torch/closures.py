@@ -46,6 +46,8 @@ def after_closure(
     if closure is None:
         return None
 
+    work = torch.compiler.disable(work)  # unlike the closure
+
     @wraps(closure)
     def both() -> Any:
         with torch.enable_grad():

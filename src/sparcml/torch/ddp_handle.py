@@ -12,6 +12,7 @@ from .auto import RowUsage, StepTimer, decide, is_training
 from .closures import after_gradients
 from .handle import Handle, weak
 from .stats import bucket_advice, collect, table
+from .step_hooks import register_step_hooks
 from .tensors import COMPILED, is_sparse, sparse_tables
 
 if TYPE_CHECKING:
@@ -94,10 +95,9 @@ class DDPHandle(Handle):
         super().__init__(reducer, names, optimizer)
         self._hook = hook
         if optimizer is not None:
-            self._step_hooks = [
-                optimizer.register_step_pre_hook(self._before_step),
-                optimizer.register_step_post_hook(self._after_step),
-            ]
+            self._step_hooks = register_step_hooks(
+                optimizer, self, self._before_step, self._after_step
+            )
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
         del optimizer

@@ -19,6 +19,7 @@ from .grad_scaler import called_by_scaler
 from .model_mixer import ModelMixer
 from .optimizer_handle import OptimizerHandle
 from .running_buffers import RunningBuffers, broadcast_module
+from .step_hooks import register_step_hooks, users_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,10 +112,9 @@ class Decentralized(torch.nn.Module):  # type: ignore[misc]
         mixed = self._running if buffers == "mix" else None
         self._mixer = ModelMixer(self._comm, method, parameters, mixed, overlap=overlap)
         self._logged = self._mixer.stats
-        self._step_hooks = [
-            optimizer.register_step_pre_hook(self._before_step),
-            optimizer.register_step_post_hook(self._after_step),
-        ]
+        self._step_hooks = register_step_hooks(
+            optimizer, self, self._before_step, self._after_step
+        )
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the model of this rank. In training it also starts the exchange."""
@@ -240,10 +240,8 @@ def _check_arguments(
         raise ValueError(
             f"{NAME}: buffers must be one of {', '.join(BUFFERS)}, got {buffers!r}"
         )
-    hooks = getattr(optimizer, "_optimizer_step_pre_hooks", {}).values()
-    users = [getattr(hook, "__self__", None) for hook in hooks]
     if isinstance(model, Decentralized) or any(
-        isinstance(user, Decentralized | OptimizerHandle) for user in users
+        isinstance(user, Decentralized | OptimizerHandle) for user in users_of(optimizer)
     ):
         raise RuntimeError(
             f"{NAME}: this model or optimizer is wrapped already; call close() of the earlier one"

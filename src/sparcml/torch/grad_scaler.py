@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 MODULE, FUNCTION = "torch.amp.grad_scaler", "_maybe_opt_step"
 MAX_FRAMES = (
@@ -24,3 +25,11 @@ def called_by_scaler() -> bool:
             break
         frame = frame.f_back
     return False
+
+
+def unscales_in_step(optimizer: Any) -> bool:
+    """Return whether a scaler leaves the gradients scaled, for a fused optimizer.
+
+    It sets these attributes for the time of the step.
+    """
+    return hasattr(optimizer, "grad_scale") or hasattr(optimizer, "found_inf")

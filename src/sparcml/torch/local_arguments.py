@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..communicator.communicator import Communicator
 from .grad_scaler import called_by_scaler
+from .step_hooks import users_of
 
 if TYPE_CHECKING:
     from .. import local
@@ -50,13 +51,11 @@ def check_arguments(
 
 def check_unused(name: str, optimizer: Any, users: tuple[type, ...]) -> None:
     """Raise an error if the optimizer has a hook of one of these classes."""
-    for kind in ("pre", "post"):
-        hooks = getattr(optimizer, f"_optimizer_step_{kind}_hooks", {}).values()
-        if any(isinstance(getattr(hook, "__self__", None), users) for hook in hooks):
-            raise RuntimeError(
-                f"{name}: optimizer must not be in use, got one that is in use already; call "
-                f"close() of the earlier object"
-            )
+    if any(isinstance(user, users) for user in users_of(optimizer)):
+        raise RuntimeError(
+            f"{name}: optimizer must not be in use, got one that is in use already; call "
+            f"close() of the earlier object"
+        )
 
 
 def check_scaler(name: str, ranks: int) -> None:

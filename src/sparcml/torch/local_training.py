@@ -213,9 +213,9 @@ class LocalTraining(OptimizerSteps):
         return None
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
-        del optimizer
         with aborting(self._comm):
             check_scaler(type(self).__name__, self._comm.size)
+            self._start.check_optimizer(optimizer)
         if not self._start:
             return None
         return after_gradients(args, kwargs, self._average_gradients)

@@ -19,6 +19,7 @@ from .clipping import Clip
 from .optimizer_handle import OptimizerHandle
 from .recommended import RECOMMENDED, check_optimizer, recommended_for
 from .reducer import GradientReducer
+from .step_hooks import users_of
 from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
 if TYPE_CHECKING:
@@ -84,10 +85,7 @@ def wrap(
         check_optimizer("wrap", method, optimizer, stacklevel=3)
         if isinstance(method, FrozenAdam):
             method = with_settings("wrap", method, optimizer, scaler, clip)
-        hooks = optimizer._optimizer_step_pre_hooks.values()
-        if any(
-            isinstance(getattr(hook, "__self__", None), OptimizerHandle) for hook in hooks
-        ):
+        if any(isinstance(user, OptimizerHandle) for user in users_of(optimizer)):
             raise RuntimeError(
                 "wrap: this optimizer is wrapped already, and gradients would be averaged twice; "
                 "use handle.change(method) to change the method"

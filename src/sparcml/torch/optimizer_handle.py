@@ -12,6 +12,7 @@ import torch
 from .closures import after_closure
 from .handle import Handle, weak
 from .stats import collect, table
+from .step_hooks import register_step_hooks
 from .tensors import empty_rows, is_sparse, scaled, squares, values_of, write
 
 if TYPE_CHECKING:
@@ -44,10 +45,9 @@ class OptimizerHandle(Handle):
         self._averaged = False  # whether the gradients are means
         self._all_sparse = False  # whether all gradients of all ranks are sparse
         self._seconds = 0.0
-        self._step_hooks = [
-            optimizer.register_step_pre_hook(self._before_step),
-            optimizer.register_step_post_hook(self._after_step),
-        ]
+        self._step_hooks = register_step_hooks(
+            optimizer, self, self._before_step, self._after_step
+        )
         self._step_hooks += [
             p.register_post_accumulate_grad_hook(weak(self._after_gradient))
             for p in names

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import SparcmlError
 from .local_stats import LocalStats
+from .step_hooks import register_step_hooks
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -29,10 +30,9 @@ class OptimizerSteps(ABC):
         self._stats = self._logged = LocalStats()
         self._sent_before = self._sent  # by the constructor
         self._entered_at: int | None = None
-        self._hooks: list[Any] = [
-            optimizer.register_step_pre_hook(self._before_step),
-            optimizer.register_step_post_hook(self._after_step),
-        ]
+        self._hooks: list[Any] = register_step_hooks(
+            optimizer, self, self._before_step, self._after_step
+        )
 
     def __enter__(self) -> Self:
         self._check_open()

@@ -14,8 +14,10 @@ import torch
 from .. import aggregate
 from ..aggregate.parse import as_method
 from ..aggregate.state import consolidate
+from ..communicator.collective_errors import aborting
 from ..stream.tensors import on_host, to_tensor
 from ..validation import as_integer
+from .grad_scaler import unscales_in_step
 from .tensors import sparse_tables
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class SynchronousStart:
     """
 
     def __init__(self, function: str, steps: int, method: Any, replica: Replica) -> None:
-        self.made = 0
+        self.made, self._function = 0, function
         self.synchronous_steps = as_integer(function, "synchronous_steps", steps, minimum=0)
         self.method = aggregate.Dense() if method is None else as_method(function, method)
         if not self.method.returns_mean:
@@ -69,6 +71,15 @@ class SynchronousStart:
         """Return whether the next step is one of the start."""
         return self.made < self.synchronous_steps
 
+    def check_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """Raise a RuntimeError if the optimizer unscales gradients itself, by its rank's scale."""
+        if self and unscales_in_step(optimizer):
+            raise RuntimeError(
+                f"{self._function}: optimizer must not be fused with a GradScaler in a synchronous "
+                f"start, got {type(optimizer).__name__}; each rank would have another scale, so "
+                f"use torch.autocast with bfloat16"
+            )
+
     def average(self, comm: Communicator) -> None:
         """Replace the gradients by their mean over ranks. Collective.
 
@@ -81,6 +92,9 @@ class SynchronousStart:
         for name, p in tensors.items():
             gradient = torch.zeros_like(p) if p.grad is None else p.grad.to_dense()
             gradients[name] = np.array(on_host(gradient.detach()))
+        if self.method.nonfinite == "raise":
+            with aborting(comm):
+                self._check_finite(comm.rank, gradients)
         mean, self._state = self.method.aggregate(comm, gradients, self._state)
         unused = self._unused(comm, mean)
         for name, p in tensors.items():
@@ -89,6 +103,18 @@ class SynchronousStart:
                 continue
             gradient = to_tensor(np.array(mean[name]), like=p.detach())
             p.grad = gradient.to_sparse(1) if name in self._tables else gradient
+
+    def _check_finite(self, rank: int, gradients: Mapping[str, Values]) -> None:
+        """Raise a ValueError if values are NaN or infinite."""
+        for name, gradient in gradients.items():
+            finite = np.isfinite(gradient)
+            if not finite.all():
+                raise ValueError(
+                    f"{self._function}: gradients must be finite in a synchronous start, got "
+                    f"{np.count_nonzero(~finite)} values of {name!r} on rank {rank} that are NaN "
+                    f"or infinite; check the loss and learning rate, or pass "
+                    f'synchronous_method=sparcml.Dense(nonfinite="propagate")'
+                )
 
     def _unused(self, comm: Communicator, mean: Mapping[str, Any]) -> set[str]:
         """Return parameters without a gradient on all ranks. Collective.
