@@ -96,7 +96,8 @@ def crossing(body, ranks, sites):
         body(comm)
         return comm.stats.sent
 
-    inside, links = ranks // sites, [[] for _ in range(sites)]
+    inside = ranks // sites
+    links: list[list[int]] = [[] for _ in range(sites)]
     for rank, sent in enumerate(sparcml.launch(counted, ranks)):
         links[rank // inside] += [n for peer, n in sent if peer // inside != rank // inside]
     return links
