@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+import sparcml
 from sparcml import TopK, local, wire
 from sparcml.aggregate.planning import planned_methods
 from sparcml.costs import ring_nbytes
-from sparcml.local.planning import plan_local
+from sparcml.local.planning import plan_local, site_messages
 from sparcml.network.models import of_size
 from sparcml.network.plan import plan
+from sparcml.network.presets import network as parse_network
 from sparcml.quantize import Codebook
 
 from .training import simulate
@@ -84,3 +86,45 @@ def test_the_planned_bytes_of_sparse_loco_are_those_sent():
     base = plan(of_size(str(size)), ranks, "1gbit", 0.1, methods=planned_methods((0.01,)))
     (row,) = (r for r in plan_local(base, 1) if r.form.startswith("SparseLoCo"))
     assert row.nbytes == pytest.approx(sent, rel=0.02)
+
+
+def crossing(body, ranks, sites):
+    """Return the bytes of the messages that leave each site, of consecutive ranks, on threads."""
+
+    def counted(comm):
+        comm.stats.sent = []
+        body(comm)
+        return comm.stats.sent
+
+    inside = ranks // sites
+    links: list[list[int]] = [[] for _ in range(sites)]
+    for rank, sent in enumerate(sparcml.launch(counted, ranks)):
+        links[rank // inside] += [n for peer, n in sent if peer // inside != rank // inside]
+    return links
+
+
+@pytest.mark.parametrize(("ranks", "sites"), [(2, 2), (4, 2), (6, 3), (8, 2), (8, 4)])
+def test_the_planned_bytes_between_sites_are_those_sent(ranks, sites):
+    size = 64 * 4096
+    x = np.zeros(size, np.float32)
+    changes = np.random.default_rng(0).standard_normal((ranks, size), np.float32)
+    m = local.SparseLoCo(1)
+    methods = planned_methods((0.01,))
+    base = plan(of_size(str(size)), ranks, "100gbit", 0.1, methods=methods)
+    network = parse_network("1mbit")
+    dense, *_, sparse = plan_local(base, 1, sites, "1mbit")
+
+    def exchange(comm):
+        m.step(comm, x - changes[comm.rank], m.init(x))
+
+    def ring(comm):
+        comm.allreduce(changes[comm.rank], algorithm="ring")
+
+    for link in crossing(exchange, ranks, sites):
+        messages = [n for n in link if n > 4000]  # others compare settings
+        assert len(messages) == site_messages(ranks, sites)
+        seconds = sum(messages) * network.seconds_per_byte
+        assert sparse.exchange == pytest.approx(seconds, rel=0.03)
+    for link in crossing(ring, ranks, sites):
+        seconds = sum(link) * network.seconds_per_byte
+        assert dense.exchange == pytest.approx(seconds, rel=0.03)

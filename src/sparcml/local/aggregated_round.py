@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import aggregate
+from ..aggregate.state import RESIDUAL, key, keys_of
 from .round import Round
 
 if TYPE_CHECKING:
@@ -47,6 +50,17 @@ class AggregatedRound(Round):
 
     def _is_average(self, call: Call) -> bool:
         return self.aggregation.is_exact and self._outer_of(call).is_average
+
+    def _carried(self, part: Fragment, residual: Values | None, entries: State) -> State:
+        residuals = {*keys_of(entries, RESIDUAL)}
+        previous = {k: v for k, v in entries.items() if k not in residuals}
+        if residual is None and not previous:
+            return {}
+        flat = np.zeros(part.size) if residual is None else residual
+        gradient = flat if self.aggregation.is_exact else part.split(flat)
+        pieces = gradient.items() if isinstance(gradient, dict) else [("", gradient)]
+        previous |= {key(RESIDUAL, n): v.reshape(-1) for n, v in pieces if v.any()}
+        return self.aggregation.init(_shapes(gradient), previous)
 
     def _aggregate(
         self, comm: Communicator, part: Fragment, change: Values, state: State

@@ -11,7 +11,7 @@ import numpy as np
 from ..aggregate.flat_model import flatten
 from ..communicator.collective_errors import aborting
 from ..registry import Registry, short_repr
-from .checks import check_call, check_model, compare_ranks
+from .checks import check_call, check_model, compare_ranks, refuse_residual
 from .state import SHARED, STEP, initial_state
 
 if TYPE_CHECKING:
@@ -75,11 +75,19 @@ class Method(ABC):
         """Return the state before the first step.
 
         Args:
-            x: The model, the same on all ranks.
-            state: State of another method to continue from. Its step count is kept.
+            x: The model, the same on all ranks unless a state with a shared model is given.
+            state: State of another method to continue from. Its step count is kept. If it has a
+                shared model, that is kept with the residuals, so that no change of a rank is
+                lost: what changed since the last exchange, also what is in flight, is in the next
+                one. The outer momentum is kept if this method has one, and dropped otherwise.
+
+        Raises:
+            ValueError: If the state has a residual that this method cannot keep, because it has
+                no residual or other fragments.
         """
         model = flatten("init", x)
-        return {**initial_state(model.layout.size, state), **self._begin(model)}
+        new = {**initial_state(model.layout.size, state), **self._begin(model)}
+        return new if state is None else {**new, **self._carry(model, state)}
 
     def step(
         self, comm: Communicator, x: Any, state: State, *, outer_lr: float | None = None
@@ -175,6 +183,12 @@ class Method(ABC):
     @abstractmethod
     def _begin(self, model: Model) -> State:
         """Return the first entries of the state."""
+
+    def _carry(self, model: Model, state: State) -> State:
+        """Return the entries that are taken over from a state of another method."""
+        del model
+        refuse_residual(self, state)
+        return {}
 
     @abstractmethod
     def _step(self, call: Call, x: Values, state: State) -> tuple[Values, State]:

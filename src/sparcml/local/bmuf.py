@@ -56,6 +56,10 @@ class BMUF(AggregatedRound):
         """SGD with momentum; without a setting, that of one rank."""
         return Outer(self.block_lr, self.block_momentum or 0.0, self.nesterov)
 
+    @property
+    def _has_momentum(self) -> bool:
+        return self.block_momentum is None or self.block_momentum > 0
+
     def _outer_of(self, call: Call) -> Outer:
         outer = super()._outer_of(call)
         if self.block_momentum is None:

@@ -13,7 +13,7 @@ from ..communicator.collective_errors import find_difference
 from ..communicator.communicator import Communicator
 from ..errors import MismatchError
 from ..validation import check_real
-from .state import SIZE, STEP
+from .state import SIZE, STEP, residual_keys
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -85,6 +85,16 @@ def compare_ranks(
         raise MismatchError(
             f"{function}: rank {comm.rank} and rank {rank} differ in {fact}; {REMEDY[fact]}; here "
             f"it is {layout if fact == 'parameters' else facts[fact]}"
+        )
+
+
+def refuse_residual(method: Method, state: State, why: str = "") -> None:
+    """Raise a ValueError if a state has a residual, which the method would lose."""
+    if keys := residual_keys(state):
+        raise ValueError(
+            f"{type(method).__name__}: state must have no residual{why}, got {', '.join(keys)}; "
+            f"first complete a round of LocalSGD with the fragments of the earlier method, which "
+            f"sends all of it"
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import buffer_pool
 from ..aggregate.flat_model import UNNAMED, join_adjacent
+from ..aggregate.state import RESIDUAL, key, keys_of
 from ..stream import range_offsets
 from .streaming import stride
 
@@ -92,6 +93,31 @@ class Fragment:
         if isinstance(parts, np.ndarray):
             return parts.reshape(-1)
         return join_adjacent([np.ravel(parts[name]) for name in self.names])
+
+
+def joined_residual(
+    part: Fragment, entries: Mapping[str, NDArray[Any]], dtype: np.dtype[Any]
+) -> Values | None:
+    """Return the flat residual of a fragment; None if it is zero or of another fragment.
+
+    Args:
+        part: The fragment.
+        entries: State of an aggregation method: `residual`, or `residual/<parameter>`.
+        dtype: Type of the result.
+    """
+    nonzero = {k for k in keys_of(entries, RESIDUAL) if entries[k].any()}
+    if nonzero == {RESIDUAL} and entries[RESIDUAL].size == part.size:
+        return np.array(entries[RESIDUAL], dtype).reshape(-1)
+    places = {
+        key(RESIDUAL, n): math.prod(s)
+        for n, s in zip(part.names, part.shapes, strict=False)
+    }
+    if not nonzero or any(places.get(k) != entries[k].size for k in nonzero):
+        return None
+    pieces = [
+        np.ravel(entries[k]) if k in nonzero else np.zeros(n) for k, n in places.items()
+    ]
+    return np.concatenate(pieces).astype(dtype)
 
 
 def as_names(function: str, fragments: Iterable[Any]) -> Names:

@@ -7,6 +7,17 @@ exchange of the model, H the steps per round, P the fragments, and D the delay i
     local SGD        T + max(0, V - h T) / H                     and DiLoCo
     streaming        T + P / H max(0, V / P - (h + D) T)         hidden if V <= P (h + D) T
     SparseLoCo       T + S / H, with S the time to receive the messages of all other ranks
+
+With several sites, collectives still know only ranks. What is assumed: consecutive ranks share a
+site, all ranks of a site share one link to the others, and the link is as fast in both directions
+at once. Of N ranks in G sites, in each direction and exchange, the link of a site carries
+
+    dense            2 (N - 1) / N models, in 2 (N - 1) rounds of a ring through all ranks
+    SparseLoCo       (N / G) (N - N / G) messages: each rank of the site sends its own to each
+                     rank of the others
+
+An exchange takes as long as the slower of the two networks. The engine's own allreduce, which
+dense exchanges use, may send more than a ring: halving and doubling does.
 """
 
 from __future__ import annotations
@@ -14,6 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..costs import ring_nbytes
 from ..network.presets import network as parse_network
 from ..validation import as_integer
 
@@ -49,6 +61,12 @@ def streaming(
 def sparse_loco(compute: float, exchange: float, every: int) -> float:
     """Return the mean seconds of a step with one exchange of compressed changes per round."""
     return compute + exchange / every
+
+
+def site_messages(ranks: int, sites: int) -> int:
+    """Return the messages per direction on a site's link if each rank sends to all others."""
+    inside = ranks // sites
+    return inside * (ranks - inside)
 
 
 def bandwidth_for(
@@ -108,11 +126,13 @@ def plan_local(
 ) -> tuple[LocalRow, ...]:
     """Return rows for the model, network and computing time of a plan.
 
+    See the module for what is assumed about sites.
+
     Args:
         plan: The plan; its network is that within a site.
         every: Steps per round.
         sites: Number of sites.
-        wan: Bandwidth between sites, such as 500mbit; needed with several.
+        wan: Bandwidth of each site's link, such as 500mbit; needed with several sites.
 
     Raises:
         ValueError: If the number of sites does not divide the ranks, or `wan` is missing.
@@ -122,11 +142,12 @@ def plan_local(
     dense = plan.dense.communication
     size, ranks, T, h = plan.model.parameters, plan.ranks, plan.compute, plan.overlap
     message = size * K / CHUNK * (INDEX_BITS + 2) / 8 + size * K / CHUNK / 1024 * 8
+    gathered = _seconds(plan.network, message * (ranks - 1))
     if between is not None:
-        dense += _seconds(between, 2 * (sites - 1) / sites * VALUE_BYTES * size)
-        gathered = _seconds(between, message * ranks * (sites - 1) / sites)
-    else:
-        gathered = _seconds(plan.network, message * (ranks - 1))
+        ring = ring_nbytes(ranks, VALUE_BYTES * size)
+        dense = max(dense, _seconds(between, ring, rounds=2 * (ranks - 1)))
+        crossing = message * site_messages(ranks, sites)
+        gathered = max(gathered, _seconds(between, crossing))
     fragments = next(p for p in FRAGMENTS if every % p == 0)
     delay = min(MAX_DELAY, every // fragments - 1)
     baseline = T + max(0.0, dense - h * T)
@@ -182,6 +203,7 @@ def _between(plan: Plan, sites: int, wan: str | None) -> Network | None:
     return None if wan is None else parse_network(wan)
 
 
-def _seconds(network: Network, nbytes: float) -> float:
-    """Return the seconds of one exchange of these bytes."""
-    return network.latency + network.overhead + nbytes * network.seconds_per_byte
+def _seconds(network: Network, nbytes: float, rounds: int = 1) -> float:
+    """Return the seconds of an exchange of these bytes in all its rounds."""
+    waits = rounds * (network.latency + network.overhead)
+    return waits + nbytes * network.seconds_per_byte

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..aggregate.state import consolidate
+from ..aggregate.state import RESIDUAL, consolidate
 from ..validation import check_integer
 from .base import Method
-from .checks import check_fraction, compare_ranks
-from .fragments import as_names, split_model
+from .checks import check_fraction, compare_ranks, refuse_residual
+from .fragments import as_names, joined_residual, split_model
 from .outer import mixed
 from .state import (
+    CARRIED,
     FINISHED,
     MOMENTUM,
     PENDING,
     SHARED,
+    STEP,
     aggregate_state,
+    residual_keys,
     with_aggregate_state,
 )
 from .streaming import merged_at, sent_at
@@ -141,6 +144,49 @@ class Round(Method):
         self._split(model.layout)  # raises here if it is impossible
         return {SHARED: np.array(model.values)}
 
+    @property
+    def _has_momentum(self) -> bool:
+        return self.outer.momentum > 0
+
+    def _carry(self, model: Model, state: State) -> State:
+        if SHARED not in state:
+            return {}
+        dtype = model.values.dtype
+        new: State = {
+            SHARED: np.array(state[SHARED], dtype),
+            CARRIED: np.array(state[STEP]),
+        }
+        if MOMENTUM in state and self._has_momentum:
+            new[MOMENTUM] = np.array(state[MOMENTUM], dtype)
+        if FINISHED in state:
+            new[FINISHED] = state[FINISHED]
+        left = dict(state)
+        for index, part in enumerate(self._split(model.layout)):
+            entries = aggregate_state(state, index)
+            residual = joined_residual(part, entries, dtype)
+            lost = residual is None and residual_keys(with_aggregate_state({}, 0, entries))
+            if not lost:
+                left = with_aggregate_state(left, index, {})
+                entries = self._carried(part, residual, entries)
+                new = with_aggregate_state(new, index, entries)
+        refuse_residual(self, left, f" of other fragments than its {self.parts}")
+        return new
+
+    def _carried(self, part: Fragment, residual: Values | None, entries: State) -> State:
+        """Return the state of the aggregation of a fragment, from that of another method.
+
+        Args:
+            part: The fragment.
+            residual: Its residual, if there is one that is not zero.
+            entries: State of the aggregation of the other method.
+        """
+        del part, entries
+        return {} if residual is None else {RESIDUAL: residual}
+
+    def _just_merged(self, number: int, state: State) -> int | None:
+        """Return the fragment that has not changed since it was merged after this step."""
+        return None if int(state.get(CARRIED, -1)) == number else self._merged(number)
+
     def _step(self, call: Call, x: Values, state: State) -> tuple[Values, State]:
         fragments = self._split(call.layout)
         new = dict(state)
@@ -164,10 +210,11 @@ class Round(Method):
             index = self._merged(flying)
             assert index is not None, "an exchange in flight that is never merged"
             x, new = self._merge(call, x, fragments[index], index, new)
-        if self.parts == 1 and (not call.number or self.merges(call.number)):
+        merged = self._just_merged(call.number, state)
+        if self.parts == 1 and (not call.number or merged is not None):
             return new[SHARED].copy(), new
         for index, part in enumerate(fragments):
-            if index == self._merged(call.number):
+            if index == merged:
                 continue  # no step has changed it since: only momentum would move it
             new[PENDING] = part.difference(new[SHARED], x)
             x, new = self._merge(call, x, part, index, new)
@@ -196,7 +243,8 @@ class Round(Method):
         old = None if momentum is None else part.read(momentum)
         own = part.read(x)
         values, buffer = self._apply(call, part.read(shared), old, change)
-        if call.comm.size == 1 and not self.delay and self._is_average(call):
+        alone = call.comm.size == 1 and not self.delay
+        if alone and self._is_average(call) and not residual_keys(state):
             values = own.copy()  # exactly, although start - (start - end) is rounded
         new = with_aggregate_state(state, index, entries)
         del new[PENDING]

@@ -11,10 +11,11 @@ from ..aggregate.error_feedback import update_residual
 from ..quantize import Codebook, Quantizer
 from ..sparsify import TopK
 from ..validation import check_integer
-from .checks import check_fraction, check_positive
+from .checks import check_fraction, check_positive, refuse_residual
 from .gathered import MEANS, gather, mean_of
 from .outer import Outer
 from .round import Round
+from .state import with_aggregate_state
 
 if TYPE_CHECKING:
     from ..communicator.communicator import Communicator
@@ -108,6 +109,12 @@ class SparseLoCo(Round):
         if self.quantize is not None:
             kept = update_residual(selection, streams[comm.rank])
         return mean_of(streams, self.mean), self._state(kept)
+
+    def _carried(self, part: Fragment, residual: Values | None, entries: State) -> State:
+        if residual is not None and not self.error_feedback:
+            why = " without error feedback"
+            refuse_residual(self, with_aggregate_state({}, 0, entries), why)
+        return super()._carried(part, residual, entries)
 
     def _state(self, residual: Values) -> State:
         return {RESIDUAL: residual} if self.error_feedback else {}

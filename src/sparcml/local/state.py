@@ -8,7 +8,8 @@ A state is a dictionary that `np.savez(file, **state)` writes and `dict(np.load(
 - `momentum`: momentum of the outer optimizer, the same bits on all ranks;
 - `aggregate/P/...`: state of the aggregation method for fragment P, such as a residual;
 - `pending`: this rank's change of the fragment in flight;
-- `finished`: the step after which the round was last completed early.
+- `finished`: the step after which the round was last completed early;
+- `carried`: the step after which the method was last changed.
 
 `shared`, `momentum` and `pending` are flat: all parameters, in the order of their names.
 """
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..aggregate.state import RESIDUAL, keys_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -27,7 +30,7 @@ State: TypeAlias = dict[str, NDArray[Any]]
 
 STEP, SIZE, SHARED = "step", "size", "shared"
 MOMENTUM, PENDING, AGGREGATE = "momentum", "pending", "aggregate"
-FINISHED = "finished"
+FINISHED, CARRIED = "finished", "carried"
 
 
 def initial_state(size: int, previous: State | None) -> State:
@@ -45,6 +48,16 @@ def aggregate_state(state: Mapping[str, NDArray[Any]], fragment: int) -> State:
     """Return the state of the aggregation method for a fragment; empty if there is none."""
     prefix = f"{AGGREGATE}/{fragment}/"
     return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+
+def residual_keys(state: Mapping[str, NDArray[Any]]) -> list[str]:
+    """Return the keys of the residuals of all fragments that are not zero."""
+    folder = f"{AGGREGATE}/"
+    entries = {
+        k: k.removeprefix(folder).partition("/")[2] for k in state if k.startswith(folder)
+    }
+    found = [*keys_of(dict.fromkeys(entries.values()), RESIDUAL)]
+    return [k for k, entry in entries.items() if entry in found and state[k].any()]
 
 
 def with_aggregate_state(state: State, fragment: int, entries: State) -> State:
