@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def run(workers, life):
     store = torch_distributed.TCPStore(
         "127.0.0.1", 0, is_master=True, wait_for_workers=False
     )
-    results = {}
+    results: dict[int, Any] = {}
 
     def work(member):
         own = torch_distributed.TCPStore("127.0.0.1", store.port, is_master=False)
@@ -41,7 +42,7 @@ def run(workers, life):
 
 
 def test_a_new_worker_among_those_that_start_again_takes_their_model():
-    saves = {}
+    saves: dict[int, Any] = {}
 
     def train(until):
         def life(quorum):
@@ -68,7 +69,7 @@ def test_a_new_worker_among_those_that_start_again_takes_their_model():
 @pytest.mark.parametrize("ahead", [1, 2])
 def test_a_late_worker_with_a_newer_state_joins(ahead):
     """The others have started again from older states, and have not waited for it."""
-    saves = {}
+    saves: dict[int, Any] = {}
 
     def first(quorum):
         rounds = ElasticRounds(DiLoCo(2), quorum)
@@ -99,7 +100,7 @@ def test_a_late_worker_with_a_newer_state_joins(ahead):
 
 
 def test_a_state_of_another_run_does_not_take_over():
-    saves = {}
+    saves: dict[int, Any] = {}
 
     def old(quorum):
         rounds = ElasticRounds(LocalSGD(1), quorum)
