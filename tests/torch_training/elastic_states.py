@@ -22,7 +22,7 @@ from .optimizing import parameters, trained
 
 SIZE, GRACE, SAVED = 60, 6.0, 3
 RESIDUAL = "aggregate/0/residual"
-# Nothing decays, and the mean is over all members: what is sent and kept is what was owed.
+# Nothing decays, and the mean is over all members: what is sent and kept is what the workers have changed.
 SPARSE = local.SparseLoCo(2, k=5, chunk=20, decay=1, mean="all", quantize=None)
 
 
@@ -141,7 +141,7 @@ def all_start_again():
 
 
 def run(member, store, method, rounds, steps=0, state=None):
-    """Train up to a round and so many steps; return parameters and the states by round."""
+    """Train up to a round and a number of steps; return parameters and the states by round."""
     module = mlp()
     optimizer = torch.optim.SGD(module.parameters(), lr=0.05)
     if state is not None:  # a model that was loaded before is not the shared one

@@ -13,7 +13,7 @@ BAD, STEPS = 1, 8
 
 
 def raises(options, after):
-    """One rank raises in the block after so many of its steps."""
+    """One rank raises in the block after a number of its steps."""
     with group() as (rank, _):
         module = mlp()
         optimizer = torch.optim.AdamW(module.parameters(), 0.01)
