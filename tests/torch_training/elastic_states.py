@@ -22,7 +22,8 @@ from .optimizing import parameters, trained
 
 SIZE, GRACE, SAVED = 60, 6.0, 3
 RESIDUAL = "aggregate/0/residual"
-# Nothing decays, and the mean is over all members: what is sent and kept is what the workers have changed.
+# Nothing decays, and the mean is over all members:
+# what is sent and kept is what the workers have changed.
 SPARSE = local.SparseLoCo(2, k=5, chunk=20, decay=1, mean="all", quantize=None)
 
 

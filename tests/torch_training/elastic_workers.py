@@ -40,7 +40,8 @@ def rounds_with_a_death():
     """Worker 1 dies in round 4, worker 2 is late in round 5, and worker 3 joins meanwhile."""
     member = int(os.environ["RANK"])
     store = store_of(member)
-    # Nothing decays, and the mean is over all members: what is sent and kept is what the workers have changed.
+    # Nothing decays, and the mean is over all members:
+    # what is sent and kept is what the workers have changed.
     method = local.SparseLoCo(2, k=5, chunk=50, decay=1, mean="all", quantize=None)
     quorum = Quorum(store, member, workers=3, minimum=2, grace=GRACE, timeout=60)
     rounds = ElasticRounds(method, quorum)
