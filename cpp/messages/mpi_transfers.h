@@ -90,11 +90,19 @@ class MpiTransfers {
       t.requests.push_back(request);
       return true;
     }
-    check(host, mpi.imrecv(t.length, count, set.byte, &probed, &request), t.peer,
+    const Message lengths{host.allocate(static_cast<std::size_t>(count)),
+                          static_cast<std::size_t>(count)};
+    check(host, mpi.imrecv(lengths.data(), count, set.byte, &probed, &request), t.peer,
           Action::receive);
     t.requests.push_back(request);
     while (!test_all(host, t)) {
     }
+    if (lengths.size == sizeof t.length)
+      std::memcpy(t.length, lengths.data(), sizeof t.length);
+    else
+      t.length[0] = -1;
+    if (t.length[0] < 0 || t.length[1] <= 0)
+      host.reject(Reading::vector, lengths, t.peer, 0, 0);
     t.message = {host.allocate(static_cast<std::size_t>(t.length[0])),
                  static_cast<std::size_t>(t.length[0])};
     t.segment = static_cast<std::size_t>(t.length[1]);

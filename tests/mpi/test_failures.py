@@ -74,3 +74,13 @@ def test_an_interrupt_in_compiled_calls(work):
     assert re.search(
         r"TransportError: rank 1 (raised KeyboardInterrupt|has ended)", job.err
     )
+
+
+@pytest.mark.parametrize("form", ["python", "compiled"])
+@pytest.mark.parametrize("numbers", ["1", "2"])
+def test_wrong_lengths_of_segments(form, numbers):
+    """A message without a length of segments, or with 0, is malformed, and nothing hangs."""
+    job = mpiexec(2, "bad_lengths.py", form, numbers, SPARCML_TIMEOUT="5")
+    assert job.code != 0
+    assert job.seconds < 30
+    assert "WireError: rank 0 received a malformed message from rank 1" in job.err

@@ -15,7 +15,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .. import buffer_pool
-from ..errors import TransportError
+from ..errors import TransportError, WireError
 from . import shared_memory
 from .base import EMPTY, UFUNCS, Message, Pending, Transport
 from .control import CLOSED
@@ -99,8 +99,14 @@ class _Receiving(Pending):
             self._message = buffer_pool.empty(status.Get_count(MPI.BYTE), np.uint8)
             self._requests = [probed.Irecv(self._message)]
             return True
-        length = np.empty(2, np.int64)
-        probed.Recv(length)
+        length = np.zeros(2, np.int64)
+        count = status.Get_count(MPI.BYTE)
+        probed.Recv(length if count == length.nbytes else bytearray(count))
+        if length[0] < 0 or length[1] <= 0:
+            raise WireError(
+                f"rank {self.transport.rank} received a malformed message from rank {self.peer}: "
+                f"{count} bytes as lengths of segments; use one version of sparcml on all ranks"
+            )
         self._message = buffer_pool.empty(int(length[0]), np.uint8)
         segments = _segments(self._message, int(length[1]))
         self._requests = [comm.Irecv(s, self.peer, SEGMENT) for s in segments]
