@@ -1,6 +1,7 @@
 """Rank 1 sends wrong lengths of segments, as another version might: see test_failures.py."""
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -13,5 +14,6 @@ with sparcml.world() as comm:
     comm.barrier()
     if comm.rank == 1:
         lengths = np.array([5_000_000, 0][: int(sys.argv[2])], np.int64)
-        comm._session.transport.comm.Send(lengths, 0, LENGTH)
+        transport: Any = comm._session.transport
+        transport.comm.Send(lengths, 0, LENGTH)
     comm.allreduce(sparcml.Stream(100, [1], [1.0]), algorithm="ssar_split_allgather")
