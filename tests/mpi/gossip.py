@@ -13,6 +13,7 @@ import numpy as np
 
 import sparcml
 from sparcml import decentralized as dec
+from sparcml.costs import ONE_MACHINE
 from sparcml.decentralized.methods import choco
 
 SIZE, STEPS, BAD = 3000, 5, 2
@@ -92,6 +93,7 @@ if __name__ == "__main__":
     treat_models_as_large()
     os.write(1, f"pid {os.getpid()}\n".encode())
     with sparcml.world() as world:
+        world._set_network(ONE_MACHINE)  # auto chooses as on threads
         if sys.argv[1] == "dies":
             die(world)
         else:
