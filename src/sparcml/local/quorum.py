@@ -191,7 +191,7 @@ class Quorum:
 
     @staticmethod
     def _ended(member: int) -> str:
-        return f"ended/{member}"
+        return f"quorum/ended/{member}"
 
     def _arrivals(self, number: int, known: int) -> dict[str, tuple[int, int]]:
         """Return workers that have registered after the first `known` ones."""
