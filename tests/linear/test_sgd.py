@@ -335,3 +335,22 @@ def test_a_rank_that_raises_between_steps():
 
     with pytest.raises(RuntimeError, match="no more data"):
         sparcml.launch(train, 3)
+
+
+def test_communication_seconds_of_a_simulated_run():
+    """The virtual clock advances by messages only, so all of its time is communication."""
+    rows = problem()
+
+    def train(comm):
+        start, seen = comm.now(), []
+        SGD(batch_size=40, epochs=2).run(
+            comm,
+            rows.part(comm.rank, comm.size),
+            watch=lambda progress, _: seen.append(progress),
+            every=10**6,
+        )
+        return seen[-1].communication_seconds, comm.now() - start
+
+    first, again = (sparcml.simulate(train, ranks=2, network="1gbit") for _ in range(2))
+    assert first.results == again.results  # no real time
+    assert all(0 < communication <= seconds for communication, seconds in first.results)
