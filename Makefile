@@ -1,4 +1,6 @@
 # Start with `make demo`, `make quick` or `make test`. Each sets up a virtual environment first.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,21 +12,27 @@ NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 # compiles torch again, for some 3 seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo quick test lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-accuracy bench-torch bench-decentralized bench-local claims docs clean
+.PHONY: demo quick test test-pythons test-wheel lint format unit stub bench bench-cluster bench-micro bench-linear bench-peers bench-training bench-accuracy bench-torch bench-decentralized bench-local claims docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/sparcml demo
 
-# Under a minute: no MPI, no torch.distributed, no further processes, few cases of each test.
+# Under a minute: no MPI, no torch.distributed, no further processes, few cases of each test. What
+# needs torch is skipped if it is not installed.
 quick: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --quick -m "not (mpi or torch or slow)" \
-	  --numprocesses 2 --dist worksteal \
-	  --deselect tests/golden/test_golden.py::test_on_threads \
-	  --deselect tests/golden/test_golden.py::test_simulated
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --quick --numprocesses 2 --dist worksteal
 
 test: lint unit
 
-lint: $(VENV)/.dev
+# One wheel, built by the oldest Python from 3.12 on and installed on each: those on PATH, pyenv's,
+# and those that PYTHONS names. test-wheel imports all modules and adds up; test-pythons also runs
+# the quick tests.
+test-wheel:
+	$(PYTHON) tests/pythons.py --short $(PYTHONS)
+test-pythons:
+	OMP_NUM_THREADS=1 $(PYTHON) tests/pythons.py $(PYTHONS)
+
+lint: $(VENV)/.quick
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	find cpp -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
@@ -36,14 +44,15 @@ WORKERS = $(shell $(BIN)/python -c "import os; print(min(4, os.cpu_count() + 1))
 unit: $(VENV)/.dev $(VENV)/.browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-format: $(VENV)/.dev
+format: $(VENV)/.quick
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	find cpp -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format -i
 
 # Rewrite the stub of the compiled module; a test compares it with the committed one.
-stub: $(VENV)/.dev
-	$(BIN)/python -m nanobind.stubgen -m sparcml.kernels._core -o src/sparcml/kernels/_core.pyi
+stub: $(VENV)/.quick
+	$(BIN)/python -m nanobind.stubgen -m sparcml.kernels._core -p cpp/bindings/stub_patterns.nb \
+	  -o src/sparcml/kernels/_core.pyi
 
 # Measure again and save the rows; `make bench docs` also rewrites the page.
 RESULTS = benchmarks/results/$(shell date -u +%F)
@@ -126,6 +135,7 @@ bench-torch: $(VENV)/.dev
 	$(BIN)/python benchmarks/run_torch_latency.py --json $(RESULTS)-torch-latency.json
 	$(TORCH) -n 2 benchmarks/run_auto.py --json $(RESULTS)-auto.json
 	$(TORCH) -n 4 --network 100mbit benchmarks/run_auto.py --networks fashion-mnist --steps 30 --json $(RESULTS)-auto-100mbit.json
+	$(TORCH) -n 2 --network 100mbit benchmarks/run_auto.py --networks gpt --json $(RESULTS)-auto-gpt.json
 	$(TORCH) -n 4 --network 1gbit benchmarks/run_embedding.py --link 1gbit --json $(RESULTS)-embedding.json
 
 # Decentralized training on simulated nodes, for docs/decentralized.md and claims 30 and 31. A few
@@ -161,17 +171,26 @@ $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)/bin/python
 	@echo "setting up $(VENV): the package, MPI and matplotlib"
 	$(PIP) --upgrade pip
 	$(PIP) --group build
-	$(PIP) --no-build-isolation --editable '.[mpich,plot]'
+	@echo "compiling the C++ kernels, in 2 to 3 minutes"
+	@$(PIP) -vv --no-build-isolation --editable '.[mpich,plot]' 2>&1 | tee $(VENV)/build.log \
+	| sed -nu 's|^ *\(\[[0-9/]*\]\) Building.*/\(cpp/.*\)\.o$$|\1 \2|p' \
+	|| { tail -n 60 $(VENV)/build.log; exit 1; }
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-# Requirements of tests and linters. Importing them compiles what the tests use, which is a
-# fraction of what pip would compile.
-COMPILED := import torch._dynamo, torch.distributed.run, sklearn.linear_model, matplotlib.figure
-$(VENV)/.dev: $(VENV)/.demo
-	@echo "setting up $(VENV): tests, linters and torch (CPU build, some 200 MB)"
-	$(PIP) torch --group lint --group test
-	@$(BIN)/python -c "$(COMPILED)"
+# Requirements of linters and of the quick tests. Importing them compiles what the tests use, which
+# is a fraction of what pip would compile.
+$(VENV)/.quick: $(VENV)/.demo
+	@echo "setting up $(VENV): tests and linters"
+	$(PIP) --group lint --group test
+	@$(BIN)/python -c "import sklearn.linear_model, matplotlib.figure"
+	@touch $@
+
+# Torch, and what the tests use with it.
+$(VENV)/.dev: $(VENV)/.quick
+	@echo "setting up $(VENV): torch (200 MB for processors only, several GB with CUDA: see README.md)"
+	$(PIP) --group torch
+	@$(BIN)/python -c "import torch._dynamo, torch.distributed.run, transformers.trainer"
 	@touch $@
 
 # Chromium, for the tests of the planner's page. Root on Debian gets the small package (some 90 MB);

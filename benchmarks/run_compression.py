@@ -11,16 +11,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from compression import ours, peers, steps
-from compression.case import judge_floors, measure
-from compression.gradients import data_folder, gaussian, gradient
+from compressors import ours, peers, steps
+from compressors.case import judge_floors, measure
+from compressors.gradients import data_folder, gaussian, gradient
 from harness.command import SEED, correctness, main
 
 from sparcml.bench.results import Column, header, line
 
 if TYPE_CHECKING:
-    from compression.case import Floor
-    from compression.gradients import Vector
+    from compressors.case import Floor
+    from compressors.gradients import Vector
     from harness.stopwatch import Stopwatch
 
     from sparcml.bench.results import Row

@@ -31,7 +31,7 @@ def pytest_report_header(config):
 
 
 def pytest_addoption(parser):
-    about = "run few cases of each test, and skip tests that start processes"
+    about = "run few cases of each short test, and none that starts processes"
     parser.addoption("--quick", action="store_true", help=about)
 
 
@@ -42,13 +42,14 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Select few cases of each test, on one number of ranks, for --quick."""
+    """Select few cases of each short test, on one number of ranks, for --quick."""
     if not config.getoption("--quick"):
         _start_with_processes(config, items)
         return
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        if not any(map(item.get_closest_marker, PROCESSES)):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     selected = {item for group in cases.values() for item in _few(group)}
     config.hook.pytest_deselected(items=[i for i in items if i not in selected])
     items[:] = [item for item in items if item in selected]

@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from nanobind.stubgen import StubGen
+from nanobind.stubgen import StubGen, load_pattern_file
 
 import sparcml
 from sparcml.collectives import ALLREDUCES
@@ -84,8 +84,27 @@ assert all(getattr(sparcml, name).__name__ == name for name in listed)
     assert done.returncode == 0, done.stderr
 
 
+def test_names_of_torch_complete_and_no_others_are_listed():
+    """Also after the modules of the package have been imported, one of which has a public name."""
+    pytest.importorskip("torch")
+    code = """
+import rlcompleter, sparcml.torch
+import sparcml.torch.elastic, sparcml.torch.optimizer, sparcml.torch.recommended
+names = sparcml.torch.__all__
+assert dir(sparcml.torch) == sorted(names), dir(sparcml.torch)
+find = rlcompleter.Completer({"sparcml": sparcml}).complete
+found = [find("sparcml.torch.", i).rstrip("(") for i in range(len(names))]
+assert sorted(found) == sorted(f"sparcml.torch.{name}" for name in names), found
+for name in names:
+    assert getattr(sparcml.torch, name).__name__ == name
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_committed_stub_is_the_compiled_module():
-    generator = StubGen(_core)
+    patterns = load_pattern_file(str(ROOT / "cpp/bindings/stub_patterns.nb"))
+    generator = StubGen(_core, patterns=patterns)
     generator.put(_core)
     assert generator.get() == (ROOT / "src/sparcml/kernels/_core.pyi").read_text()
 

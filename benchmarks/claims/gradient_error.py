@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from compression.ours import label
+from compressors.ours import label
 from workloads import WORKLOADS
 from workloads.data import fashion_mnist
 

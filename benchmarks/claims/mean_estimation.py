@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from compression.ours import label
+from compressors.ours import label
 from tables import markdown
 
 import sparcml

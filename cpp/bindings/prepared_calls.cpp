@@ -127,7 +127,7 @@ nb::object PreparedCalls::array(const ms::Shared& memory, const void* data, std:
 template <class T>
 nb::object PreparedCalls::stream_of(const CallShape& shape, const ms::Vector<T>& x) const {
   auto* type = reinterpret_cast<PyTypeObject*>(stream_.ptr());
-  nb::object stream = nb::steal(type->tp_alloc(type, 0));
+  nb::object stream = nb::steal(PyType_GenericAlloc(type, 0));
   if (!stream.is_valid()) throw nb::python_error();
   const std::size_t count = x.nnz * static_cast<std::size_t>(shape.block);
   const ms::Shared& memory = x.index_memory ? x.index_memory : x.value_memory;

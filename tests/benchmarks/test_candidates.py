@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+
 from accuracy.candidates import EF21, GMC, DeMo, Dion, LoCo, _cosine
 from accuracy.roster import Setting
 from accuracy.workloads import WORKLOADS

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import run_compression
 import run_momentum
-from compression import gradients, ours, peers, steps
-from compression.case import Case, Floor, Outcome, judge_floors, measure, quality
+from compressors import gradients, ours, peers, steps
+from compressors.case import Case, Floor, Outcome, judge_floors, measure, quality
 from harness.command import main
 from harness.stopwatch import Stopwatch
 

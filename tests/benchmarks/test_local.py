@@ -3,8 +3,11 @@
 import math
 import sys
 
-import local_page
 import pytest
+
+pytest.importorskip("torch")
+
+import local_page
 from local import forms, losses, page, pilots
 from local.workloads import WORKLOADS
 

@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 import pytest
+
+from sparcml import local
+
+pytest.importorskip("torch")
+
 from local.forms import Form
 from local.train import train
 from local.workloads import WORKLOADS
-
-from sparcml import local
 
 
 def _chapters():

@@ -73,6 +73,7 @@ def test_single_rank_results(group):
     assert getattr(cases, group)() == GOLDEN["single"][group]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", sorted(GOLDEN["4"]))
 @pytest.mark.parametrize("ranks", cases.RANKS)
 def test_on_threads(ranks, group, results):
@@ -87,6 +88,7 @@ BY_ENGINE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", sorted(GOLDEN["4"].keys() - BY_ENGINE))
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_simulated(ranks, group, results):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sparcml
-from compression.case import NONE, Case, Floor, Outcome
+from compressors.case import NONE, Case, Floor, Outcome
 from sparcml import kernels, wire
 from sparcml.bench.vectors import different
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sparcml
-from compression.case import Case, Outcome
-from compression.steps import as_matrix, padded
+from compressors.case import Case, Outcome
+from compressors.steps import as_matrix, padded
 from sparcml.bench.vectors import different
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sparcml
-from compression.case import Case, Outcome
-from compression.ours import label
+from compressors.case import Case, Outcome
+from compressors.ours import label
 from sparcml.transport import ThreadGroup, ThreadTransport
 
 if TYPE_CHECKING:

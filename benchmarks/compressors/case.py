@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from compression.gradients import Vector
+    from compressors.gradients import Vector
 
     Floats = NDArray[Any]
 
