@@ -11,6 +11,7 @@ from .communicator.communicator import Communicator
 from .communicator.rank_runner import run_on_threads
 from .costs import ONE_MACHINE, Network, in_shared_memory
 from .errors import TransportError
+from .extras import how_to_install
 from .launchers import MPI_SIZES, TORCH_NAMES
 from .network.store import lookup
 from .transport import ThreadGroup, ThreadTransport
@@ -47,14 +48,14 @@ def world(*, timeout: float | None = None) -> Communicator:
         if find_spec("torch") is None:
             raise TransportError(
                 "world: started by torchrun, but torch is missing; install it with: "
-                "pip install sparcml[torch]"
+                f"{how_to_install('torch')}"
             )
         return from_group(timeout=timeout)
     if any(int(os.environ.get(name) or 1) > 1 for name in MPI_SIZES):
         if find_spec("mpi4py") is None:
             raise TransportError(
                 "world: started by an MPI launcher, but mpi4py is missing; install it "
-                "with: pip install sparcml[mpi]"
+                f"with: {how_to_install('mpi')}"
             )
         from mpi4py import MPI
 

@@ -127,7 +127,7 @@ def test_without_mpi_ranks_are_threads(missing, monkeypatch, capfd, tmp_path):
     first, *_, last = text.splitlines()
     assert first.startswith("No MPI here, using threads")
     for line in (first, last):
-        assert "pip install sparcml[mpich]" in line
+        assert "pip install '.[mpich]' in the clone" in line
     assert "4 ranks train a spam classifier on 100 e-mails" in text
     assert "the same bits" in text
     assert "docs/" not in text

@@ -10,6 +10,7 @@ import typer
 
 from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.environment import package_version
+from sparcml.extras import how_to_install
 from sparcml.network.store import file_for, load_all
 from sparcml.units import format_age
 
@@ -85,7 +86,7 @@ def _mpi() -> dict[str, Any]:
         "progress": None,
     }
     if facts["mpi4py"] is None:
-        return facts | {"problem": "no mpi4py; pip install sparcml[mpich]"}
+        return facts | {"problem": f"no mpi4py; {how_to_install('mpich')}"}
     try:
         MPI = importlib.import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
@@ -152,7 +153,7 @@ def _rows(facts: Facts) -> list[tuple[str, str]]:
         rows.append(("  threads", f"{mpi['threads']}: {mpi['progress']}"))
     elif mpi["mpi4py"]:
         rows.append(("  library", mpi["problem"]))
-    rows.append(("mpiexec", mpi["mpiexec"] or "none; pip install sparcml[mpich]"))
+    rows.append(("mpiexec", mpi["mpiexec"] or f"none; {how_to_install('mpich')}"))
     gloo = "with gloo" if torch["gloo"] else torch.get("problem", "without gloo")
     rows.append(
         ("torch", f"{torch['torch']}, {gloo}" if torch["torch"] else "not installed")

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from sparcml.cli.fit_progress import number
+from sparcml.extras import how_to_install
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from sparcml.linear.training.history import History
 
 BLUE, ORANGE, GREY = "#2b6cb0", "#d9730d", "#b8bec7"
-INSTALL = "a plot needs matplotlib; install it with: pip install sparcml[plot]"
+INSTALL = f"a plot needs matplotlib; install it with: {how_to_install('plot')}"
 
 
 def can_draw() -> bool:

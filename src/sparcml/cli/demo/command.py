@@ -21,6 +21,7 @@ from sparcml.cli.launch.start import (
 from sparcml.cli.plot import can_draw, check_plot, picture
 from sparcml.communicator.collective_errors import run_collectively
 from sparcml.errors import SparcmlError
+from sparcml.extras import how_to_install
 from sparcml.linear import SGD, Constant, spam
 from sparcml.linear.data.bundled import Split
 from sparcml.linear.solvers.learning_rate import default_learning_rate
@@ -41,7 +42,7 @@ NEXT = (
 NEXT_WITHOUT_MPI = (
     "Your own data: sparcml fit train.svm --out model",
     "In Python: python -m pydoc sparcml",
-    "On processes and emulated links: pip install sparcml[mpich], then sparcml demo",
+    f"On processes and emulated links: {how_to_install('mpich')}, then sparcml demo",
 )
 
 

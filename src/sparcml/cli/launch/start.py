@@ -15,6 +15,7 @@ from sparcml.cli.launch.job import Job, Placement
 from sparcml.cli.launch.launcher import Launcher, find_launcher, find_torch_launcher
 from sparcml.cli.launch.rank_process import RANK_VARIABLES
 from sparcml.errors import SparcmlError
+from sparcml.extras import how_to_install
 from sparcml.launchers import MPI_SIZES, TORCH_NAMES
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _check_installed(engine: Engine) -> None:
     }[engine]
     if find_spec(package) is None:
         raise OSError(
-            f"{package} is not installed; install it with: pip install sparcml[{extra}]"
+            f"{package} is not installed; install it with: {how_to_install(extra)}"
         )
 
 
@@ -171,12 +172,12 @@ def _launcher(engine: Engine, bandwidth: int | None) -> Launcher:
     if launcher is None:
         raise OSError(
             "no mpiexec in the folder of this Python or on PATH; "
-            "install one with: pip install sparcml[mpich]"
+            f"install one with: {how_to_install('mpich')}"
         )
     if launcher.is_open_mpi and bandwidth is not None:
         raise OSError(
             "Open MPI does not support ranks in network namespaces; use --engine torch, "
-            "or MPICH: pip install sparcml[mpich]"
+            f"or MPICH: {how_to_install('mpich')}"
         )
     return launcher
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+import weakref
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ...communicator.collective_errors import allgather_numbers, run_collectively
 from ...errors import DataError
+from ...extras import how_to_install
 from ...files import copy_pipe, is_pipe, naming
 
 if TYPE_CHECKING:
@@ -76,20 +78,24 @@ class Source:
         Raises:
             DataError: If the file has another format, or several ranks share a pipe.
         """
-        copy = None
-        if is_pipe(path):
-            if shared:
-                raise DataError(
-                    f"{path}: a pipe can be read by one process only; write it to a file first"
-                )
-            copy = tempfile.NamedTemporaryFile(prefix="sparcml-")  # noqa: SIM115  # kept
-            copy_pipe(path, copy)
-        with Path(copy.name if copy else path).open("rb") as file, naming(path):
-            start = file.read(8)
-            size = os.fstat(file.fileno()).st_size
-            _check_format(path, file, start)
-        matches = [name for magic, name in MAGIC.items() if start.startswith(magic)]
-        return cls(path, size, matches[0] if matches else PLAIN, copy)
+        with ExitStack() as stack:
+            copy = None
+            if is_pipe(path):
+                if shared:
+                    raise DataError(
+                        f"{path}: a pipe can be read by one process only; write it to a file "
+                        f"first"
+                    )
+                copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="sparcml-"))
+                copy_pipe(path, copy)
+            with Path(copy.name if copy else path).open("rb") as file, naming(path):
+                start = file.read(8)
+                size = os.fstat(file.fileno()).st_size
+                _check_format(path, file, start)
+            matches = [name for magic, name in MAGIC.items() if start.startswith(magic)]
+            source = cls(path, size, matches[0] if matches else PLAIN, copy)
+            weakref.finalize(source, stack.pop_all().close)  # the copy ends with it
+        return source
 
     @property
     def location(self) -> Path:
@@ -173,7 +179,7 @@ def _decompressor(compression: str) -> tuple[Any, type[Exception]]:
         import zstandard
     except ImportError:
         raise ImportError(
-            "reading zstd files needs zstandard; install it with: pip install sparcml[zstd]"
+            f"reading zstd files needs zstandard; install it with: {how_to_install('zstd')}"
         ) from None
     return lambda path, _: io.BufferedReader(ZstdFile(path), BLOCK), zstandard.ZstdError
 
