@@ -96,6 +96,19 @@ def test_nobody_survives_a_killed_launcher(tmp_path, engine, victim):
     assert_gone(pids + chain, within=5)
 
 
+@each_engine
+def test_a_reader_that_leaves_ends_the_job_without_a_word(tmp_path, engine):
+    process = start(tmp_path, "while True: print('line')", options=engine)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "line\n"
+    pids = wait_for_ranks(tmp_path, 3)
+    process.stdout.close()  # as `head -1` does
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(40) == 1
+    assert_gone(pids)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -136,5 +149,5 @@ def test_no_launcher_names_the_remedy(tmp_path):
         env=os.environ | {"PATH": str(tmp_path)},
     )
     assert done.returncode == 1
-    assert "pip install sparcml[mpich]" in done.stderr
+    assert "pip install '.[mpich]' in the clone" in done.stderr
     assert done.stderr.count("\n") == 1

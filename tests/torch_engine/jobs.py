@@ -22,7 +22,13 @@ TORCHRUN = Path(sys.executable).with_name("torchrun")
 _fork = multiprocessing.get_context("forkserver")
 # torch._dynamo is what optimizers import when they are first used.
 _fork.set_forkserver_preload(
-    ["numpy", "sparcml.transport.gloo.rendezvous", "sparcml.torch", "torch._dynamo"]
+    [
+        "numpy",
+        "sparcml.transport.gloo.rendezvous",
+        "sparcml.torch.ddp",
+        "sparcml.torch.elastic",
+        "torch._dynamo",
+    ]
 )
 
 

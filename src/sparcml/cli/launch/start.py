@@ -106,6 +106,8 @@ def start(
                 placement = Placement(settings=stack.enter_context(rendezvous(ranks)))
             job = stack.enter_context(Job(launcher, ranks, target, placement))
             code = job.wait()
+    except BrokenPipeError:  # who read the output has left, as `head` does
+        raise
     except OSError as error:
         raise OSError(f"{command}: {error}") from error
     if code == EXIT_REPORTED and target[:2] == ["-m", "sparcml"]:

@@ -7,6 +7,7 @@ that its own numbering of groups does not change.
 from __future__ import annotations
 
 import os
+import socket
 from collections import Counter
 from datetime import timedelta
 from typing import Any
@@ -86,14 +87,41 @@ def _launcher_store(seconds: float) -> tuple[Any, int, int]:
             timedelta(seconds=seconds),
             wait_for_workers=False,
             multi_tenant=True,
+            **(_listening_options(address, int(port)) if is_server and int(port) else {}),
         )
     except RuntimeError as error:
+        if "EADDRINUSE" in str(error):
+            raise TransportError(
+                f"world: rank 0 cannot listen at {address}:{port}: the port is in use; "
+                f"set MASTER_PORT to a free one"
+            ) from None
         raise TransportError(
             f"world: rank {rank} cannot reach rank 0 at {address}:{port} within {seconds:g} s "
             f"({str(error).splitlines()[0]}); SPARCML_START_TIMEOUT sets the limit"
         ) from None
     _launcher.append((store, int(rank), int(size)))
     return _launcher[0]
+
+
+def _listening_options(address: str, port: int) -> dict[str, Any]:
+    """Return the store's options for a socket of this address; empty: it opens its own.
+
+    Its own listens on all addresses of the machine. That is needed for a host name, which may
+    mean a loopback address on its own machine, and for an address that the machine itself
+    does not know, such as that of a gateway.
+    """
+    address = "127.0.0.1" if address == "localhost" else address
+    try:
+        [(family, *_, place), *_] = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+        )
+        with socket.socket(family) as bound:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(place)
+            # Before version 2.8, torch accepts a socket only without libuv.
+            return {"master_listen_fd": bound.detach(), "use_libuv": False}
+    except OSError:  # if the port is in use, the store may be one of this process
+        return {}
 
 
 def _engine_limit(group: Any) -> float:
