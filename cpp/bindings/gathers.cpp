@@ -51,17 +51,18 @@ Returned run_allgather(MessageLoop& loop, nb::handle host, int code, std::uint32
     }
     ms::Shared sums;
     if (!out.is_none()) sums = sums_of<T>(out, blocks, block);
-    return loop.run(host, {code, sequence, traced}, dtype, blocks, block, 0,
-                    [&](ms::Call& call) {
-                      if (!own.memory) own = ms::encode(call, x, 0);
-                      const auto messages = ms::allgather(call, own);
-                      call.finish();
-                      const bool adds =
-                          sums && ms::add_all(call, messages, reinterpret_cast<T*>(sums->data));
-                      nb::gil_scoped_acquire gil;
-                      if (adds) return nb::object(nb::none());
-                      return items_of<T>(call, messages);
-                    });
+    return loop.run(
+        host, {code, sequence, traced}, dtype, blocks, block, 0, [&](ms::Call& call) {
+          if (!own.memory) own = ms::encode(call, x, 0);
+          call.channel.longest = ms::Channel::physical_memory();  // shapes may differ
+          const auto messages = ms::allgather(call, own);
+          call.finish();
+          const bool adds =
+              sums && ms::add_all(call, messages, reinterpret_cast<T*>(sums->data));
+          nb::gil_scoped_acquire gil;
+          if (adds) return nb::object(nb::none());
+          return items_of<T>(call, messages);
+        });
   });
 }
 

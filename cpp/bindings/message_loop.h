@@ -107,6 +107,7 @@ class MessageLoop {
   auto execute(PythonHost& host, ms::Call& call, F collective) {
     nb::gil_scoped_release nogil;
     try {
+      channel_->longest = call.longest_message();
       channel_->open(host);
       return collective(call);
     } catch (...) {

@@ -1,6 +1,7 @@
 // One collective call on one rank: its identity, its messages and its counters.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <vector>
@@ -51,6 +52,14 @@ struct Call {
   Op op;
   const Quantization* quantization = nullptr;  // of the values of messages
   Counters counters{};
+
+  // Bytes of the longest message: of all ranks' vectors with the shape of this one's. Codes
+  // of values are at most as long as the values, but for their settings.
+  std::size_t longest_message() const {
+    const std::size_t item = dtype == 2 || dtype == 4 ? 8 : 4;
+    const std::size_t vector = 4096 + 2 * item * blocks * block;
+    return std::min(static_cast<std::size_t>(size()) * vector, Channel::physical_memory());
+  }
 
   int rank() const { return channel.rank; }
   int size() const { return channel.size; }

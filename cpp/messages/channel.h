@@ -1,6 +1,8 @@
 // What moves the messages of a call, and what the loop asks of the program around it.
 #pragma once
 
+#include <unistd.h>
+
 #include <functional>
 #include <stdexcept>
 
@@ -87,6 +89,15 @@ class Channel {
   virtual bool poll() = 0;
 
   const int rank, size;
+
+  // Bytes of the longest message that the current call may receive.
+  std::size_t longest = physical_memory();
+
+  // A limit for calls to which each rank may contribute a vector of another size.
+  static std::size_t physical_memory() {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  }
 };
 
 // Messages that the host moves.

@@ -17,7 +17,10 @@ constexpr std::uint8_t held_dense = 0x80;  // bit of the index format
 constexpr std::uint8_t raw_values = 0;
 constexpr std::uint8_t no_values = 255;
 
-// The fields in their order; a processor of this build stores them little-endian.
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "messages are little-endian, and are copied without conversion");
+
+// The fields in their order.
 struct Header {
   std::uint16_t magic = 0x5053;
   std::uint8_t version = 1;

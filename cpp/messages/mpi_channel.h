@@ -137,7 +137,7 @@ class MpiChannel final : public Channel {
   void begin_all(Host& host) {
     blocked_.assign(static_cast<std::size_t>(size), false);
     for (Transfer& t : expected_)
-      if (!blocked_[static_cast<std::size_t>(t.peer)] && !mpi_.begin(host, t))
+      if (!blocked_[static_cast<std::size_t>(t.peer)] && !mpi_.begin(host, t, longest))
         blocked_[static_cast<std::size_t>(t.peer)] = true;
   }
 
@@ -162,7 +162,7 @@ class MpiChannel final : public Channel {
     if (expected_.size() > 1)
       begin_all(host);
     else
-      mpi_.begin(host, awaited);
+      mpi_.begin(host, awaited, longest);
     return is_received(host, awaited);
   }
 
@@ -170,12 +170,14 @@ class MpiChannel final : public Channel {
   void wait(Host& host, const Transfer& t, Poll done) {
     if (done()) return;
     Wait waiting(policy_, host, t.peer, t.action);
-    poll_ = done;
+    struct Polling {  // `done` refers to this stack frame, which an error may leave
+      std::function<bool()>& poll;
+      ~Polling() { poll = nullptr; }
+    } polling{poll_ = done};
     while (!done() && !done()) {  // a poll may receive what only the next one finds
       waiting.pause([&] { return mpi_.has_control(host); });
       if (unposted_) advance(host);
     }
-    poll_ = nullptr;
     waiting.end();
   }
 

@@ -14,7 +14,7 @@ template <class Handle>
 struct Transfer {
   int peer;
   Action action;
-  Message message{};
+  Message message{}, lengths{};  // lengths: of a long message that is received
   std::deque<Handle> requests{};
   std::int64_t length[2] = {0, 0};  // of the message and of a segment
   std::size_t segment = 0;          // bytes
@@ -71,9 +71,11 @@ class MpiTransfers {
     return true;
   }
 
-  // Starts to receive a message that has arrived; returns whether it has.
-  bool begin(Host& host, Transfer<Handle>& t) {
+  // Starts to receive a message that has arrived; returns whether it has. Of one that is longer
+  // than `longest` only the first segment is received: its header tells what is wrong.
+  bool begin(Host& host, Transfer<Handle>& t, std::size_t longest) {
     if (t.message.memory) return true;
+    if (t.lengths.memory) return test_all(host, t) && begin_segments(host, t, longest);
     int found = 0;
     Handle probed, request;
     check(host, mpi.improbe(t.peer, set.any_tag, set.comm, &found, &probed, status_), t.peer,
@@ -90,22 +92,29 @@ class MpiTransfers {
       t.requests.push_back(request);
       return true;
     }
-    const Message lengths{host.allocate(static_cast<std::size_t>(count)),
-                          static_cast<std::size_t>(count)};
-    check(host, mpi.imrecv(lengths.data(), count, set.byte, &probed, &request), t.peer,
+    t.lengths = {host.allocate(static_cast<std::size_t>(count)),
+                 static_cast<std::size_t>(count)};
+    check(host, mpi.imrecv(t.lengths.data(), count, set.byte, &probed, &request), t.peer,
           Action::receive);
     t.requests.push_back(request);
-    while (!test_all(host, t)) {
-    }
-    if (lengths.size == sizeof t.length)
-      std::memcpy(t.length, lengths.data(), sizeof t.length);
-    else
-      t.length[0] = -1;
-    if (t.length[0] < 0 || t.length[1] <= 0)
-      host.reject(Reading::vector, lengths, t.peer, 0, 0);
-    t.message = {host.allocate(static_cast<std::size_t>(t.length[0])),
-                 static_cast<std::size_t>(t.length[0])};
+    return test_all(host, t) && begin_segments(host, t, longest);
+  }
+
+  const MpiFunctions<Handle> mpi;
+  const MpiSettings<Handle> set;
+
+ private:
+  bool begin_segments(Host& host, Transfer<Handle>& t, std::size_t longest) {
+    if (t.lengths.size == sizeof t.length)
+      std::memcpy(t.length, t.lengths.data(), sizeof t.length);
+    if (t.length[0] <= 0 || t.length[1] <= 0 ||
+        static_cast<std::size_t>(t.length[1]) > set.segment_bytes)
+      host.reject(Reading::vector, t.lengths, t.peer, 0, 0);
     t.segment = static_cast<std::size_t>(t.length[1]);
+    auto size = static_cast<std::size_t>(t.length[0]);
+    if (size > longest) size = std::min(size, t.segment);
+    t.message = {host.allocate(size), size};
+    Handle request;
     for (std::size_t at = 0; at < t.message.size; at += t.segment) {
       const std::size_t bytes = std::min(t.segment, t.message.size - at);
       check(host,
@@ -117,10 +126,6 @@ class MpiTransfers {
     return true;
   }
 
-  const MpiFunctions<Handle> mpi;
-  const MpiSettings<Handle> set;
-
- private:
   void start_send(Host& host, Transfer<Handle>& t, const void* data, std::size_t size,
                   int tag) {
     Handle request;

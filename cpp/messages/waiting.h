@@ -31,6 +31,11 @@ class Wait {
  public:
   Wait(const WaitPolicy& policy, Host& host, int peer, Action action)
       : policy_(policy), host_(host), peer_(peer), action_(action) {}
+  ~Wait() {
+    if (slack_ >= 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack_), 0, 0, 0);
+  }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
 
   // `has_control` tells whether a control message has arrived.
   template <class F>
@@ -67,10 +72,13 @@ class Wait {
 #endif
   }
 
-  static void nap(double seconds) {
-    // The kernel delays timers by 50 us so that it can combine them; naps are shorter.
-    thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
-    (void)slack;
+  void nap(double seconds) {
+    // The kernel delays timers by 50 us so that it can combine them; naps are shorter. The
+    // thread is the user's: the destructor restores its setting.
+    if (slack_ < 0) {
+      slack_ = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+      prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+    }
     const timespec time{0, static_cast<long>(seconds * 1e9)};
     nanosleep(&time, nullptr);
   }
@@ -82,6 +90,7 @@ class Wait {
   long polls_ = 0;
   double start_ = 0, looked_ = 0, reported_ = 0;
   bool has_reported_ = false;
+  int slack_ = -1;  // of the thread's timers in nanoseconds, once it has been changed
 };
 
 }  // namespace sparcml::messages

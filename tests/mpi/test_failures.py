@@ -77,10 +77,18 @@ def test_an_interrupt_in_compiled_calls(work):
 
 
 @pytest.mark.parametrize("form", ["python", "compiled"])
-@pytest.mark.parametrize("numbers", ["1", "2"])
-def test_wrong_lengths_of_segments(form, numbers):
-    """A message without a length of segments, or with 0, is malformed, and nothing hangs."""
-    job = mpiexec(2, "bad_lengths.py", form, numbers, SPARCML_TIMEOUT="5")
+@pytest.mark.parametrize(
+    "lengths",
+    [("5000000",), ("5000000", "0"), (str(1 << 62), str(1 << 20)), (str(1 << 62),) * 2],
+)
+def test_wrong_lengths_of_segments(form, lengths):
+    """No length of segments, one of 0, and more memory than there is: nothing hangs."""
+    job = mpiexec(2, "bad_lengths.py", form, *lengths, SPARCML_TIMEOUT="5")
     assert job.code != 0
     assert job.seconds < 30
     assert "WireError: rank 0 received a malformed message from rank 1" in job.err
+
+
+def test_a_long_wait_leaves_the_timers_of_the_thread_as_they_were():
+    job = mpiexec(2, "timer_slack.py")
+    assert job.out == "True\n", job.err

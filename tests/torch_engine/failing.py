@@ -4,10 +4,12 @@ import os
 import signal
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
 import sparcml
+from sparcml.transport.gloo.frames import CAPACITY, FRAMES, HEADER, MARK, pack
 
 X = sparcml.Stream(1000, np.arange(0, 1000, 50), np.ones(20, np.float32))
 
@@ -47,6 +49,18 @@ def body(how, algorithm, bad):
     """One rank's program, forked."""
     with sparcml.world(timeout=2.0 if how == "stalls" else None) as comm:
         calls(comm, how, algorithm, bad)
+
+
+def announces_too_much():
+    """Rank 1 announces a message that is longer than the memory."""
+    with sparcml.world() as comm:
+        comm.barrier()
+        if comm.rank == 1:
+            frame = pack(np.zeros(CAPACITY, np.uint8))
+            HEADER.pack_into(frame.data, 0, 1 << 60, 0, MARK)
+            transport: Any = comm._session.transport
+            transport._mesh.send(0, frame, FRAMES).finish()
+        comm.allreduce(X, algorithm="ssar_split_allgather")
 
 
 def exits_well():

@@ -51,6 +51,12 @@ def test_a_rank_that_dies_in_the_middle_of_a_long_message():
         assert re.match(WAYS["dies"].format(1), word or ""), said
 
 
+def test_a_message_that_is_longer_than_the_memory():
+    said = outcomes(2, failing.announces_too_much, SPARCML_TIMEOUT="10")
+    malformed = "WireError: rank 0 received a malformed message from rank 1 in "
+    assert [(word or "").startswith(malformed) for word in said] == [True, True], said
+
+
 def test_a_rank_that_never_comes():
     said = outcomes(3, failing.missing, bad=2, SPARCML_START_TIMEOUT="1")
     for rank in range(2):

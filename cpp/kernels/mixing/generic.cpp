@@ -89,6 +89,15 @@ void write(const T* from, T* out, std::size_t n, bool past_caches) {
   std::memcpy(out + done, from + done, (n - done) * sizeof(T));
 }
 
+// Makes what `write` has written past the caches visible to other threads.
+void finish_writes(bool past_caches) {
+#ifdef SPARCML_X86
+  if (past_caches) _mm_sfence();
+#else
+  (void)past_caches;
+#endif
+}
+
 template <class T>
 bool is_large(const T* out, std::size_t n) {
   return reinterpret_cast<std::uintptr_t>(out) % 16 == 0 && n * sizeof(T) >= 1 << 22;
@@ -123,6 +132,7 @@ bool weighted_sum_all(const double* weights, const T* const* vectors, std::size_
     finite = finite && all_finite(block, size);
     write(block, out + start, size, past_caches);
   }
+  finish_writes(past_caches);
   return finite;
 }
 
@@ -186,6 +196,7 @@ void add_differences_all(const double* weights, const T* const* vectors, std::si
     }
     write(block, out + start, size, past_caches);
   }
+  finish_writes(past_caches);
 }
 
 }  // namespace

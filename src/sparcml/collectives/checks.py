@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import wire
 from ..errors import MismatchError, WireError
@@ -21,12 +23,17 @@ class Shape:
 
     blocks: int
     block: int
-    dtype: object
+    dtype: np.dtype[Any]
 
     @classmethod
     def of(cls, x: Stream | wire.Header) -> Shape:
         """Return the shape of a stream, or of the stream in a message."""
         return cls(x.blocks, x.block, x.dtype)
+
+    def longest_message(self, ranks: int) -> int:
+        """Return the bytes of the longest message of a call, as in `cpp/messages/call.h`."""
+        item = np.dtype(self.dtype).itemsize
+        return ranks * (4096 + 2 * item * self.blocks * self.block)
 
     def __str__(self) -> str:
         block = f" in blocks of {self.block}" if self.block > 1 else ""

@@ -172,7 +172,9 @@ class LoopHost:
         name, op, sequence, x = self.current
         if x is not None:
             encoding = "" if self._quantizer is None else f", {self._quantizer}"
-            self._transport.input_summary = f"{_shape(x)}, {op}{encoding}"
+            shape, transport = _shape(x), self._transport
+            transport.input_summary = f"{shape}, {op}{encoding}"
+            transport.longest_message = shape.longest_message(transport.size)
         if action == NATIVE and name == AGREEMENT:  # which is over
             self._transport.operation = f"native #{sequence + 1}"
 

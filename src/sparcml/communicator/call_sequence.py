@@ -11,6 +11,7 @@ from ..collectives import Call, Shape
 from ..errors import TransportError
 from ..kernels import _core
 from ..transport import CountingTransport, Stats, Transport
+from ..transport.base import PHYSICAL_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +70,8 @@ class CallSequence:
             encoding = "" if quantizer is None else f", {quantizer}"
             summary = "" if shape is None else f"{shape}, {op}{encoding}"
             self.transport.input_summary = summary
+            if shape is not None:
+                self.transport.longest_message = shape.longest_message(self.transport.size)
             call = Call(
                 self._link,
                 collective,
@@ -140,6 +143,7 @@ class CallSequence:
         self._state.end()
         transport.operation = self._state
         transport.input_summary = ""
+        transport.longest_message = PHYSICAL_MEMORY
         self._end(span)
 
     def _fail(self, error: BaseException, span: Span | None) -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
+# Limit of messages in calls to which each rank may contribute a vector of another size.
+PHYSICAL_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 SHORT_WAIT = 50e-6  # seconds of a wait before control messages are read
 BACKGROUND = "sparcml progress"  # name of the threads that `start` creates
 _T = TypeVar("_T", bound="Transport")
@@ -107,7 +109,10 @@ class Transport(ABC):
         is_simulated: Whether the clock is virtual, so that `charge` advances it.
         segment_bytes: Longest message that `functions` sends in one piece.
         in_turn_bytes: Longest message that is sent to several neighbours at once; 0 for all.
+        native_algorithm: Algorithm of `native_allreduce`, see `Nodes`.
         input_summary: Description of the current call's input, for error messages.
+        longest_message: Bytes of the longest message that the current call may receive. Of a
+            longer one only the beginning is received.
         control: State of the control channel.
         siblings: This rank's transports that were made from one another.
         global_ranks: The ranks' numbers in the world, for messages to the user.
@@ -129,6 +134,7 @@ class Transport(ABC):
         self.timeouts = timeouts
         self._operation: object = "start"
         self.input_summary = ""
+        self.longest_message = PHYSICAL_MEMORY
         self.control = Control(self)
         self.siblings: list[Transport] = [self]
         self.global_ranks = list(range(size))

@@ -107,7 +107,10 @@ class _Receiving(Pending):
                 f"rank {self.transport.rank} received a malformed message from rank {self.peer}: "
                 f"{count} bytes as lengths of segments; use one version of sparcml on all ranks"
             )
-        self._message = buffer_pool.empty(int(length[0]), np.uint8)
+        # Of a message that is too long, the header in the first segment tells what is wrong.
+        is_too_long = length[0] > self.transport.longest_message
+        nbytes = min(length) if is_too_long else length[0]
+        self._message = buffer_pool.empty(int(nbytes), np.uint8)
         segments = _segments(self._message, int(length[1]))
         self._requests = [comm.Irecv(s, self.peer, SEGMENT) for s in segments]
         return True

@@ -94,11 +94,17 @@ class Inbox:
             raise RuntimeError("receive: the connection is closed")
         return self._posted[0]
 
-    def take(self) -> tuple[int, int, Message]:
-        """Return a message's length, last byte and beginning from the frame that has arrived."""
+    def take(self, longest: int) -> tuple[int, int, Message]:
+        """Return a message's length, last byte and beginning from the frame that has arrived.
+
+        Of a message that is too long, only the beginning is returned: the header in it tells
+        what is wrong.
+        """
         frame = self._posted.popleft().buffer
         length, last, _ = HEADER.unpack_from(frame.data)
         text = min(length, self._capacity)
+        if length > longest:
+            length = text
         # Memory for the entire message: the body follows the beginning.
         message = buffer_pool.empty(length, np.uint8)
         message[:text] = frame[START : START + text]
@@ -150,11 +156,11 @@ class Peer:
         """Return whether every frame has been sent."""
         return not self._sending or self._sending[-1].poll()
 
-    def receive(self) -> tuple[Message, Operation | None] | None:
+    def receive(self, longest: int) -> tuple[Message, Operation | None] | None:
         """Return the next message and the receive of its body, if its frame has arrived."""
         if not self._inbox.next.poll():
             return None
-        length, last, message = self._inbox.take()
+        length, last, message = self._inbox.take(longest)
         if length <= CAPACITY:
             return message, None
         body = message[CAPACITY:]
@@ -187,5 +193,5 @@ class ControlMessages:
         for peer, inbox in self._inboxes.items():
             with suppress(RuntimeError):
                 while inbox.next.poll_arrival():
-                    messages.append((peer, inbox.take()[2].tobytes()))
+                    messages.append((peer, inbox.take(CONTROL_CAPACITY)[2].tobytes()))
         return messages

@@ -67,7 +67,8 @@ class _Receiving(Pending):
     def poll(self) -> bool:
         try:
             if self._message is None:
-                received = self.transport.peers[self.peer].receive()
+                longest = self.transport.longest_message
+                received = self.transport.peers[self.peer].receive(longest)
                 if received is None:
                     return False
                 self._message, self._body = received
