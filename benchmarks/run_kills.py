@@ -1,11 +1,13 @@
-"""Kill and stop ranks at random moments, and check how the rest of the job ends.
+"""Kill and stop ranks at random moments, or cut their links, and check how the job ends.
 
-    python benchmarks/run_kills.py [--json FILE] [--trials 50] [--jobs 1] [--seed 1]
+    python benchmarks/run_kills.py [--json FILE] [--trials 50] [--jobs 1] [--seed 1] [--cut]
 
 Each trial starts ranks that repeat an allreduce, and sends SIGKILL or SIGSTOP to one of them.
 Afterwards the launcher or the survivors must have named that rank and no other one, and no
-process and no file may be left. Files of MPI's launcher in /tmp are counted for all trials
-together, so other MPI jobs on the machine would be counted too.
+process and no file may be left. With --cut the ranks are on emulated links (as root), one of
+which is cut; then each rank must raise, and name the ranks beyond the cut. Files of MPI's
+launcher in /tmp are counted for all trials together, so other MPI jobs on the machine would be
+counted too.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT = 2.0  # SPARCML_TIMEOUT of the ranks
+CUT = "CUT"  # in place of a signal: the link of the rank is cut
 START_LIMIT = 300.0
 LIMIT = 90.0  # seconds of a trial; torchrun waits 30 s for a rank that is stopped
 SHORT, LONG = 1_000, 4_000_000  # values
@@ -32,7 +35,7 @@ RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "RANK")
 # How errors and launchers name a rank: in torchrun's list, with SIGKILL as its exit code. It
 # ends the others with SIGTERM.
 BLAME = re.compile(
-    r"rank (\d+) (?:was killed|is gone|has not answered|has ended|is stopped|is dead)"
+    r"rank (\d+) (?:was killed|is gone|has not answered|has ended|is stopped|is dead|cannot be)"
     r"|rank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -9"
 )
 
@@ -44,7 +47,7 @@ class Trial:
     Attributes:
         launcher: Program that starts the ranks.
         engine: Engine of the ranks.
-        signal: Name of the signal.
+        signal: Name of the signal, or CUT.
         ranks: Number of ranks.
         values: Length of the vectors.
         call: Method of the communicator.
@@ -74,7 +77,7 @@ class Trial:
         )
 
 
-def choose(count: int, seed: int) -> list[Trial]:
+def choose(count: int, seed: int, *, cut: bool) -> list[Trial]:
     """Return random trials; the first of each ten are for the users' own launchers."""
     rng, trials = random.Random(seed), []
     own = [("torchrun", "torch", "SIGKILL"), ("torchrun", "torch", "SIGKILL"),
@@ -82,10 +85,12 @@ def choose(count: int, seed: int) -> list[Trial]:
            ("mpiexec", "mpi", "SIGSTOP")]  # fmt: skip
     usual = [("sparcml run", engine, number) for engine in ("mpi", "torch")
              for number in ("SIGKILL", "SIGSTOP")]  # fmt: skip
+    if cut:
+        own, usual = [], [("sparcml run", e, CUT) for e in ("mpi", "torch", "mpi", "torch")]
     for i in range(count):
         tenth = i // 10 if i % 10 == 9 else len(own)
         launcher, engine, number = own[tenth] if tenth < len(own) else usual[i % 4]
-        ranks = rng.randint(2, 4)
+        ranks = 3 if cut else rng.randint(2, 4)
         trials.append(
             Trial(
                 launcher,
@@ -113,7 +118,7 @@ def command(trial: Trial, folder: Path) -> list[str]:
         "mpiexec": [str(folder_of_python / "mpiexec"), "-n", ranks, python],
         "torchrun": [python, "-m", "torch.distributed.run", "--standalone"],
     }[trial.launcher] + {
-        "sparcml run": ["-n", ranks],
+        "sparcml run": ["-n", ranks, *(["--network", "1gbit"] if trial.signal == CUT else [])],
         "mpiexec": [],
         "torchrun": ["--nproc-per-node", ranks],
     }[trial.launcher] + target  # fmt: skip
@@ -139,7 +144,11 @@ def run(trial: Trial, folder: Path) -> dict[str, Any]:
     time.sleep(trial.delay)
     begun = time.monotonic()
     victim = int((folder / f"{trial.victim}.pid").read_text())
-    os.kill(victim, getattr(signal, trial.signal))
+    if trial.signal == CUT:
+        cut = ["ip", "link", "set", "eth0", "down"]
+        subprocess.run(["nsenter", f"--net=/proc/{victim}/ns/net", *cut], check=True)
+    else:
+        os.kill(victim, getattr(signal, trial.signal))
     try:
         output, _ = job.communicate(timeout=LIMIT)
         hung = False
@@ -153,6 +162,11 @@ def run(trial: Trial, folder: Path) -> dict[str, Any]:
     if hung:
         output, _ = job.communicate()
     blamed = {int(a or b) for a, b in BLAME.findall(output)}
+    reports = len(re.findall(r"^sparcml\.errors\.TransportError:", output, re.MULTILINE))
+    if trial.signal == CUT:  # the victim names a rank on the other side
+        named = trial.victim in blamed and reports == trial.ranks
+    else:
+        named = blamed == {trial.victim}
     segments = {Path(n) for f in folder.glob("*.segments") for n in f.read_text().split()}
     files = [*(p for p in segments if p.exists()), *(folder / "tmp").iterdir()]
     files = [p for p in files if not p.name.startswith("torchelastic_")]  # torchrun's own
@@ -161,7 +175,8 @@ def run(trial: Trial, folder: Path) -> dict[str, Any]:
     return asdict(trial) | {
         "seconds": seconds,
         "code": job.returncode,
-        "named": blamed == {trial.victim},
+        "named": named,
+        "reports": reports,
         "blamed": sorted(blamed),
         "raw": len(
             re.findall(r"^(?:mpi4py\.MPI\.Exception|RuntimeError):", output, re.MULTILINE)
@@ -255,9 +270,12 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=50, help="number of trials")
     parser.add_argument("--seed", type=int, default=1, help="random seed")
     parser.add_argument("--jobs", type=int, default=1, help="trials at the same time")
+    parser.add_argument(
+        "--cut", action="store_true", help="cut links of an emulated cluster"
+    )
     options = parser.parse_args()
     hydra_files = set(Path("/tmp").glob("hydra_hwloc_xmlfile_*"))
-    trials, rows = choose(options.trials, options.seed), []
+    trials, rows = choose(options.trials, options.seed, cut=options.cut), []
     with ThreadPoolExecutor(options.jobs) as pool:
         for row in pool.map(attempt, trials):
             rows.append(row)

@@ -138,8 +138,8 @@ class Transport(ABC):
         self.control = Control(self)
         self.siblings: list[Transport] = [self]
         self.global_ranks = list(range(size))
-        self.nodes = Nodes((0,) * size)
-        self.processes = Processes([None] * size)
+        self.nodes = Nodes((0,) * size, native_algorithm=self.native_algorithm)
+        self.processes = Processes([None] * size, [None] * size)
         self.channel_id = "0"
         self.child_count = 0
         self._forks = _forks
@@ -244,6 +244,8 @@ class Transport(ABC):
         if self in self.siblings and not self.is_forked:
             self.siblings.remove(self)
             self.release()
+            if not self.siblings:
+                self.processes.close()
 
     @property
     def allows_threads(self) -> bool:

@@ -29,6 +29,7 @@ QUESTION, ANSWER = "?", "!"
 QUESTION_SECONDS = 1.0  # of waiting, before a rank asks which ranks the others wait for
 LOOK_SECONDS = 0.5  # between two looks at the process of the peer
 ENDED, CLOSED = "has ended", "has closed the communicator"  # how a rank leaves
+CUT = "cannot be reached (a link is cut, or a machine is down)"
 LAST_SECONDS = 1.0  # for the last messages of a rank that has ended
 ERRORS: dict[str, type[SparcmlError]] = {
     error.__name__: error for error in (TransportError, WireError, MismatchError)
@@ -109,6 +110,8 @@ class Control:
             self._silent_since = None
             self._report(peer, waited)
             return
+        if state is State.UNREACHABLE:  # the kernel has waited for the limit
+            raise self.lose(self._transport.processes.lost(), CUT)
         if self._silent_since is None:
             self._silent_since = self._transport.now()
         if state is State.DEAD:

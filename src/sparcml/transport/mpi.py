@@ -209,7 +209,7 @@ class MpiTransport(Transport):
         if peer is not None:
             self.control.begin_wait(peer, action)
         deadline = self.now() + LOST_SECONDS
-        while not (dead := self.processes.dead()) and self.now() < deadline:
+        while not (dead := self.processes.lost()) and self.now() < deadline:
             self.control.check()
             time.sleep(LOST_SECONDS / 50)
         detail = str(error).strip().splitlines()[-1]

@@ -1,7 +1,7 @@
-"""Processes of the ranks on this machine: which are alive, stopped or dead.
+"""Processes of the ranks: which are alive, stopped, dead, or on a machine that does not answer.
 
 A rank that computes does not answer, and may hold Python's lock for long. So whether it is
-alive is read from the operating system. Of ranks on other machines nothing is known.
+alive is read from the operating system. Of ranks on other machines only their kernel answers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .bootstrap import allgather, this_machine
+from .keepalive import Link, open_links
 from .wait_policy import available_processors
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class State(Enum):
     STOPPED = "is stopped"
     DEAD = "is dead"
     UNKNOWN = "is busy or stopped"
+    UNREACHABLE = "cannot be reached"
+
+
+LOST = (State.DEAD, State.UNREACHABLE)
 
 
 class Process(NamedTuple):
@@ -54,17 +59,23 @@ class Process(NamedTuple):
 
 
 class Processes:
-    """The processes of all ranks; None if a rank is a thread or on another machine.
+    """The processes of all ranks.
 
-    Attributes:
+    Args:
+        processes: By rank; None if a rank is a thread or on another machine.
+        links: By rank: connections to its machine; None if there are none.
         per_processor: Ranks per processor on the machine where that is highest, at least 1. It
             is the same on all ranks.
     """
 
     def __init__(
-        self, processes: Sequence[Process | None], per_processor: float = 1.0
+        self,
+        processes: Sequence[Process | None],
+        links: Sequence[Link | None],
+        per_processor: float = 1.0,
     ) -> None:
         self._processes = processes
+        self._links = links
         self.per_processor = per_processor
 
     @property
@@ -74,21 +85,38 @@ class Processes:
 
     def state(self, rank: int) -> State:
         """Return the state of a rank's process."""
-        process = self._processes[rank]
+        link, process = self._links[rank], self._processes[rank]
+        if link is not None and link.is_cut():
+            return State.UNREACHABLE
         return State.UNKNOWN if process is None else process.state()
 
-    def dead(self) -> list[int]:
-        """Return the ranks whose process has ended."""
-        ranks = range(len(self._processes))
-        return [rank for rank in ranks if self.state(rank) is State.DEAD]
+    def lost(self) -> list[int]:
+        """Return the ranks whose process has ended, or whose machine does not answer.
+
+        For errors only: a machine that is merely late would be named, too.
+        """
+        return [rank for rank in range(len(self._processes)) if self._is_lost(rank)]
+
+    def _is_lost(self, rank: int) -> bool:
+        link = self._links[rank]
+        return (link is not None and link.is_late()) or self.state(rank) in LOST
 
     def subgroup(self, members: Sequence[int]) -> Processes:
         """Return the processes of some of the ranks."""
-        return Processes([self._processes[member] for member in members])
+        return Processes(
+            [self._processes[member] for member in members],
+            [self._links[member] for member in members],
+        )
+
+    def close(self) -> None:
+        """Close the connections to other machines."""
+        for link in self._links:
+            if link is not None:
+                link.close()
 
 
 def find_processes(transport: Transport) -> Processes:
-    """Return the processes of all ranks. Collective."""
+    """Return the processes of all ranks, whose nodes are known. Collective."""
     try:
         _, start = _read_stat(os.getpid())
         namespace = (PROC / "self/ns/pid").stat().st_ino
@@ -101,6 +129,7 @@ def find_processes(transport: Transport) -> Processes:
     ranks = Counter(row[0] for row in rows)
     return Processes(
         [Process(pid, s) if d == digest and s else None for d, pid, s, _ in rows],
+        open_links(transport),
         max(1.0, *(ranks[d] / processors for d, _, _, processors in rows)),
     )
 

@@ -19,7 +19,7 @@ class Timeouts(NamedTuple):
     """Seconds that a rank waits for another one.
 
     Attributes:
-        silent: For a rank that is dead or stopped.
+        silent: For a rank that is dead, stopped or out of reach.
         busy: For a rank that is alive, or of which nothing is known.
         start: For all ranks to open a communicator.
     """

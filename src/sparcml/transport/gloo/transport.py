@@ -163,7 +163,7 @@ class TorchTransport(Transport):
         while self.now() < deadline:
             self.control.check()
             time.sleep(LAST_MESSAGE_SECONDS / 20)
-        dead = self.processes.dead()
+        dead = self.processes.lost()
         lost = [rank for rank in lost if rank in dead] or lost
         left = self.control.has_left(lost[0])
         return self.control.lose(lost, "has closed its connection" if left else "is gone")
