@@ -87,18 +87,21 @@ bool PreparedCalls::holds(const PreparedCall& call) const {
           integer(choice, names_.calls) < integer(choice, names_.max_calls));
 }
 
-// Records the nnz of a result; Python decides if it has changed.
-void PreparedCalls::record(const PreparedCall& call, std::size_t nnz) const {
+// Records the nnz of a result. Python decides if it has changed, and estimates that of a dense
+// one.
+template <class T>
+void PreparedCalls::record(const PreparedCall& call, const CallShape& shape,
+                           const ms::Vector<T>& x) const {
   if (call.choice.is_none()) return;
   const nb::object first = get(call.choice, names_.result_nnz);
-  if (!first.is_none()) {
+  if (!first.is_none() && !x.dense) {
     const auto before = nb::cast<std::size_t>(first);
-    if (before <= 2 * nnz && nnz <= 2 * before) {
+    if (before <= 2 * x.nnz && x.nnz <= 2 * before) {
       set(call.choice, names_.calls, nb::int_(integer(call.choice, names_.calls) + 1));
       return;
     }
   }
-  call.choice.attr("record")(nnz);
+  call.choice.attr("record")(stream_of(shape, x));
 }
 
 bool PreparedCalls::may_start() const {
@@ -163,7 +166,7 @@ ms::Vector<T> PreparedCalls::run(PreparedCall& call, const CallShape& shape,
   call.times->measured += ms::now() - start;
   state_.is_over = true;
   if (host.was_described()) transport_.attr("input_summary") = "";
-  record(call, result.nnz);
+  record(call, shape, result);
   return result;
 }
 

@@ -121,7 +121,8 @@ class PreparedCalls {
   }
 
   bool holds(const PreparedCall& call) const;
-  void record(const PreparedCall& call, std::size_t nnz) const;
+  template <class T>
+  void record(const PreparedCall& call, const CallShape& shape, const ms::Vector<T>& x) const;
   bool may_start() const;
   bool acquire();
   void release();

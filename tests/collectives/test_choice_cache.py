@@ -8,9 +8,12 @@ from sparcml import MismatchError, Stream
 from sparcml.communicator.choice_cache import (
     MAX_CASES,
     MIN_CALLS,
+    SAMPLE,
     SIMILAR_CALLS,
     ChoiceCache,
+    estimated_nnz,
 )
+from sparcml.costs import Network
 
 
 def vector(rank, size, nnz):
@@ -186,3 +189,71 @@ def test_mean_and_sum_are_a_mismatch(algorithm):
 
     with pytest.raises(MismatchError, match="mean"):
         sparcml.launch(body, 3)
+
+
+def calls_by_name(comm):
+    return {name: times.calls for name, times in comm.stats.allreduces.items()}
+
+
+@pytest.mark.parametrize("in_python", [range(0), range(0, 8, 2), range(8)], ids=len)
+def test_a_lower_density_ends_the_choice_of_an_algorithm_with_dense_results(in_python):
+    def body(comm):
+        comm._set_network(Network())
+        if comm.rank in in_python:
+            comm._session.use_python()
+        many, few = (vector(comm.rank, 100_000, nnz) for nnz in (10_000, 1000))
+        assert comm.explain(many).choice == "dsar_split_allgather"
+        choice = comm.explain(few).choice
+        assert choice != "dsar_split_allgather"
+        for _ in range(MIN_CALLS + 3):  # the choice holds for twice as many calls now
+            assert comm.allreduce(many).is_dense
+        comm.stats.reset()
+        for _ in range(20):
+            comm.allreduce(few)
+        return choice, calls_by_name(comm)
+
+    for choice, calls in sparcml.launch(body, 8):
+        # The first call detects that the result has fewer nonzeros.
+        assert calls == {"dsar_split_allgather": 1, choice: 19}
+
+
+def test_dense_results_of_similar_density_keep_the_choice():
+    def body(comm):
+        comm._set_network(Network())
+        rng = np.random.default_rng(comm.rank)
+        counts = []
+        for _ in range(3 * MIN_CALLS + 1):
+            nnz = int(rng.integers(9000, 11_000))
+            indices = np.sort(rng.choice(100_000, nnz, replace=False))
+            counts.append(messages_of(comm, Stream(100_000, indices, np.ones(nnz, "f4"))))
+        return counts
+
+    for counts in sparcml.launch(body, 8):
+        agreed = [i for i, count in enumerate(counts) if count == counts[0]]
+        assert agreed == [0, MIN_CALLS, 3 * MIN_CALLS]
+
+
+@pytest.mark.parametrize("size", [1, 300, SAMPLE, SAMPLE + 1, 100_000, 3_000_001])
+@pytest.mark.parametrize("block", [1, 4])
+@pytest.mark.parametrize("fill", [0.0, np.inf])
+def test_the_estimated_nnz_of_dense_results(size, block, fill):
+    rng, size = np.random.default_rng(size), size * block
+    for density in (0.0, 0.02, 0.3, 1.0):
+        stored = np.repeat(rng.random(size // block) < density, block)
+        values = np.where(stored, 1, fill).astype(np.float32)
+        found = estimated_nnz(Stream.unchecked(size, None, values, block, fill))
+        nnz = int(stored.sum()) // block
+        if size <= SAMPLE or density in (0.0, 1.0):
+            assert found == nnz
+        else:
+            assert 0.6 * nnz < found < 1.6 * nnz
+    sparse = Stream(size, [0], np.ones(block, np.float32), block=block)
+    assert estimated_nnz(sparse) == 1
+
+
+@pytest.mark.parametrize("row", [3, 64, 75, 1000, 4096])
+def test_the_sample_has_no_period(row):
+    values = np.zeros((2_000_000 // row, row), np.float32)
+    values[:, 0] = 1  # one column
+    found = estimated_nnz(Stream.unchecked(values.size, None, values.reshape(-1)))
+    assert found < 2 * values.size / row + values.size / 500

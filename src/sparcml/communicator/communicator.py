@@ -140,10 +140,11 @@ class Communicator(SourceCalls):
             op: sum, mean, min, max or prod, or the same as `MPI.SUM` or `ReduceOp.SUM`.
             algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by declared
                 cost. For auto the ranks exchange their nnz from time to time, and when
-                the size of results halves or doubles. All algorithms are lossless but oktopk,
-                which auto never selects.
+                the nnz of results halves or doubles; that of dense results is estimated from
+                a sample. All algorithms are lossless but oktopk, which auto never selects.
             quantize: Encodes values on the wire, in split algorithms only: each value at
-                most twice, by its sender and by the owner of its range.
+                most twice, by its sender and by the owner of its range. NaN and infinity in x
+                raise, unless its `nonfinite` is "propagate".
             return_seen: Also return this rank's part of the result as the other ranks saw
                 it. All ranks' parts add up to the result, to rounding. Error feedback
                 retains the difference.

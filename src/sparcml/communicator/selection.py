@@ -265,7 +265,7 @@ class AlgorithmSelector:
         block, nbytes = x.block, x.block * x.raw_values.itemsize
         entry_bytes = nbytes if quantize is None else quantized_nbytes(block, quantize)
         predicted = self.count(algorithm, x.size // block, entry_bytes, x.nnz, seconds)
-        choice = self._cache.record(case, result.nnz)
+        choice = self._cache.record(case, result)
         asked, op = case.algorithm, case.op
         if op == "sum" and quantize is None and (asked != "auto" or choice is not None):
             self._session.prepare(asked, algorithm, choice, x, predicted)
