@@ -45,6 +45,10 @@ def law_checks(ops_of: Callable[[str], Sequence[str]]) -> dict[str, Callable[...
         checks[f"declared_cost-{algorithm}"] = partial(
             _all_cases, laws.declared_cost, algorithm
         )
+    for algorithm in rosters.COMPUTED:
+        checks[f"computed_cost-{algorithm}"] = partial(
+            _all_cases, laws.computed_cost, algorithm
+        )
     for law in call_laws.CALLS:
         checks[f"calls-{law.__name__}"] = law
     for name in rosters.METHODS:

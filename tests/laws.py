@@ -274,6 +274,27 @@ def _declared_cost(comm: Communicator, algorithm: str, case, cost) -> None:
         assert [n for _, n in counted] == [high for _, _, high in declared]
 
 
+def computed_cost(comm: Communicator, algorithm: str, case) -> None:
+    """Law 6 of an engine's own algorithm: its computed bytes are the declared ones."""
+    inputs = positive(case, comm.size)
+    x = inputs[comm.rank]
+    nnz = tuple(i.nnz for i in inputs)
+    workload = Workload(x.blocks, x.entry_bytes, nnz, comm._transport.nodes)
+    comm.stats.reset()
+    comm.stats.sent = []
+    comm.allreduce(x, algorithm=algorithm)
+    agreed, comm.stats.sent = sum(n for _, n in comm.stats.sent), None
+    computed = comm.stats.computed_bytes
+    assert comm.stats.bytes == agreed + computed
+    rounds = ALLREDUCES[algorithm].cost(comm.rank, workload)
+    assert abs(sum(r.expected_nbytes(x.entry_bytes) for r in rounds) - computed) < 1
+    if comm.size > 1:
+        (explained,) = (
+            e.nbytes for e in comm.explain(x).estimates if e.algorithm == algorithm
+        )
+        assert abs(explained - max(comm.allgather(float(computed)))) < 1
+
+
 def bounds(counts, entry_bytes):
     """Return the least and the largest number of bytes of a message."""
     sizes = [count.nbytes(entry_bytes) for count in counts]

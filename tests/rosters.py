@@ -59,6 +59,7 @@ ALLREDUCES = tuple(REGISTERED)
 LOSSLESS = tuple(name for name, a in REGISTERED.items() if not a.lossy)
 LOSSY = tuple(name for name, a in REGISTERED.items() if a.lossy)
 COUNTED = tuple(n for n in REGISTERED if not REGISTERED[n].is_native)
+COMPUTED = tuple(n for n in REGISTERED if REGISTERED[n].is_native)
 REDUCTIONS = [(a, op) for a in COUNTED for op in OPS if op == "sum" or a not in LOSSY]
 
 

@@ -192,12 +192,13 @@ def test_explain_says_what_auto_takes():
         large = comm.explain(dense)
         comm.stats.reset()
         comm.allreduce(dense)
-        return small, large, comm.stats.bytes
+        return small, large, comm.stats.bytes, comm.stats.computed_bytes
 
-    for small, large, sent in on(4, body):
+    for small, large, sent, computed in on(4, body):
         assert small.choice == "ssar_recursive_double"
         assert large.choice == "native"
-        assert sent < 1000  # the exchange before the call; the engine did the rest
+        assert computed == 1_200_000  # by the engine
+        assert sent - computed < 1000  # the agreement before the call
         flat = {
             name for name, a in ALLREDUCES.items() if not (a.multi_node or a.quantized_only)
         }

@@ -66,7 +66,7 @@ class RankPool:
     @property
     def bytes_sent(self) -> float:
         """Bytes sent since the start, mean over ranks."""
-        sent = [comm.stats.bytes + comm.stats.native_bytes for comm in self._comms]
+        sent = [comm.stats.bytes for comm in self._comms]
         return sum(sent) / self.ranks
 
     def aggregate(

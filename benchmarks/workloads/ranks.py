@@ -37,4 +37,4 @@ def launch(body: Callable[[Communicator], T], ranks: int) -> tuple[list[T], int]
 
     with ThreadPoolExecutor(ranks) as pool:
         results = list(pool.map(guarded, range(ranks)))
-    return results, sum(comm.stats.bytes + comm.stats.native_bytes for comm in comms)
+    return results, sum(comm.stats.bytes for comm in comms)

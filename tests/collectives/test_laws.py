@@ -76,6 +76,16 @@ def test_declared_cost_is_counted_cost(algorithm, ranks):
 
 
 @pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", rosters.COMPUTED)
+def test_declared_cost_is_computed_cost(algorithm, ranks):
+    def body(comm):
+        for case in laws.CASES:
+            laws.computed_cost(comm, algorithm, case)
+
+    sparcml.launch(body, ranks)
+
+
+@pytest.mark.parametrize("ranks", rosters.RANKS)
 @pytest.mark.parametrize("law", call_laws.CALLS)
 def test_calls(law, ranks):
     sparcml.launch(law, ranks)

@@ -70,6 +70,16 @@ def test_declared_cost_is_counted_cost(algorithm, ranks):
     simulate(body, ranks)
 
 
+@pytest.mark.parametrize("ranks", rosters.RANKS)
+@pytest.mark.parametrize("algorithm", rosters.COMPUTED)
+def test_declared_cost_is_computed_cost(algorithm, ranks):
+    def body(comm):
+        for case in laws.CASES:
+            laws.computed_cost(comm, algorithm, case)
+
+    simulate(body, ranks)
+
+
 @pytest.mark.parametrize("name", rosters.METHODS)
 def test_nothing_is_lost(name):
     simulate(lambda comm: gradients.conserves(comm, name), 4)

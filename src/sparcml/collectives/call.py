@@ -12,7 +12,8 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from .. import wire
-from ..costs.workload import DENSIFY_WRITES, ring_nbytes
+from ..costs.native_bytes import native_nbytes
+from ..costs.workload import DENSIFY_WRITES
 from ..quantize.code import mix_seed
 from ..stream import MEAN, Stream, add, add_many, identity
 from ..stream.densify import densify
@@ -333,6 +334,9 @@ class Call(MessageChecks):
 
     def native(self, array: Values) -> Values:
         """Return the result of the engine's own dense allreduce."""
-        self._transport.stats.count_native(int(ring_nbytes(self.size, array.nbytes)))
+        nbytes = native_nbytes(
+            self.nodes.native_algorithm, self.rank, self.size, array.nbytes
+        )
+        self._transport.stats.count_native(int(nbytes))
         with self._transport.stats.phase("wait"):
             return self._transport.transport.native_allreduce(array, self.op)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffer_pool
-from ..costs.workload import ring_nbytes
+from ..costs.native_bytes import native_nbytes
 from ..kernels import _core
 from ..kernels.reduction import OPS
 from ..stream import MEAN
@@ -95,7 +95,10 @@ class NativeAllreduce:
             out[np.isnan(out)] = np.nan  # the canonical one
         elif found is not False:
             return list(np.frombuffer(found, np.uint8).reshape(self._link.size, -1))
-        self._link.stats.count_native(int(ring_nbytes(self._link.size, values.nbytes)))
+        link = self._link
+        nodes = link.transport.nodes
+        nbytes = native_nbytes(nodes.native_algorithm, link.rank, link.size, values.nbytes)
+        link.stats.count_native(int(nbytes))
         return out
 
 

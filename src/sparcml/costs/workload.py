@@ -49,6 +49,11 @@ class Workload:
         return min(self.nnz) == self.blocks
 
     @property
+    def nbytes(self) -> float:
+        """Bytes of a dense vector."""
+        return self.blocks * self.entry_bytes
+
+    @property
     def is_hierarchical(self) -> bool:
         """Whether there are several nodes, at least one of them with several ranks."""
         return self.nodes is not None and self.nodes.is_hierarchy
@@ -119,6 +124,24 @@ class PayloadCount(EntryCount):
     def expected_nbytes(self, entry_bytes: float) -> float:  # noqa: ARG002
         """Return the expected number of bytes on the wire."""
         return wire.auxiliary_nbytes(round(self.expected), self.item_bytes)
+
+
+@dataclass(frozen=True)
+class RawCount(EntryCount):
+    """Number of bytes in a message of the engine's own, which has no header; `blocks` is unused."""
+
+    @property
+    def is_dense(self) -> bool:
+        """Return True: there are no indices."""
+        return True
+
+    def nbytes(self, entry_bytes: int) -> tuple[int, int]:  # noqa: ARG002
+        """Return the minimum and maximum number of bytes."""
+        return self.min, self.max
+
+    def expected_nbytes(self, entry_bytes: float) -> float:  # noqa: ARG002
+        """Return the number of bytes."""
+        return self.expected
 
 
 @dataclass(frozen=True)

@@ -173,4 +173,4 @@ class ModelMixer:
 
     @property
     def _sent(self) -> int:
-        return self.comm.stats.bytes + self.comm.stats.native_bytes
+        return self.comm.stats.bytes

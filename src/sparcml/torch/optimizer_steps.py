@@ -137,4 +137,4 @@ class OptimizerSteps(ABC):
     @property
     def _sent(self) -> int:
         """Bytes sent so far, also by exchanges in the background."""
-        return self._comm.stats.bytes + self._comm.stats.native_bytes
+        return self._comm.stats.bytes

@@ -142,7 +142,7 @@ def collect(
     return Stats(
         steps=reducer.applied,
         skipped=reducer.skipped,
-        bytes=sent.bytes + sent.native_bytes + native_bytes,
+        bytes=sent.bytes + native_bytes,
         dense_bytes=int(ring_nbytes(ranks, reducer.gradient_bytes)),
         exposed=exposed,
         active_seconds=active_seconds,

@@ -127,6 +127,7 @@ class Transport(ABC):
     is_simulated = False
     segment_bytes = 0
     in_turn_bytes = 0
+    native_algorithm = "ring"
 
     def __init__(self, rank: int, size: int, timeouts: Timeouts) -> None:
         self.rank = rank

@@ -102,7 +102,7 @@ class _Receiving(Pending):
         length = np.zeros(2, np.int64)
         count = status.Get_count(MPI.BYTE)
         probed.Recv(length if count == length.nbytes else bytearray(count))
-        if length[0] < 0 or length[1] <= 0:
+        if length[0] <= 0 or not 0 < length[1] <= SEGMENT_BYTES:
             raise WireError(
                 f"rank {self.transport.rank} received a malformed message from rank {self.peer}: "
                 f"{count} bytes as lengths of segments; use one version of sparcml on all ranks"
@@ -138,6 +138,7 @@ class MpiTransport(Transport):
     """One process's end of an MPI communicator."""
 
     engine = "mpi"
+    native_algorithm = "mpich" if MPI.get_vendor()[0] == "MPICH" else "ring"
     segment_bytes = in_turn_bytes = SEGMENT_BYTES
 
     def __init__(self, comm: MPI.Comm, timeouts: Timeouts) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,10 +27,12 @@ class Nodes:
     Attributes:
         of: Node of each rank.
         intra_node: Cost of a message between two ranks of one node.
+        native_algorithm: Algorithm of the engine's own allreduce, see `costs.native_bytes`.
     """
 
     of: tuple[int, ...]
     intra_node: Link = SHARED_MEMORY
+    native_algorithm: str = "ring"
 
     def node_ranks(self, rank: int) -> tuple[int, ...]:
         """Return all ranks of this rank's node, ascending."""
@@ -53,7 +55,7 @@ class Nodes:
 
     def subgroup(self, members: Sequence[int]) -> Nodes:
         """Return the placement of some of the ranks."""
-        return Nodes(tuple(self.of[member] for member in members), self.intra_node)
+        return replace(self, of=tuple(self.of[member] for member in members))
 
     @cached_property
     def _members(self) -> dict[int, tuple[int, ...]]:
@@ -68,4 +70,5 @@ def find_nodes(transport: Transport, machine: bytes) -> Nodes:
     digest = hashlib.blake2b(machine, digest_size=DIGEST_BYTES).digest()
     numbers: dict[bytes, int] = {}
     digests = allgather(transport, digest)
-    return Nodes(tuple(numbers.setdefault(d, len(numbers)) for d in digests))
+    of = tuple(numbers.setdefault(d, len(numbers)) for d in digests)
+    return replace(transport.nodes, of=of)

@@ -35,7 +35,7 @@ class Counts:
     bytes: int = 0
     received_messages: int = 0
     received_bytes: int = 0
-    native_bytes: int = 0
+    computed_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     allreduces: dict[str, Prediction] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ class Stats:
 
     @property
     def bytes(self) -> int:
-        """Bytes sent."""
+        """Bytes sent, with those of the engine's own allreduce, which are computed."""
         return self._read().bytes
 
     @property
@@ -79,13 +79,17 @@ class Stats:
 
     @property
     def received_bytes(self) -> int:
-        """Bytes received."""
+        """Bytes received, with those of the engine's own allreduce, which are computed."""
         return self._read().received_bytes
 
     @property
-    def native_bytes(self) -> int:
-        """Bytes of the engine's own allreduce, which reports none: those that a ring sends."""
-        return self._read().native_bytes
+    def computed_bytes(self) -> int:
+        """Part of `bytes`, and of `received_bytes`, that is computed and not counted.
+
+        An engine does not report what its own allreduce sends. It follows from the engine's
+        algorithm, see `sparcml.costs.native_bytes`.
+        """
+        return self._read().computed_bytes
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -119,8 +123,8 @@ class Stats:
             ("sent", f"{self.messages:,}", f"{self.bytes:,}"),
             ("received", f"{self.received_messages:,}", f"{self.received_bytes:,}"),
         ]
-        if self.native_bytes:
-            traffic.append(("native", "", f"{self.native_bytes:,}"))
+        if self.computed_bytes:
+            traffic.append(("of both, computed", "", f"{self.computed_bytes:,}"))
         phases: Table = [("phase", "seconds")]
         phases += [(name, f"{seconds:.6f}") for name, seconds in self.seconds.items()]
         calls: Table = [("allreduce", "calls", "predicted (s)", "measured (s)")]
@@ -161,9 +165,11 @@ class Stats:
             seconds["add"] += add
 
     def count_native(self, nbytes: int) -> None:
-        """Count the bytes of an allreduce of the engine."""
+        """Count the computed bytes of an allreduce of the engine, as sent and as received."""
         with self._lock:
-            self._counts.native_bytes += nbytes
+            self._counts.bytes += nbytes
+            self._counts.received_bytes += nbytes
+            self._counts.computed_bytes += nbytes
 
     def count_allreduce(
         self, algorithm: str, predicted: float, measured: float, calls: int = 1

@@ -1,18 +1,20 @@
 """The engine's own dense allreduce: the baseline, and the choice for dense vectors.
 
 Rounds: up to the engine; estimated as 2 log2(P).
-Bytes sent per rank: estimated as 2 (P - 1) / P times the dense vector, as sent by recursive
-halving and doubling. Nothing passes through our wire format.
+Bytes sent per rank: computed from the engine's algorithm (`costs.native_bytes`), in most cases
+2 (P - 1) / P times the dense vector. Nothing passes through our wire format.
 Fan-in: up to the engine.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...costs.workload import EntryCount, Round, Workload
+from ...costs.native_bytes import native_nbytes
+from ...costs.workload import RawCount, Round, Workload
 from ...stream import Stream, identity
 from ..base import Algorithm, register
 
@@ -57,15 +59,20 @@ def _from_ordered(ordered: NDArray[Any], dtype: np.dtype[Any]) -> Values:
 
 
 def cost(rank: int, workload: Workload) -> list[Round]:
-    """Return estimated rounds: halving, then doubling, without encoding."""
-    P = workload.ranks
+    """Return estimated rounds: halving, then doubling, with the bytes of the engine."""
+    P, nodes = workload.ranks, workload.nodes
+    algorithm = "ring" if nodes is None else nodes.native_algorithm
+    nbytes = native_nbytes(algorithm, rank, P, workload.nbytes) / 2  # in each half
     rounds = (P - 1).bit_length()
     shares = [0.5 ** (i + 1) for i in range(rounds)]
     halving = []
     for i, share in enumerate(shares):
-        span = int(workload.blocks * share / sum(shares) * (P - 1) / P)
-        send = ((rank + (1 << i)) % P, (EntryCount(span, span, span, span),))
-        halving.append(Round((send,), written=span, encoded=False))
+        part = share / sum(shares)
+        sent = part * nbytes
+        count = RawCount(math.floor(sent), sent, math.ceil(sent), 0)
+        written = int(part * workload.blocks * (P - 1) / P)
+        send = ((rank + (1 << i)) % P, (count,))
+        halving.append(Round((send,), written=written, encoded=False))
     return [*halving, *halving[::-1]]
 
 

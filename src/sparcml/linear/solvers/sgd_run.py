@@ -307,4 +307,4 @@ class SGDRun:
 
     def _bytes_sent(self) -> int:
         stats = self.comm.stats
-        return stats.bytes + stats.native_bytes
+        return stats.bytes
