@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import sparcml
 from sparcml import Stream
+from sparcml.stream.arrays import DTYPES
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 torch = pytest.importorskip("torch")
@@ -29,6 +31,47 @@ def test_scipy_one_dimensional_and_duplicates():
     )
     with pytest.raises(ValueError, match=r"one sparse row or column, got \(2, 3\)"):
         Stream.from_dense(scipy_sparse.csr_array(np.ones((2, 3))))
+
+
+REPEATED = {  # the same three pairs, two of them at index 7
+    "from_pairs": lambda values: Stream.from_pairs(9, [7, 3, 7], values),
+    "from_pairs, rows": lambda values: Stream.from_pairs(
+        9, [2, 1, 2], np.repeat(values, 3), block=3
+    ),
+    "scipy row": lambda values: Stream.from_dense(
+        scipy_sparse.coo_array((values, ([0, 0, 0], [7, 3, 7])), shape=(1, 9))
+    ),
+    "scipy vector": lambda values: Stream.from_dense(
+        scipy_sparse.coo_array((values, ([7, 3, 7],)), shape=(9,))
+    ),
+    "torch": lambda values: Stream.from_dense(
+        torch.sparse_coo_tensor(
+            [[7, 3, 7]], torch.from_numpy(values), (9,), check_invariants=True
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("make", REPEATED)
+def test_repeated_indices_keep_the_dtype(make, dtype):
+    largest = np.iinfo(dtype).max if dtype.kind == "i" else 2**20
+    s = REPEATED[make](np.array([largest, 2, 1], dtype))
+    with np.errstate(over="ignore"):
+        total = np.add(dtype.type(largest), dtype.type(1))  # integers wrap around
+    assert s.dtype == s.values.dtype == dtype
+    assert s.to_dense()[[3, 7]].tolist() == [2, total]
+
+
+def test_ranks_with_and_without_repeated_indices_agree():
+    def body(comm):
+        indices, values = ([7, 3, 7], [1, 2, 4]) if comm.rank else ([3, 7], [2, 5])
+        x = Stream.from_pairs(9, indices, np.array(values, np.int32))
+        return comm.allreduce(x)
+
+    for total in sparcml.launch(body, 2):
+        assert total.dtype == np.int32
+        np.testing.assert_array_equal(total.to_dense(), [0, 0, 0, 4, 0, 0, 0, 10, 0])
 
 
 def test_torch_dense():

@@ -79,7 +79,8 @@ def from_pairs(
     unique = ascending[first]
     check_ascending(unique, size // block)
     rows = flat.reshape(-1, block)[order]
-    sums = np.add.reduceat(rows, first, axis=0) if len(first) else rows
+    # Without a dtype, NumPy adds int32 as int64.
+    sums = np.add.reduceat(rows, first, axis=0, dtype=rows.dtype) if len(first) else rows
     return StreamArrays(size, unique, sums.reshape(-1), block)
 
 
