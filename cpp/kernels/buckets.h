@@ -2,9 +2,9 @@
 //
 //   one float32 norm per bucket | codes of b bits (see packed.h)
 //
-// The code -2^(b-1), which no number has, stands for NaN. A norm ignores NaN. An infinity makes
-// the norm infinite, and its bucket decodes to infinities and NaN; with a given norm it becomes
-// NaN. So a value that is not finite never decodes to a finite one.
+// The code -2^(b-1), which no number has, stands for NaN. Infinities are encoded as NaN, too,
+// and norms ignore both: a value that is not finite never decodes to a finite one, and does not
+// change the others of its bucket.
 //
 // op.h explains the anonymous namespace.
 #pragma once
@@ -54,8 +54,9 @@ inline std::size_t buckets_of(std::size_t n, std::size_t bucket) {
 
 inline float norm_of(const float* v, std::size_t n, const Buckets& format) {
   if (format.norm == Norm::max) return largest(v, n);
-  if (format.norm == Norm::l2) return static_cast<float>(std::sqrt(squares(v, n)));
-  return format.scale;
+  if (format.norm == Norm::given) return format.scale;
+  constexpr double most = std::numeric_limits<float>::max();  // no value is larger
+  return static_cast<float>(std::min(std::sqrt(squares(v, n)), most));
 }
 
 constexpr std::size_t kWorth = 1 << 17;  // values for which further threads are woken

@@ -75,7 +75,8 @@ def test_a_vote_costs_one_bit_per_value_in_each_half():
 def test_nan_in_a_vote_is_nan_in_its_range():
     inputs = gradients(3)
     inputs[1, 5] = np.nan
-    for total, _ in run(inputs, algorithm="ssar_split_allgather", quantize=Sign(scale=1.0)):
+    vote = Sign(scale=1.0, nonfinite="propagate")
+    for total, _ in run(inputs, algorithm="ssar_split_allgather", quantize=vote):
         assert np.isnan(total[5])
         np.testing.assert_array_equal(total[1001:], signs(signs(inputs).sum(axis=0))[1001:])
 

@@ -90,4 +90,4 @@ def test_nothing_is_warned_of(coder):
     wide = np.array([0x7FF0000000000001, 0x7FF8000000000000], np.uint64).view(np.float64)
     large = np.array([3e38, -3e38, 3e38, 0], np.float32)
     for values in (signalling, wide, [1e300, -1e300], large, large[:1], large[:2]):
-        coder.decode(coder.encode(values))
+        coder.decode(coder.propagating().encode(values))

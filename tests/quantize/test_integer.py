@@ -24,7 +24,8 @@ def test_what_is_off_the_grid_is_an_error():
 
 
 def test_what_is_not_finite_comes_back_as_nan():
-    decoded = Integer(0.5, 2).decode(Integer(0.5, 2).encode([1, np.nan, -np.inf, 0]))
+    integer = Integer(0.5, 2, nonfinite="propagate")
+    decoded = integer.decode(integer.encode([1, np.nan, -np.inf, 0]))
     np.testing.assert_array_equal(decoded, np.array([1, np.nan, np.nan, 0], np.float32))
 
 

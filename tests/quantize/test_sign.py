@@ -62,7 +62,8 @@ def test_a_bit_a_value_and_a_scale(size):
 def test_what_is_no_number_never_becomes_one(bad, scale):
     values = vector(300)
     values[120] = bad
-    decoded = coded(Sign(bucket=100, scale=scale), values).reshape(3, 100)
+    sign = Sign(bucket=100, scale=scale, nonfinite="propagate")
+    decoded = coded(sign, values).reshape(3, 100)
     assert not np.isfinite(decoded[1]).any()
     assert np.isfinite(decoded[[0, 2]]).all()
 

@@ -38,7 +38,7 @@ template <bool past_cache>
 struct Loops {
   static void codes(const float* v, std::size_t n, const Steps& steps, Random random,
                     std::int8_t* codes) {
-    if (steps.factor != 1 || steps.infinite)
+    if (steps.factor != 1)
       ScalarLoops::codes(v, n, steps, random, codes);
     else
       all_codes(v, n, Coder(steps, random), codes);

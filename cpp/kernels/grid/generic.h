@@ -9,18 +9,15 @@ namespace {
 
 struct Steps {
   Steps(float norm, const Grid& grid)
-      : infinite(!(norm < kInfinity)),
-        factor(rescaling(norm)),
-        nan_code(code_of_nan(grid.bits)) {
+      : factor(rescaling(norm)), nan_code(code_of_nan(grid.bits)) {
     const auto levels = static_cast<float>(grid.levels);
     limit = levels * kUnit;
-    multiplier = norm == 0 || infinite ? 0 : levels / (norm * factor) * kUnit;
+    multiplier = norm == 0 ? 0 : levels / (norm * factor) * kUnit;
   }
 
   std::int8_t code(float v, std::uint32_t random) const {
     float x = v * factor * multiplier +
               (v - v);  // v - v turns an infinity into NaN, which is not clipped
-    if (infinite) x = std::fabs(v) == kInfinity || v != v ? v : 0;
     x = x > limit ? limit : x;
     x = x < -limit ? -limit : x;
     const std::int32_t fixed = nearest(x == x ? x : 0);
@@ -28,7 +25,6 @@ struct Steps {
     return static_cast<std::int8_t>(x == x ? level : nan_code);
   }
 
-  bool infinite;
   float factor;
   int nan_code;             // the code of NaN
   float multiplier, limit;  // to fixed point; s in fixed point

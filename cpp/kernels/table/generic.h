@@ -34,15 +34,13 @@ struct Rows : Table {
 struct Steps {
   Steps(float norm, const Rows& rows)
       : rows(rows),
-        infinite(!(norm < kInfinity)),
         factor(rescaling(norm)),
-        multiplier(norm == 0 || infinite ? 0 : 1 / (norm * factor)),
+        multiplier(norm == 0 ? 0 : 1 / (norm * factor)),
         nan_code(code_of_nan(rows.bits)) {}
 
   std::int8_t code(float v, std::uint32_t random) const {
     float r = std::fabs(v) * factor * multiplier +
               (v - v);  // v - v turns an infinity into NaN, which is not clipped
-    if (infinite) r = std::fabs(v) == kInfinity || v != v ? std::fabs(v) : 0;
     if (r != r) return static_cast<std::int8_t>(nan_code);
     r = r > 1 ? 1 : r;
     unsigned j = 0;
@@ -56,7 +54,6 @@ struct Steps {
   }
 
   const Rows& rows;
-  bool infinite;
   float factor, multiplier;
   int nan_code;
 };

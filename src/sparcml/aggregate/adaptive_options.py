@@ -27,8 +27,9 @@ def squared_error(method: Compressed, x: Values, norm: float, seed: int) -> floa
     if isinstance(method.sparsify, TopK):
         return max(0.0, norm - squared_norm(method.sparsify.select(x).raw_values))
     assert method.quantize is not None
-    decoded = method.quantize.decode(method.quantize.encode(x.astype(np.float32), seed))
-    with np.errstate(invalid="ignore"):  # infinity is refused, or propagated, later
+    quantizer = method.quantize.propagating()  # infinity is refused, or propagated, later
+    decoded = quantizer.decode(quantizer.encode(x.astype(np.float32), seed))
+    with np.errstate(invalid="ignore"):
         return squared_norm(x - decoded)
 
 

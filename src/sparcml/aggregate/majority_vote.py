@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOMENTUM = "momentum"
 # The sums are encoded by their sign, which is the vote. A NaN affects its bucket only.
-VOTE = Sign(bucket=8192, scale=1.0)
+VOTE = Sign(bucket=8192, scale=1.0, nonfinite="propagate")
 
 
 @dataclass(frozen=True)

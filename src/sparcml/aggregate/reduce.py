@@ -76,6 +76,8 @@ def _allreduce_fused(
     feedback: bool,
 ) -> list[Pair]:
     """Sum streams of equal dtype and block in one allreduce."""
+    if quantize is not None:
+        quantize = quantize.propagating()  # methods have checked, see `Method.nonfinite`
     offsets = [0, *accumulate(s.blocks for s in streams)]
     fused = streams[0] if len(streams) == 1 else join(streams, offsets)
     if fixed_nnz and algorithm == "auto" and comm.size > 1:

@@ -12,17 +12,20 @@ from ..collectives import ALLREDUCES
 from ..collectives.compiled import ALGORITHMS as COMPILED
 from ..collectives.numbers import as_number, is_number
 from ..quantize import Quantizer
+from ..quantize.code import as_float32, first_nonfinite
 from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
 from ..stream.arrays import MAX_BLOCKS, check_unmasked
 from ..stream.convert import to_stream
 from ..stream.densify import dense_is_smaller
 from ..stream.reduction import refill
 from ..validation import as_integer
+from .collective_errors import aborting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ..collectives.numbers import Number
+    from .endpoint import Endpoint
 
 
 # Operations of MPI on flags that others can replace.
@@ -183,6 +186,44 @@ def check_integers(
             raise TypeError(
                 f"{function}: {argument} requires float values, got {x.dtype}; {remedy}"
             )
+
+
+def check_finite(
+    comm: Endpoint,
+    function: str,
+    streams: Iterable[Stream],
+    quantize: Quantizer | None,
+) -> None:
+    """Raise if the quantizer refuses values of this rank.
+
+    An error is reported to all ranks, which would wait for this one.
+
+    Args:
+        comm: The communicator.
+        function: Name of the collective.
+        streams: Vectors of this rank.
+        quantize: Quantizer of the call.
+
+    Raises:
+        ValueError: If a value is NaN or infinite, unless the quantizer propagates it.
+    """
+    if quantize is None or quantize.nonfinite == "propagate":
+        return
+    with aborting(comm):
+        for x in streams:
+            if (at := first_nonfinite(as_float32(x.raw_values))) is not None:
+                raise ValueError(
+                    f"{function}: x must be finite in float32 for {quantize}, got "
+                    f"{x.raw_values[at]} at index {_index_of(x, at)} on rank {comm.rank}; check "
+                    f'it, or set nonfinite="propagate" of the quantizer'
+                )
+
+
+def _index_of(x: Stream, at: int) -> int:
+    """Return the index in the vector of a value that a stream stores."""
+    if x.raw_indices is None:
+        return at
+    return int(x.raw_indices[at // x.block]) * x.block + at % x.block
 
 
 def to_operand(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .communicator import Communicator
+    from .endpoint import Endpoint
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ def run_collectively(comm: Communicator | None, work: Callable[[], T]) -> T:
 
 
 @contextmanager
-def aborting(comm: Communicator) -> Iterator[None]:
+def aborting(comm: Endpoint) -> Iterator[None]:
     """Report an error in the block to all ranks, which would wait for this one."""
     try:
         yield

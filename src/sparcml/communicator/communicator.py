@@ -14,6 +14,7 @@ from ..stream import MEAN, Stream, join
 from ..transport import Stats, Transport
 from ..validation import as_integer
 from .arguments import (
+    check_finite,
     check_integers,
     check_number,
     check_reduction,
@@ -161,6 +162,7 @@ class Communicator(SourceCalls):
         Raises:
             MismatchError: If ranks differ in size, dtype, op, algorithm or call order.
             TransportError: If a rank has raised, stalled or ended.
+            ValueError: If x has NaN or infinity, and a quantizer refuses them.
         """
         plain = quantize is None and out is None and not return_seen
         if plain and (prepared := self._session.prepared) is not None:
@@ -194,6 +196,7 @@ class Communicator(SourceCalls):
         dense = self.size == 1 or (algorithm != "auto" and ALLREDUCES[algorithm].is_dense)
         stream, restore = to_operand("allreduce", x, reduction_of(op), dense=dense)
         check_integers("allreduce", stream, op, quantize, algorithm)
+        check_finite(self, "allreduce", [stream], quantize)
         restore_result = restore
         if out is not None:
             restore_result = write_to("allreduce", out, stream.size, stream.dtype)

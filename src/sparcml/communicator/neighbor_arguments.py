@@ -107,10 +107,15 @@ class Outgoing(NamedTuple):
     restore: Callable[[Stream | Number], Any]
 
     @property
+    def streams(self) -> list[Stream]:
+        """The vectors, each once."""
+        each = {id(item): item for item in (self.single, *self.items.values())}
+        return [item for item in each.values() if isinstance(item, Stream)]
+
+    @property
     def stream(self) -> Stream | None:
         """A stream with the shape of all vectors, if there is one."""
-        each = (self.single, *self.items.values())
-        return next((item for item in each if isinstance(item, Stream)), None)
+        return next(iter(self.streams), None)
 
 
 def to_outgoing(function: str, x: Any, sends: Sequence[int]) -> Outgoing:

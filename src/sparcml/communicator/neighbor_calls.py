@@ -9,7 +9,7 @@ from ..collectives.agree_topology import agree_on_topology
 from ..collectives.neighbor_allreduce import neighbor_allreduce
 from ..collectives.neighbor_exchange import neighbor_exchange
 from ..stream import Stream
-from .arguments import check_integers, copy_canonical, to_operand
+from .arguments import check_finite, check_integers, copy_canonical, to_operand
 from .collective_calls import CollectiveCalls
 from .neighbor_arguments import (
     check_floats,
@@ -76,6 +76,7 @@ class NeighborCalls(CollectiveCalls):
         stream, restore = to_operand(function, x, "sum")
         check_floats(function, stream)
         self._session.check_open(function)
+        check_finite(self, function, [stream], quantize)
         self._agree_on_topology(topology)
         mixing = mixing_of(topology, self.rank, step)
         detail = f" ({mixing.name.replace(',', '')})"
@@ -137,6 +138,7 @@ class NeighborCalls(CollectiveCalls):
         out = to_outgoing(function, x, sends)
         if out.stream is not None:
             check_integers(function, out.stream, "sum", quantize)
+        check_finite(self, function, out.streams, quantize)
         with self._session.call(function, "sum", out.stream, quantize, seed) as call:
             call.wants_seen = return_seen
             received, seen = neighbor_exchange(call, out.items, receives)

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from .. import buffer_pool
 from ..registry import Registry, short_repr
-from .code import Code, as_array, as_float32, check_code, check_out
+from .code import Code, as_array, as_float32, check_code, check_out, first_nonfinite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEEDS = 2**64  # seeds are taken modulo this
 MAX_FORMAT = 254  # 0 stands for raw values, 255 for none
+NONFINITE = ("raise", "propagate")
+
+
+_Q = TypeVar("_Q", bound="Quantizer")
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,16 @@ class ScaleRule:
 QUANTIZERS: Registry[type[Quantizer]] = Registry("quantizer")
 
 
+@dataclass(frozen=True)
 class Quantizer(ABC):
     """Encoder of float32 values in fewer bits; subclasses are frozen dataclasses.
 
     Attributes:
+        nonfinite: Treatment of NaN and infinity, in all quantizers: "raise" refuses them with a
+            ValueError that names the first; "propagate" encodes them so that they are decoded as
+            NaN or infinity, never as a number. A value that is finite and too large for float32
+            counts as infinity. It is a keyword and no part of the code: quantizers that differ
+            in nothing else are equal.
         name: Name on the command line and in tables. A class that defines it is registered.
         wire_formats: Value formats of message headers that the class reads, ascending.
         number: Lowest of `wire_formats`; orders the registry.
@@ -60,6 +70,8 @@ class Quantizer(ABC):
             it may be biased.
         planning_cost: Nanoseconds per value that the planner adds for encoding and decoding.
     """
+
+    nonfinite: str = field(default="raise", kw_only=True, compare=False, repr=False)
 
     name: ClassVar[str]
     wire_formats: ClassVar[tuple[int, ...]]
@@ -88,6 +100,13 @@ class Quantizer(ABC):
                 )
         cls.number = min(cls.wire_formats)
         QUANTIZERS.register(cls.name, cls.number, cls)
+
+    def __post_init__(self) -> None:
+        if self.nonfinite not in NONFINITE:
+            raise ValueError(
+                f"{type(self).__name__}: nonfinite must be {' or '.join(NONFINITE)}, got "
+                f"{self.nonfinite!r}"
+            )
 
     def __str__(self) -> str:
         return short_repr(self)
@@ -147,6 +166,10 @@ class Quantizer(ABC):
         """
         return False
 
+    def propagating(self) -> Self:
+        """Return the quantizer for values that were checked: it propagates NaN and infinity."""
+        return self if self.nonfinite == "propagate" else _propagating(self)
+
     def for_fused(self) -> Quantizer:
         """Return the quantizer for messages that hold several scaled parameters."""
         return self
@@ -170,9 +193,11 @@ class Quantizer(ABC):
 
         Raises:
             TypeError: If the values are not real numbers.
+            ValueError: If a value is NaN or infinite, unless `nonfinite` is "propagate".
         """
         array = as_array(values)
         flat = as_float32(array)
+        self._check_finite(array, flat)
         expected = self.nbytes(flat.size)
         if out is None:
             out = buffer_pool.empty(expected, np.uint8)
@@ -184,6 +209,15 @@ class Quantizer(ABC):
             )
         used = self._write(flat, seed % SEEDS, out)
         return Code(flat.size, out[:used], array.shape)
+
+    def _check_finite(self, array: NDArray[Any], flat: NDArray[np.float32]) -> None:
+        """Raise a ValueError for NaN and infinity in float32, unless they are propagated."""
+        if self.nonfinite == "raise" and (at := first_nonfinite(flat)) is not None:
+            raise ValueError(
+                f"encode: values must be finite in float32 for {self}, got "
+                f"{array.reshape(-1)[at]} at index {at}; check them, or set "
+                f'nonfinite="propagate"'
+            )
 
     def decode(
         self, code: Code, out: NDArray[np.float32] | None = None
@@ -257,7 +291,7 @@ class Quantizer(ABC):
             ValueError: If the settings are invalid.
         """
         del wire_format, settings
-        if fields(cls):  # type: ignore[arg-type]
+        if len(fields(cls)) > len(fields(Quantizer)):
             raise TypeError(
                 f"{cls.__name__}: from_wire must be defined for a quantizer with parameters; "
                 f"see `settings`"
@@ -287,3 +321,8 @@ def _from_settings(
     quantizer: type[Quantizer], wire_format: int, settings: bytes
 ) -> Quantizer:
     return quantizer.from_wire(wire_format, settings)
+
+
+@lru_cache(maxsize=64)  # methods quantize in every step
+def _propagating(quantizer: _Q) -> _Q:
+    return replace(quantizer, nonfinite="propagate")

@@ -64,6 +64,17 @@ def as_float32(array: NDArray[Any]) -> NDArray[np.float32]:
         return np.ascontiguousarray(array, np.float32).reshape(-1)
 
 
+def first_nonfinite(values: NDArray[np.float32]) -> int | None:
+    """Return the index of the first NaN or infinity, or None."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(
+            np.vdot(values, values)
+        ):  # one fast pass; large squares may overflow
+            return None
+    is_bad = ~np.isfinite(values)
+    return int(is_bad.argmax()) if is_bad.any() else None
+
+
 def check_out(function: str, out: Any, dtype: Any) -> None:
     """Check that `out` is a contiguous and writable array of this dtype."""
     if not isinstance(out, np.ndarray) or out.dtype != dtype:

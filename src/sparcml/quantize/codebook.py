@@ -35,8 +35,9 @@ class Codebook(Quantizer):
         Q(v)_i = sign(v_i) (high if |v_i| > (low + high) / 2, else low)
 
     The code holds the two magnitudes of each bucket as float32, then one bit per value for the
-    signs and one for the magnitudes. NaN and infinities make the magnitudes of their bucket NaN or
-    infinite. It is meant for the entries that a sparsifier selects.
+    signs and one for the magnitudes. It is meant for the entries that a sparsifier selects. With
+    `nonfinite="propagate"`, NaN and infinities make the magnitudes of their bucket NaN or infinite:
+    there is no code for a single one.
 
     Args:
         bucket: Number of consecutive values that share two magnitudes; None for all.
@@ -52,6 +53,7 @@ class Codebook(Quantizer):
     biased: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_bucket(self)
 
     @classmethod

@@ -24,6 +24,8 @@ class Half(Quantizer):
         |Q(v) - v| <= 2^-11 |v| for float16, 2^-8 |v| for bfloat16, within the normal range
         float16: values of 65520 and above become infinite; bfloat16 has the range of float32
 
+    With `nonfinite="propagate"`, NaN and infinities are decoded as they are.
+
     Attributes:
         dtype: "float16" or "bfloat16".
     """
@@ -37,6 +39,7 @@ class Half(Quantizer):
     biased: ClassVar[bool] = True  # rounding errors do not average out
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.dtype not in FORMATS:
             raise ValueError(
                 f"Half: dtype must be 'float16' or 'bfloat16', got {self.dtype!r}"

@@ -27,8 +27,8 @@ class Integer(Quantizer):
         Q(v) = n step, in ceil(log2(2 max + 1)) bits
         Q(v) = v for every multiple of the step; other values raise ValueError
 
-    A value that is a sum of steps up to rounding counts as that multiple. Values that are not
-    finite are decoded as NaN.
+    A value that is a sum of steps up to rounding counts as that multiple. With
+    `nonfinite="propagate"`, NaN and infinities are decoded as NaN.
 
     Attributes:
         step: Distance of the values, positive.
@@ -45,6 +45,7 @@ class Integer(Quantizer):
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_real(self, "step")
         check_integer(self, "max")
         if not 0 < np.float32(self.step) < np.inf:

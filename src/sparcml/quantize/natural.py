@@ -26,7 +26,8 @@ class Natural(Quantizer):
         E Q(v) = v, E ||Q(v) - v||^2 <= 1/8 ||v||^2, in 9 bits per value
 
     There are no norms and no buckets. Below 2^-126 the two neighbours are 2^-126 and zero; from
-    2^127 on the upper one is infinite.
+    2^127 on the upper one is infinite. With `nonfinite="propagate"`, NaN and infinities are decoded
+    as they are.
     """
 
     name = "natural"

@@ -32,7 +32,8 @@ class NUQSGD(Quantizer):
         Q(v_i) = ||v|| sign(v_i) l, l one of the two levels around |v_i| / ||v||
         E Q(v_i) = v_i, with ||v|| the Euclidean norm of the bucket
 
-    NaN stays NaN. An infinity makes its bucket infinite or NaN.
+    With `nonfinite="propagate"`, NaN and infinities are decoded as NaN, and do not change the other
+    values of their bucket.
 
     Attributes:
         bits: Bits per value with the sign, 2 to 8.
@@ -50,6 +51,7 @@ class NUQSGD(Quantizer):
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_bits(self)
         check_bucket(self)
 

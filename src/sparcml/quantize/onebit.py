@@ -16,7 +16,7 @@ from .. import kernels
 from ..validation import check_bucket
 from . import bitplane
 from .base import Quantizer
-from .code import Code, as_array, bucket_size, check_code
+from .code import Code, as_array, as_float32, bucket_size, check_code
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,8 +36,8 @@ class OneBit(Quantizer):
         zero: high, low = means of the values >= 0 and < 0; mean: t +- mean |v - t|
 
     Without a bucket, a matrix is encoded column by column and a vector as one column. Training
-    stalls without error feedback. NaN and infinities make the levels of their side NaN or
-    infinite.
+    stalls without error feedback. With `nonfinite="propagate"`, NaN and infinities make the levels
+    of their side NaN or infinite: there is no code for a single one.
 
     Attributes:
         bucket: Number of consecutive values that share two levels; None for a column.
@@ -55,6 +55,7 @@ class OneBit(Quantizer):
     biased: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_bucket(self)
         if self.threshold not in THRESHOLDS:
             raise ValueError(
@@ -72,7 +73,8 @@ class OneBit(Quantizer):
         array = as_array(values)
         if not self._by_columns(array.shape):
             return super().encode(array, seed, out)
-        code = self._for_columns(len(array)).encode(array.T, seed, out)
+        self._check_finite(array, as_float32(array))
+        code = self._for_columns(len(array)).propagating().encode(array.T, seed, out)
         return Code(code.count, code.data, array.shape)
 
     def decode(

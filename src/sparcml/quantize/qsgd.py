@@ -38,7 +38,8 @@ class QSGD(Quantizer):
         Q(v_i) = norm sign(v_i) l / s, l = floor(x_i) + 1 with probability x_i - floor(x_i),
         else l = floor(x_i); E Q(v_i) = v_i, E ||Q(v) - v||^2 <= omega ||v||^2
 
-    NaN stays NaN. An infinity makes its bucket infinite or NaN.
+    With `nonfinite="propagate"`, NaN and infinities are decoded as NaN, and do not change the other
+    values of their bucket.
 
     Attributes:
         bits: Bits per value with the sign, 2 to 8. With `levels` it is derived, and must
@@ -70,6 +71,7 @@ class QSGD(Quantizer):
     biased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_bits(self)
         check_integer(self, "levels", optional=True)
         if self.levels is not None:

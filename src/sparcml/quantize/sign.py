@@ -33,8 +33,9 @@ class Sign(Quantizer):
         ||Q(v) - v||^2 = ||v||^2 - ||v||_1^2 / d for a bucket of d values
 
     With a given scale, an allreduce is a majority vote: the sign of each rank counts once, and
-    the result is the scale with the sign of the count, positive if the votes are tied. NaN and
-    infinities make the scale of their bucket NaN or infinite, given or not.
+    the result is the scale with the sign of the count, positive if the votes are tied. With
+    `nonfinite="propagate"`, NaN and infinities make the scale of their bucket NaN or infinite,
+    given or not: there is no code for a single one.
 
     Attributes:
         bucket: Number of consecutive values that share a scale; None for the full vector.
@@ -52,6 +53,7 @@ class Sign(Quantizer):
     biased: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_bucket(self)
         check_real(self, "scale", optional=True)
         if self.scale is not None and not 0 < np.float32(self.scale) < np.inf:

@@ -33,8 +33,8 @@ class TernGrad(Quantizer):
         Q(v)_i = scale sign(c_i) with probability |c_i| / scale, else 0
         E Q(v) = c, E ||Q(v) - c||^2 <= omega ||c||^2
 
-    Clipping keeps a few large values from making all others rare. NaN stays NaN; an infinity
-    makes the vector infinite or NaN.
+    Clipping keeps a few large values from making all others rare. With
+    `nonfinite="propagate"`, NaN and infinities are decoded as NaN, and do not change the others.
 
     Attributes:
         clip: Standard deviations of the vector; None for no clipping. A vector of equal
@@ -56,6 +56,7 @@ class TernGrad(Quantizer):
     published_without_feedback = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_real(self, "clip", optional=True)
         check_real(self, "scale", optional=True)
         if self.clip is not None and not 0 < self.clip < math.inf:
@@ -90,14 +91,17 @@ class TernGrad(Quantizer):
         """Return `Integer` if the scale is shared: sums are exact multiples of it."""
         if self.scale is None or ranks > MAX:
             return self
-        return Integer(self.scale, ranks)
+        return Integer(self.scale, ranks, nonfinite=self.nonfinite)
 
     def scale_of(self, values: NDArray[np.float32]) -> float:
-        """Return the scale of these values; infinite if one of them is."""
+        """Return the scale of these values; NaN and infinities are left out."""
         if self.scale is not None:
             return self.scale
         largest, total, squares, count = kernels.moments(values)
-        if self.clip is None or not 0 < largest < math.inf:
+        if largest == math.inf:  # NaN is left out of the moments
+            values = np.where(np.isfinite(values), values, np.float32(np.nan))
+            largest, total, squares, count = kernels.moments(values)
+        if self.clip is None or not largest:
             return largest
         if not self.count_zeros:
             count -= values.size - int(np.count_nonzero(values))

@@ -43,13 +43,13 @@ def length(
 def write(
     values: NDArray[Any], quantizer: Quantizer | None, seed: int, out: NDArray[np.uint8]
 ) -> int:
-    """Write the section and return the bytes used."""
+    """Write the section and return the bytes used. Callers have checked the values."""
     if quantizer is None:
         out[:] = values.view(np.uint8)
         return out.size
     at = len(quantizer.settings)
     out[:at] = np.frombuffer(quantizer.settings, np.uint8)
-    return at + quantizer.encode(values, seed, out[at:]).nbytes
+    return at + quantizer.propagating().encode(values, seed, out[at:]).nbytes
 
 
 def quantizer_of(value_format: int, section: NDArray[np.uint8]) -> Quantizer | None:

@@ -39,8 +39,6 @@ def grid_codes(
     with np.errstate(all="ignore"):
         multiplier = np.float32(s) / (norm * factor) * UNIT if norm > 0 else np.float32(0)
         x = np.where(np.isfinite(values), values * factor * multiplier, np.float32(np.nan))
-    if np.isinf(norm):
-        x = np.where(np.isfinite(values), np.float32(0), values)
     x = np.clip(x, -limit, limit)
     fixed = np.rint(np.nan_to_num(x)).astype(np.int32)
     codes = fixed + fractions(seed, first, values.size) >> FRACTION
@@ -81,12 +79,10 @@ def table_codes(
     """Return the codes of one bucket, whose random words start at `first`."""
     factor, magnitude = _rescaling(norm), np.abs(values)
     with np.errstate(all="ignore"):
-        multiplier = ONE / (norm * factor) if 0 < norm < np.inf else np.float32(0)
+        multiplier = ONE / (norm * factor) if norm > 0 else np.float32(0)
         r = np.where(
             np.isfinite(values), magnitude * factor * multiplier, np.float32(np.nan)
         )
-    if np.isinf(norm):
-        r = np.where(np.isfinite(values), np.float32(0), magnitude)
     nan, r = np.isnan(r), np.clip(np.nan_to_num(r), np.float32(0), ONE)
     j = np.searchsorted(levels[:-1], r, side="right") - 1
     fixed = np.rint((r - levels[j]) * (ONE / np.diff(levels))[j] * UNIT).astype(np.int32)
@@ -192,10 +188,11 @@ def _decode_buckets(
 def _norm(values: Floats, norm: int, scale: float) -> np.float32:
     if norm == GIVEN_NORM:
         return np.float32(scale)
+    values = np.where(np.isfinite(values), values, np.float32(0))
     if norm == L2_NORM:
-        with np.errstate(over="ignore"):
-            return np.float32(np.sqrt(power_sum(values, 2)))
-    return np.float32(np.abs(values[~np.isnan(values)]).max(initial=0))
+        most = float(np.finfo(np.float32).max)
+        return np.float32(min(np.sqrt(power_sum(values, 2)), most))
+    return np.float32(np.abs(values).max(initial=0))
 
 
 def _rescaling(norm: np.float32) -> np.float32:
