@@ -225,7 +225,23 @@ def _methods() -> dict[str, Any]:
         }
 
 
+def _grouped() -> dict[str, Any]:
+    """Return methods that quantize some parameters in one group, and the others in another."""
+    fine = sparcml.QSGD(4, bucket=64)
+    topk_adam = sparcml.TopKAdam(
+        sparcml.TopK(0.2), fine, first=fine, warm_up=2, dense_below=100
+    )
+    return {
+        "TopKAdam, in both phases": topk_adam,
+        "TernGrad, some beyond the fence": Compressed(
+            quantize=sparcml.TernGrad(), fence=10.0, dense_below=100
+        ),
+        "Adaptive bits": sparcml.Adaptive(quantize=fine, dense_below=100, every=2),
+    }
+
+
 METHODS = _methods()
+GROUPED = _grouped()
 SHAPES = {"bias": (7,), "small": (6, 5), "table": (40, 25), "weight": (30, 6, 7)}
 
 
@@ -235,12 +251,21 @@ def gradient(rank: int, step: int) -> dict[str, Any]:
     return {n: rng.standard_normal(s).astype(np.float32) for n, s in SHAPES.items()}
 
 
+def uneven(rank: int, step: int) -> dict[str, Any]:
+    """Return a gradient with outliers in one parameter; another one is unused at first."""
+    new = gradient(rank, step)
+    squares = new["weight"] * new["weight"]  # powers of NumPy depend on the processor
+    new["weight"] = new["weight"] * squares * squares
+    return new if step > 1 else {n: g for n, g in new.items() if n != "table"}
+
+
 def aggregate(comm: Any, name: str) -> dict[str, str]:
     """Aggregate for five steps; digest every mean and rank 0's last state."""
-    method, found = METHODS[name], {}
+    method, found = {**METHODS, **GROUPED}[name], {}
+    gradient_at = uneven if name in GROUPED else gradient
     state = method.init(SHAPES)
     for step in range(5):
-        mean, state = method.aggregate(comm, gradient(comm.rank, step), state)
+        mean, state = method.aggregate(comm, gradient_at(comm.rank, step), state)
         found[f"step {step}"] = digest(*(mean[n] for n in sorted(mean)))
     arrays = (np.asarray(state[key]) for key in sorted(state))
     found["state of rank 0"] = digest(*arrays) if not comm.rank else ""
@@ -310,7 +335,7 @@ def collectives(comm: Any) -> dict[str, dict[str, str]]:
 
 def methods(comm: Any) -> dict[str, dict[str, str]]:
     """Run every aggregation method: by method, then by step."""
-    return {f"aggregate {name}": aggregate(comm, name) for name in METHODS}
+    return {f"aggregate {name}": aggregate(comm, name) for name in (*METHODS, *GROUPED)}
 
 
 def single() -> dict[str, dict[str, str]]:
