@@ -175,9 +175,10 @@ METHODS = (
         "Lin, Han, Mao, Wang, Dally 2018",
     ),
     Text(
-        "TopKAdam(sparsify=TopK(0.01), quantize=None, warm_up=0.15, steps=None)",
-        "first phase: 4-bit gradients and Adam; then v is frozen, and with error feedback the "
-        "largest entries of lr m / (sqrt(v) + eps) are sent, with a momentum m per rank",
+        "TopKAdam(sparsify=TopK(0.01), quantize=None, warm_up=None, steps=None)",
+        "first phase, by default 15 % of steps, or 1,000 steps if their number is not given: 4-bit "
+        "gradients and Adam; then v is frozen, and with error feedback the largest entries of "
+        "lr m / (sqrt(v) + eps) are sent, with a momentum m per rank",
         "as QSGD, then as TopK",
         "applied plus pending updates are those of Adam with a frozen v; equal to Adam until then",
         "Adam and AdamW on very slow links, if the dense score is not sensitive to delays: compare "
@@ -185,7 +186,7 @@ METHODS = (
         "Tang et al. 2021 for the frozen moment",
     ),
     Text(
-        "OneBitAdam(quantize=Sign(bucket=1024), warm_up=0.15, steps=None)",
+        "OneBitAdam(quantize=Sign(bucket=1024), warm_up=None, steps=None)",
         "first phase as TopKAdam; then the sign of beta1 m + (1 - beta1) (g + residual) is sent, "
         "and the mean is the new m of all ranks",
         "as QSGD, then 1 bit per value",

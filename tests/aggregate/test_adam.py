@@ -272,6 +272,16 @@ def test_bad_settings_are_named(settings, message):
         TopKAdam(**settings)
 
 
+@pytest.mark.parametrize("form", [OneBitAdam, TopKAdam])
+def test_the_first_phase_has_a_default(form):
+    assert form().freeze_step == 1000
+    assert form(steps=400).freeze_step == 60
+    assert form(warm_up=0.5, steps=400).freeze_step == 200
+    assert form.from_option("") == form()
+    _, state = form().aggregate(sparcml.world(), gradient(0, 0), form().init(shapes()))
+    assert int(state["step"]) == 1
+
+
 @pytest.mark.parametrize("name", TWO_PHASES)
 def test_a_state_of_the_same_class_is_taken_over(name):
     method = TWO_PHASES[name]

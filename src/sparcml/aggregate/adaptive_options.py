@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..quantize.code import mix_seed
 from ..sparsify import Sparsifier, TopK
 from ..wire.sizes import expected_index_nbytes
 from .compressed import Compressed
@@ -49,7 +50,10 @@ def with_option(
     if isinstance(sparsifier, TopK):
         settings["sparsify"] = multiple(sparsifier, option)
     else:
-        settings["quantize"] = replace(cast("Any", method.quantize), bits=int(option))
+        bits = int(option)
+        settings["quantize"] = replace(cast("Any", method.quantize), bits=bits)
+        # Each number of bits is a group: another seed makes their errors independent.
+        settings["seed"] = mix_seed(method.seed, bits)
     return Compressed(**settings)
 
 

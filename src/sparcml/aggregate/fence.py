@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import kernels
 from ..quantize import QSGD, OneBit, TernGrad
+from ..quantize.code import mix_seed
 from .momentum import clipped
 from .scaling import maximum_over_ranks
 from .state import STEP, key, keys_of, name_of
@@ -39,6 +40,7 @@ FENCED = "fenced"
 EVERY = 100  # steps
 LIMIT = 50.0  # dispersion, see above
 FINER = QSGD(4, bucket=128)
+INSIDE = 1  # number of the finer group, in seeds
 
 
 def step_with_fence(
@@ -61,7 +63,10 @@ def step_with_fence(
     fenced = _decide(method, comm, parameters, state)
     means, new = inner._step(comm, [p for p in parameters if not fenced.get(p.name)], state)
     if inside := [p for p in parameters if fenced.get(p.name)]:
-        some, after = replace(inner, quantize=FINER)._step(comm, inside, state)
+        # Another seed, so that the errors of the two groups are independent.
+        seed = mix_seed(method.seed, INSIDE)
+        finer = replace(inner, quantize=FINER, seed=seed)
+        some, after = finer._step(comm, inside, state)
         means, new = means | some, new | after
     decisions = {key(FENCED, n): np.array(float(inside)) for n, inside in fenced.items()}
     return means, new | decisions

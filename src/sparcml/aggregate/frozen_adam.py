@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..quantize import QSGD, Quantizer
+from ..quantize.code import mix_seed
 from .base import Method
 from .compressed import DENSE_BELOW, Compressed
 from .error_feedback import scaled_residual
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 EXP_AVG, EXP_AVG_SQ = "exp_avg", "exp_avg_sq"  # as torch.optim.Adam names them
 DENOMINATOR, ADAM_STEP = "denominator", "adam_step"
+WARM_UP_FRACTION, WARM_UP_STEPS = 0.15, 1000  # of the first phase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +59,9 @@ class FrozenAdam(Method):
     of 1.
 
     Args:
-        warm_up: Number of steps of the first phase, or a fraction of `steps`.
-        steps: Number of steps of the full run, for a `warm_up` below 1.
+        warm_up: Number of steps of the first phase, or a fraction of `steps`. Default: 15 % of
+            `steps`, or 1,000 steps if `steps` is None.
+        steps: Number of steps of the full run, for a `warm_up` that is a fraction of it.
         betas: Decay of the first and the second moment.
         eps: Term of the denominator.
         floor: Minimum of the frozen second moment, as a fraction of its mean over the
@@ -74,7 +77,7 @@ class FrozenAdam(Method):
     returns_mean: ClassVar[bool] = False
     carried_state: ClassVar[tuple[str, ...]] = (EXP_AVG, EXP_AVG_SQ, DENOMINATOR, ADAM_STEP)
 
-    warm_up: float = 0.15
+    warm_up: float | None = None
     steps: int | None = None
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
@@ -88,7 +91,7 @@ class FrozenAdam(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         name = type(self).__name__
-        check_warm_up(name, self.warm_up, self.steps)
+        check_warm_up(name, self._warm_up, self.steps)
         if self.freeze_step < 1:
             raise ValueError(f"{name}: warm_up must be at least 1 step, got {self.warm_up}")
         if not all(0 <= beta < 1 for beta in self.betas):
@@ -106,7 +109,13 @@ class FrozenAdam(Method):
     @property
     def freeze_step(self) -> int:
         """Number of steps of the first phase."""
-        return warm_up_steps(self.warm_up, self.steps)
+        return warm_up_steps(self._warm_up, self.steps)
+
+    @property
+    def _warm_up(self) -> float:
+        if self.warm_up is not None:
+            return self.warm_up
+        return WARM_UP_STEPS if self.steps is None else WARM_UP_FRACTION
 
     def compresses_shape(self, name: str, shape: Shape) -> bool:
         """Return whether dense gradients of this name and shape are compressed."""
@@ -118,7 +127,7 @@ class FrozenAdam(Method):
 
     def first_phase(self) -> Compressed:
         """Return the method that averages gradients in the first phase."""
-        return Compressed(quantize=self.first, **self._common())
+        return Compressed(quantize=self.first, **self._common(1))
 
     @abstractmethod
     def second_phase(self) -> Compressed:
@@ -130,11 +139,15 @@ class FrozenAdam(Method):
     ) -> dict[str, Values]:
         """Return the updates of parameters in the second phase, and add to the new state."""
 
-    def _common(self) -> dict[str, Any]:
+    def _common(self, phase: int) -> dict[str, Any]:
+        """Return the settings of a phase.
+
+        In one step some parameters may be in one phase and others in the other, hence the seeds.
+        """
         return {
             "algorithm": self.algorithm,
             "dense_below": self.dense_below,
-            "seed": self.seed,
+            "seed": self.seed if phase == 1 else mix_seed(self.seed, phase),
             "nonfinite": self.nonfinite,
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..quantize import Quantizer, Sign
 from .compressed import Compressed
@@ -47,20 +47,13 @@ class OneBitAdam(FrozenAdam):
     quantize: Quantizer = Sign(bucket=1024)  # noqa: RUF009  # frozen
 
     @classmethod
-    def from_option(cls, text: str) -> Self:
-        """Return the method with a first phase of 1,000 steps."""
-        if text:
-            raise ValueError(f"{cls.name}: option must be empty, got {text!r}")
-        return cls(warm_up=1000)
-
-    @classmethod
     def examples(cls) -> tuple[Method, ...]:
         """Return the instances that the tests run."""
         return (cls(warm_up=2, dense_below=100),)
 
     def second_phase(self) -> Compressed:
         """Return the method that compresses the first moment."""
-        return Compressed(quantize=self.quantize, **self._common())
+        return Compressed(quantize=self.quantize, **self._common(2))
 
     def _exchange(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State, new: State

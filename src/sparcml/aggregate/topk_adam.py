@@ -55,7 +55,7 @@ class TopKAdam(FrozenAdam):
     def from_option(cls, text: str) -> Self:
         """Return the method with this ratio and a first phase of 1,000 steps."""
         ratio = parse_number(cls.name, cls.option, text) if text else 0.01
-        return cls(TopK(ratio), warm_up=1000)
+        return cls(TopK(ratio))
 
     @classmethod
     def examples(cls) -> tuple[Method, ...]:
@@ -64,7 +64,7 @@ class TopKAdam(FrozenAdam):
 
     def second_phase(self) -> Compressed:
         """Return the method that compresses the updates."""
-        return Compressed(self.sparsify, self.quantize, **self._common())
+        return Compressed(self.sparsify, self.quantize, **self._common(2))
 
     def _exchange(
         self, comm: Communicator, parameters: Sequence[Parameter], state: State, new: State
