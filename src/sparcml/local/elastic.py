@@ -255,4 +255,4 @@ class ElasticRounds:
 
 
 def _sent(comm: Communicator) -> int:
-    return int(comm.stats.bytes + comm.stats.native_bytes)
+    return int(comm.stats.bytes)

@@ -25,7 +25,7 @@ from ..errors import TransportError
 from ..validation import as_integer, as_seconds
 
 PAUSE = 0.02  # seconds between two looks into the store
-CURRENT, LATEST = "current", "latest"  # members and number of the last meeting that counted
+LATEST = "latest"  # number and members of the last meeting that counted
 JOINING = -1  # completed rounds of a worker without the shared model
 
 
@@ -62,6 +62,10 @@ class Quorum:
         minimum: Workers that a round needs, at most `workers`.
         grace: Seconds to wait for the others once there are `minimum`.
         timeout: Seconds to wait for `minimum` workers; it must exceed the time of a round.
+        name: Name of the training. Trainings that share a store must have different names.
+
+    Attributes:
+        store: The part of the store that belongs to this training.
     """
 
     def __init__(
@@ -72,8 +76,14 @@ class Quorum:
         minimum: int = 1,
         grace: float = 10.0,
         timeout: float = 1800.0,
+        name: str = "training",
     ) -> None:
-        self.store, self.member = store, as_integer("Quorum", "member", member, minimum=0)
+        from torch.distributed import PrefixStore
+
+        if not name:
+            raise ValueError(f"Quorum: name must not be empty, got {name!r}")
+        self.store = PrefixStore(f"sparcml/quorum/{name}", store)
+        self.member = as_integer("Quorum", "member", member, minimum=0)
         self.workers = as_integer("Quorum", "workers", workers, minimum=1)
         self.minimum = as_integer("Quorum", "minimum", minimum, minimum=1)
         if self.minimum > self.workers:
@@ -95,7 +105,7 @@ class Quorum:
             TransportError: If there are too few workers for `timeout` seconds.
         """
         if not self._number:
-            self._number = int(self._get(LATEST) or 0)
+            self._number, _ = self._latest()
             self.store.set(self._ended(self.member), "")  # by an earlier process
         while True:
             self._number += 1
@@ -128,9 +138,18 @@ class Quorum:
                 break
             time.sleep(PAUSE)
         if known == "yes":
-            self.store.set(CURRENT, json.dumps(meeting.members))
-            self.store.set(LATEST, str(meeting.number))
+            self._advance(meeting)
         return known == "yes"
+
+    def _advance(self, meeting: Meeting) -> None:
+        """Make a meeting the last one that counted, unless a later one has counted.
+
+        A worker that is delayed after its meeting may come here when the others have had the next
+        one without it. With its own meeting as the last one, it would form a group of its own.
+        """
+        own, known = json.dumps([meeting.number, meeting.members]), self._get(LATEST)
+        while known != own and (not known or json.loads(known)[0] < meeting.number):
+            known = self.store.compare_set(LATEST, known, own).decode()
 
     def refuse(self, meeting: Meeting, text: str) -> None:
         """Report to all members that their round must not be repeated, and why."""
@@ -153,7 +172,7 @@ class Quorum:
         while not (text := self._get(f"{number}/members")):
             now = time.monotonic()
             arrived |= self._arrivals(number, len(arrived))
-            current = json.loads(self._get(CURRENT) or "[]")
+            _, current = self._latest()
             if not current or self.member in current:
                 if len(arrived) >= self.minimum and enough is None:
                     enough = now
@@ -191,7 +210,12 @@ class Quorum:
 
     @staticmethod
     def _ended(member: int) -> str:
-        return f"quorum/ended/{member}"
+        return f"ended/{member}"
+
+    def _latest(self) -> tuple[int, list[int]]:
+        """Return number and members of the last meeting that counted; 0 and none at first."""
+        number, members = json.loads(self._get(LATEST) or "[0, []]")
+        return number, members
 
     def _arrivals(self, number: int, known: int) -> dict[str, tuple[int, int]]:
         """Return workers that have registered after the first `known` ones."""
