@@ -5,19 +5,21 @@ import re
 import resource
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 import sparcml
 from sparcml.cli.app import RENAMED
+from sparcml.cli.fit import _with_config, config_words
 from sparcml.cli.fit_report import _advice
 from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.errors import DataError
 from sparcml.linear import SGD, Constant, Penalty, Rows, write_svmlight
-from sparcml.linear.training.config import default_batch_size
+from sparcml.linear.training.config import TrainingConfig, default_batch_size
 from sparcml.linear.training.history import EpochRecord, History
 from sparcml.linear.training.model import Model
 from sparcml.linear.training.single_process import single_process_seconds
@@ -255,6 +257,79 @@ def test_a_full_disk(text, monkeypatch, capfd):
     assert "'m'" in err
     assert Path("m").read_bytes() == before
     assert {p.name for p in Path().iterdir()} == {"m", "train.svm"}
+
+
+# One value per option, none of which is the default.
+GIVEN = TrainingConfig(
+    files=[Path("-n"), Path("a b"), Path("4")],
+    out=Path("--out"),
+    loss="hinge",
+    solver="scd",
+    batch_size=4,
+    epochs=4,
+    learning_rate=1e-17,
+    schedule="inverse",
+    decay=1 / 3,
+    warmup_epochs=4.0,
+    momentum=0.4,
+    block_size=4,
+    l1=0.1,
+    l2=0.3,
+    intercept=False,
+    seed=4,
+    communication="dense",
+    algorithm="ring",
+    compress="topk:0.01",
+    topology="ring",
+    method="-",
+    local_steps=4,
+    class_weight="-1:5,1:0.5",
+    weights=Path("-"),
+    validation_fraction=0.25,
+    patience=4,
+    tol=-1.0,
+    features=4,
+    zero_based=False,
+    cache=True,
+    checkpoint=Path("-c"),
+    checkpoint_every=4.5,
+    resume=True,
+)
+
+
+@pytest.mark.parametrize("changes", [{}, {"zero_based": True}, {"files": [Path("--")]}])
+def test_ranks_get_every_option_as_it_was_parsed(changes):
+    config = replace(GIVEN, **changes)
+    for field in fields(TrainingConfig):
+        assert getattr(config, field.name) != field.default, f"add {field.name} to GIVEN"
+    found = []
+
+    @_with_config
+    def command(config: TrainingConfig) -> None:
+        found.append(config)
+
+    only = typer.Typer()
+    only.command()(command)
+    only(config_words(config), standalone_mode=False)
+    assert found == [config]
+
+
+def test_values_of_options_that_look_like_the_input(tmp_path):
+    """Only the input is replaced by a copy for the ranks; `--weights -` is a file here."""
+    (tmp_path / "-").write_text("1\n0\n1\n1\n")
+    engine = "mpi" if find_mpiexec() else "torch"
+    options = ["-", "--weights", "-", "--out", "2", "-n", "2", "--engine", engine]
+    done = subprocess.run(
+        [*FIT, *options, "--class-weight=-1:2"],
+        input=b"1 1:1\n1 2:1\n-1 3:1\n-1 4:1\n",
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    weights = Model.load(tmp_path / "2").weights[0]
+    assert weights[1] == 0  # the row of weight 0
+    assert (weights[[0, 2, 3]] != 0).all()
 
 
 def test_words_as_labels_from_standard_input_on_ranks(tmp_path, monkeypatch, capfd):

@@ -12,11 +12,13 @@ import pytest
 
 import sparcml
 from sparcml.errors import DataError
-from sparcml.linear import write_svmlight
+from sparcml.linear import SGD, write_svmlight
 from sparcml.linear.training.checkpoint import reshard_scd, reshard_sgd
 from sparcml.linear.training.config import TrainingConfig
-from sparcml.linear.training.loop import train
+from sparcml.linear.training.dataset import load_dataset
+from sparcml.linear.training.loop import run_epochs, train
 from sparcml.linear.training.observer import TrainingObserver
+from sparcml.linear.training.run import TrainingRun
 
 from ..linear.problems import problem
 from .fitting import config, trained
@@ -60,6 +62,48 @@ def test_resumed_run_ends_with_the_same_bits(text, tmp_path, how, ranks):
     for then, now in zip(results[0].history.epochs, resumed[0].history.epochs, strict=True):
         assert then.loss == now.loss
     assert trained(resuming, ranks)[0] == expected  # nothing is left to do
+
+
+@pytest.mark.parametrize("how", ["sgd", "scd"])
+def test_steps_do_not_depend_on_earlier_calls(text, how):
+    """Choices of `auto` are discarded, since a resumed run does not have them."""
+    options = config(text, **RESUMED[how])
+    x = sparcml.Stream(100_000, np.arange(10, dtype=np.uint32), np.ones(10))
+
+    def messages(comm):
+        before = comm.stats.messages
+        comm.allreduce(x)
+        return comm.stats.messages - before
+
+    def work(comm):
+        first, second = messages(comm), messages(comm)
+        train(comm, options, TrainingObserver())
+        return first, second, messages(comm)
+
+    for first, second, later in sparcml.launch(work, 3):
+        assert second < first  # ranks agree on an algorithm, which then holds
+        assert later == first
+
+
+@pytest.mark.parametrize("how", ["sgd", "scd", "topk, 4 bits"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_checkpoints_without_an_observer(text, tmp_path, how, ranks):
+    """They need the history, so that the run resumes as one with a progress display."""
+    folder = tmp_path / "checkpoints"
+    options = config(text, **RESUMED[how])
+    expected, _ = trained(options, ranks)
+    stopped = replace(options, epochs=2, checkpoint=folder)
+
+    def work(comm):
+        data = load_dataset(comm, stopped)
+        solver = stopped.build_solver(1.0, comm.size)
+        stops = solver.stops if isinstance(solver, SGD) else solver.converged
+        run = TrainingRun(comm, data, solver, stops, config=stopped)
+        run_epochs(run)
+        return [p.name for p in folder.iterdir()]
+
+    assert sparcml.launch(work, ranks)[0] == ["epoch-00002"]
+    assert trained(replace(options, checkpoint=folder, resume=True), ranks)[0] == expected
 
 
 @pytest.mark.parametrize("how", RESUMED)

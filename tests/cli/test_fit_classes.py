@@ -1,6 +1,7 @@
 """Tests of `sparcml fit` with several classes and with weights."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,6 +58,30 @@ def test_resume_with_several_classes(text, tmp_path, how, ranks):
     assert resumed_model == expected
     assert resumed[0].accuracy == results[0].accuracy > 0.4
     assert len(resumed[0].history.epochs) == 3
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_classes_may_be_words(text, ranks, monkeypatch, capfd):
+    """Three words in place of three numbers: the same weights, and predictions as words."""
+    numbers, _ = trained(config(text), ranks)
+    weights = Model.load(text.with_name("model")).weights
+    words = dict(zip(("-4", "0", "7"), ("apple", "pear", "plum"), strict=True))
+    lines = [line.partition(" ") for line in text.read_text().splitlines()]
+    text.write_text("".join(f"{words[label]} {rest}\n" for label, _, rest in lines))
+    assert trained(config(text), ranks)[0] != numbers
+    model = Model.load(text.with_name("model"))
+    assert model.classes == ("apple", "pear", "plum")
+    np.testing.assert_array_equal(model.weights, weights)
+    monkeypatch.chdir(text.parent)
+    code, out, err = called(monkeypatch, capfd, "predict", "model", "train.svm")
+    assert code == 0
+    right = [
+        found == words[label]
+        for found, (label, _, _) in zip(out.split(), lines, strict=True)
+    ]
+    assert f"accuracy {np.mean(right):.2%}" in err
+    page = (Path(__file__).parents[2] / "docs" / "linear.md").read_text()
+    assert "their labels are words or integers" in page
 
 
 def test_several_classes_with_scd(text):

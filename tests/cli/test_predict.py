@@ -1,5 +1,6 @@
 """Tests of `sparcml predict`: output and error messages."""
 
+import re
 import resource
 import subprocess
 import sys
@@ -48,6 +49,32 @@ def test_one_line_per_row(folder, where, monkeypatch, capfd):
         assert lines.count("\n") == 4
         assert err.startswith("4 rows, accuracy 100.00%, mean logistic loss 0.3")
         assert not (out and to)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [(3.0, 7.0), ("ham", "other", "spam")])
+def test_every_damaged_byte_of_a_model_is_one_line(folder, classes, monkeypatch, capfd):
+    """A flipped bit leaves the answer as it was, or it is reported with the model's name."""
+    weights = np.zeros((1 if len(classes) == 2 else 3, 40), np.float32)
+    weights[:, 1:3] = [1.0, -1.5]
+    saved = Model(weights, np.zeros(len(weights)), "logistic", classes)
+    saved.save("model.npz")
+    good = (folder / "model.npz").read_bytes()
+    arguments = ("predict", "model.npz", "data.svm", "--what", "margins")
+    right = called(monkeypatch, capfd, *arguments)
+    assert right[0] == 0
+    for at in range(len(good)):
+        for bit in (at % 8, (at + 5) % 8):
+            bad = bytearray(good)
+            bad[at] ^= 1 << bit
+            (folder / "model.npz").write_bytes(bad)
+            code, out, err = called(monkeypatch, capfd, *arguments)
+            if code == 0:
+                assert (out, err) == right[1:], (at, bit)
+            else:
+                assert (code, out, err.count("\n")) == (1, "", 1), (at, bit, err)
+                assert err.startswith("sparcml predict: model.npz: "), (at, bit, err)
+                assert re.search(r"damaged: .|not a sparcml model", err), (at, bit, err)
 
 
 def test_unknown_labels(folder, monkeypatch, capfd):

@@ -373,4 +373,6 @@ sparcml.linear.SGD
 sparcml.linear.Ridge
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "Ridge needs scikit-learn; install it with: pip install sparcml[" in done.stderr
+    assert (
+        "Ridge needs scikit-learn; install it with: pip install '.[linear]'" in done.stderr
+    )

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sparcml
 from sparcml.linear import DataError, Rows
@@ -157,6 +159,29 @@ def test_malformed_models_are_refused(tmp_path, kind):
     with pytest.raises(DataError, match=message) as caught:
         Model.load(tmp_path / "m")
     assert str(tmp_path / "m") in str(caught.value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_damaged_models_are_refused_or_the_same(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "damaged.npz"
+    model = some()
+    model.save(path)
+    good = path.read_bytes()
+    at = data.draw(st.integers(0, len(good) - 1))
+    piece = data.draw(st.binary(min_size=1, max_size=40))
+    rests = {"cut": b"", "overwritten": piece + good[at + len(piece) :],
+             "inserted": piece + good[at:]}  # fmt: skip
+    path.write_bytes(good[:at] + rests[data.draw(st.sampled_from(sorted(rests)))])
+    try:
+        found = Model.load(path)
+    except DataError as error:
+        reason = str(error)
+    else:
+        reason = str(path)
+        np.testing.assert_array_equal(found.weights, model.weights)
+        assert (found.intercepts, found.classes) == (model.intercepts, model.classes)
+    assert str(path) in reason
 
 
 def test_full_disk_leaves_the_old_model(tmp_path):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from sparcml import Communicator
-from sparcml.cli.console import check_inputs, check_output, input_files, standard_input
+from sparcml.cli.console import check_inputs, check_output, input_files
 from sparcml.cli.fit_progress import FitProgress
 from sparcml.cli.fit_report import show
 from sparcml.cli.launch.start import Engine, run_on_ranks, start_self, under_launcher
@@ -116,25 +116,47 @@ def fit(
         if network is not None:
             raise typer.BadParameter("network needs several ranks; add -n")
         raise typer.Exit(run_on_ranks(COMMAND, _work(config, plot, ranks, progress)))
-    with _copies_of_pipes(config.files) as copies:
-        given = [copies.get(standard_input(Path(word)), word) for word in sys.argv[2:]]
-        arguments = [*given, "--started", *_terminal_options(progress)]
+    with _without_pipes(config.files) as files:
+        arguments = ["--started", f"--ranks={ranks}", *_terminal_options(progress)]
+        arguments += [] if plot is None else [f"--plot={plot}"]
+        arguments += config_words(replace(config, files=files))
         code = start_self(COMMAND, ranks, arguments, engine=engine, bandwidth=bandwidth)
     raise typer.Exit(code)
 
 
+def config_words(config: TrainingConfig) -> list[str]:
+    """Return the command line of a config: options that are not the default, then files."""
+    options: list[str] = []
+    arguments: list[str] = []
+    for field in fields(TrainingConfig):
+        value, flag = getattr(config, field.name), field.metadata.get("flag")
+        name = field.name.replace("_", "-")
+        if field.metadata.get("argument"):
+            arguments += map(str, value)
+        elif value == field.default:
+            continue
+        elif isinstance(value, bool):
+            names = (flag or f"--{name}/--no-{name}").split("/")
+            options.append(names[0] if value else names[1])
+        else:
+            options.append(f"--{name}={value}")
+    return [*options, "--", *arguments]  # a file may be named like an option
+
+
 @contextmanager
-def _copies_of_pipes(paths: list[Path]) -> Iterator[dict[Path, str]]:
-    """Copy pipes to temporary files, which all ranks can read."""
+def _without_pipes(paths: list[Path]) -> Iterator[list[Path]]:
+    """Copy pipes to temporary files, which all ranks can read; return all paths."""
     with ExitStack() as stack:
-        copies = {}
+        found = []
         for path in paths:
             # The ranks have a standard input of their own, even if ours is a file.
             if is_pipe(path) or str(path) == "/dev/stdin":
                 file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="sparcml-"))
                 copy_pipe(path, file)
-                copies[path] = file.name
-        yield copies
+                found.append(Path(file.name))
+            else:
+                found.append(path)
+        yield found
 
 
 def _check(
@@ -169,7 +191,7 @@ def _terminal_options(progress: bool | None) -> list[str]:
         progress = True
     if progress:
         os.environ.setdefault("COLUMNS", str(shutil.get_terminal_size().columns))
-    return ["--progress"] if progress else []
+    return [] if progress is None else [f"--{'' if progress else 'no-'}progress"]
 
 
 def _work(

@@ -168,7 +168,9 @@ class _SCDTrainer:
         comm, stats = self.run.comm, self.run.comm.stats
         start = comm.now()
         seconds_before, bytes_before = sum(stats.seconds.values()), stats.bytes
-        self._solver_run(k).epoch()
+        solver_run = self._solver_run(k)
+        self.run.begin_epoch()
+        solver_run.epoch()
         communication = sum(stats.seconds.values()) - seconds_before
         sent = int(stats.bytes - bytes_before)
         cost = EpochRecord(np.nan, None, comm.now() - start, communication, sent, None)

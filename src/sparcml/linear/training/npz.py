@@ -6,9 +6,9 @@ an existing one when it is complete.
 
 from __future__ import annotations
 
+import errno
 import json
 import zipfile
-import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +59,7 @@ def read_npz(
 
     Raises:
         DataError: If the file has another format or version, or is damaged.
+        OSError: If the file cannot be read.
     """
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
@@ -66,13 +67,23 @@ def read_npz(
         file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as archive:
+                _check_checksums(archive)
                 header = _read_header(path, format_name, versions, archive)
                 arrays = {name: archive[name] for name in archive if name != HEADER}
                 return header, arrays
-        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
-            if isinstance(error, DataError):
+        except (DataError, MemoryError):
+            raise
+        except Exception as error:  # zipfile and its decoders raise errors of many types
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
                 raise
-            raise DataError(f"{path}: the {format_name} is damaged: {error}") from error
+            reason = str(error) or type(error).__name__
+            raise DataError(f"{path}: the {format_name} is damaged: {reason}") from error
+
+
+def _check_checksums(archive: Any) -> None:
+    """Raise BadZipFile for a damaged array, whose header NumPy would evaluate otherwise."""
+    if (damaged := archive.zip.testzip()) is not None:
+        raise zipfile.BadZipFile(f"the checksum of {damaged!r} is wrong")
 
 
 def _read_header(

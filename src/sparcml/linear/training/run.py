@@ -26,6 +26,7 @@ from .checkpoint import (
 )
 from .history import EpochRecord, History
 from .neighbors import reshard_neighbors
+from .observer import TrainingObserver
 from .options import resume_remedy
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from ..solvers.scd import SCD
     from .config import TrainingConfig
     from .dataset import Dataset
-    from .observer import TrainingObserver
 
 # Names in the checkpoints of version 0.1.
 RENAMED = {
@@ -61,7 +61,7 @@ class TrainingRun:
         data: The rows.
         solver: The solver.
         stops: Early stopping rule: whether a target's state is its last.
-        observer: Receives progress; without one, no history is recorded.
+        observer: Receives progress. Without one, a history is recorded for checkpoints only.
         partition: With SCD, the columns, if they are known already.
         config: Options of `sparcml fit`, with those of checkpoints; None without checkpoints.
         states: One per target; empty before the first epoch.
@@ -92,6 +92,7 @@ class TrainingRun:
             self.resume_key = json.loads(json.dumps(key))  # as a checkpoint returns it
             if self.config.checkpoint is not None:
                 self.checkpoint = Checkpoint(self.config.checkpoint)
+                self.observer = self.observer or TrainingObserver()
 
     def begin_epoch(self) -> None:
         """Start one target's epoch. Collective.
