@@ -1,4 +1,4 @@
-"""Write docs/training.md and its figures from the rows in benchmarks/results.
+"""Write docs/training.md, its figures and the table of evidence from benchmarks/results.
 
 With --check it writes nothing, and fails unless the page is up to date.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from accuracy import evidence
 from accuracy import page as page_of_accuracy
 from accuracy.saved import load
 from tables import newest
 from training import pages
 from training.roster import RANKS, WIDE
 from written import page_and_figures, write_or_check
+
+from sparcml.aggregate.evidence import TABLE
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -88,7 +91,8 @@ def figures(results: Path) -> dict[str, str]:
 
 def main() -> None:
     """Write the page and the figures, or check them."""
-    write_or_check(page_and_figures("training.md", page(RESULTS), figures(RESULTS)))
+    files = page_and_figures("training.md", page(RESULTS), figures(RESULTS))
+    write_or_check(files | {TABLE: evidence.table(load(RESULTS))})
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from sparcml import (
     QSGD,
     Adaptive,
     Compressed,
+    Half,
     Method,
     OneBit,
     OneBitAdam,
@@ -27,8 +28,9 @@ from sparcml import (
     TopK,
     TopKAdam,
 )
+from sparcml.aggregate.evidence import MULTIPLES
 from sparcml.aggregate.fence import LIMIT
-from sparcml.torch.recommended import MULTIPLES, recommended
+from sparcml.torch.recommended import recommended
 
 from .aggregators import HalfMean, LateMean, Mean
 from .candidates import EF21, GMC, DeMo, Dion, LoCo
@@ -224,6 +226,11 @@ ROSTER: dict[str, Spec] = {
         lambda _: Compressed(
             quantize=OneBit(bucket=128), dense_below=DENSE_BELOW, fence=LIMIT
         ),
+        ranks=(2,),
+    ),
+    "half": Spec(
+        "Half, error feedback",
+        lambda _: Compressed(quantize=Half(), dense_below=DENSE_BELOW),
         ranks=(2,),
     ),
     "fp16": Spec(

@@ -139,7 +139,7 @@ def expectations(rows: list[Row]) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     for (name, used, method), results in found.items():
         within = sum(row.within for row in results)
-        worst = max(results, key=_excess)
+        worst = max(results, key=excess)
         text = (
             f"{method} under {OPTIMIZERS[used]} within the tolerance on {within} of "
             f"{len(results)} networks, worst {with_unit(worst)} on the "
@@ -161,7 +161,7 @@ def principal(row: Judged) -> str:
     return type(part or method).__name__
 
 
-def _excess(row: Judged) -> float:
+def excess(row: Judged) -> float:
     """Return the loss relative to the tolerance."""
     if row.score is None:
         return math.inf

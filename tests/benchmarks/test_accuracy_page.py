@@ -1,15 +1,21 @@
 """The section on accuracy shows complete results only, one figure per network."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("torch")
 
-from accuracy import jobs, page
+from accuracy import evidence, jobs, page
 from accuracy.figures import figure, plotted
-from accuracy.roster import Setting, build
+from accuracy.roster import ROSTER, Setting, build
 from accuracy.summary import by_optimizer, delay, recommended
 from accuracy.texts import described
 from accuracy.workloads import WORKLOADS
+
+from sparcml import Compressed
+from sparcml.aggregate.evidence import Result, measured_methods, recommended_method
 
 
 def runs(method, score, *, network="gpt", ranks=2, multiple=1.0, seeds=3):
@@ -100,3 +106,28 @@ def test_a_figure_has_a_point_per_method_and_world_size():
     low, high = ax.get_ylim()
     assert -10 < low < -2 < 0 < high
     assert set(page.figures(rows)) == {"accuracy-gpt"}
+
+
+@pytest.mark.parametrize("network", WORKLOADS)
+def test_the_evidence_is_of_the_methods_that_were_run(network):
+    """The table that `recommended` and `sparcml plan` read names what the roster builds."""
+    work = WORKLOADS[network]
+    for name, method in measured_methods(work.optimizer).items():
+        if work.optimizer not in ROSTER[name].optimizers:
+            continue
+        ran = build(name, Setting(work, 2, 0, work.learning_rate))
+        if name == "recommended":
+            assert ran == recommended_method(work.optimizer, work.steps)
+        elif isinstance(method, Compressed):
+            assert ran == replace(method, dense_below=ran.dense_below)
+        else:
+            assert ran == method
+
+
+def test_the_evidence_has_complete_results_at_the_dense_rate():
+    rows = DENSE + runs("qsgd4", 2.05) + runs("topk1", 2.3, seeds=2)
+    rows += runs("recommended", 2.0, multiple=2.0) + runs("nuqsgd4", 2.0)
+    (row,) = json.loads(evidence.table(rows))
+    assert Result(**row) == Result(
+        "qsgd4", "adamw", "character GPT on Moby-Dick", 2, "-2.50 ± 0.00 %", "2 %", 1.25
+    )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sparcml.aggregate.evidence import MEASURED_WITH, TITLES
 from sparcml.cli.app import app
 
 from .browser import CHROMIUM, Browser
@@ -21,6 +22,8 @@ MOVED = [  # what the controls are set to
     {"ranks": "7", "rate": "11.3", "latency": "-5.5", "overlap": "0.6"},
     {"ranks": "10", "rate": "8", "ratio": "5", "compute": "-1.2", "overlap": "0"},
     {"latency": "-2", "ratio": "3", "compute": "1.1"},
+    {"optimizer": "sgd", "rate": "8.5"},
+    {"optimizer": "other"},
 ]
 # As a person would: move one control after the other, each from where the plan has it.
 MOVE = """(moved) => {
@@ -33,6 +36,7 @@ MOVE = """(moved) => {
   const cells = (row) => [...row.cells].map((cell) => cell.textContent);
   return { is, rows: table(grid, is), line: document.getElementById("line").textContent,
            verdict: document.getElementById("verdict").textContent,
+           measured: [...document.querySelectorAll("#measured tr")].map(cells),
            shown: [...document.querySelectorAll("#rows tr")].map(cells),
            slower: slower(bests(table(grid, is))) };
 }"""
@@ -76,6 +80,7 @@ def test_numbers_are_those_of_the_command(page, moved):
         "--step-time", f"{chosen['compute']:.17g}s",
         "--overlap", str(chosen["overlap"]),
         "--ratios", str(chosen["ratio"]),
+        "--optimizer", chosen["optimizer"],
     ))  # fmt: skip
     assert len(got["rows"]) == len(got["shown"]) == len(printed["rows"])
     for mine, shown, row in zip(got["rows"], got["shown"], printed["rows"], strict=True):
@@ -83,10 +88,13 @@ def test_numbers_are_those_of_the_command(page, moved):
         for key in ("communication", "exposed", "work", "step", "speedup", "nbytes"):
             assert mine[key] == pytest.approx(row[key], rel=1e-9), (row, key)
         assert shown[:2] == [row["method"], row["collective"]]
+        assert shown[4] == row["accuracy"]
         assert float(shown[2]) == pytest.approx(row["step"] * 1e3, abs=0.006)
     assert got["line"] == printed["recommended"]["line"]
     assert got["slower"] == printed["dense_wins_against"]
     assert printed["recommended"]["method"] in got["verdict"]
+    measured = {r["method"]: (r["accuracy"], r["measurement"]) for r in printed["rows"]}
+    assert {name: tuple(rest) for name, *rest in got["measured"]} == measured
     assert not page.complaints()
 
 
@@ -99,6 +107,9 @@ def test_every_control_moves_the_page(page):
     assert {name for name, _, _ in ends} == {
         "ranks", "rate", "latency", "ratio", "compute", "overlap",
     }  # fmt: skip
+    options = page.value("[...document.querySelectorAll('option')].map((o) => o.value)")
+    assert options == list(MEASURED_WITH)
+    ends.append(["optimizer", "sgd", "other"])
     for name, low, high in ends:
         for end in (low, high):
             got = page.value(f"({MOVE})({json.dumps({name: end})})")
@@ -106,6 +117,25 @@ def test_every_control_moves_the_page(page):
             assert "NaN" not in page.value("document.body.innerHTML"), (name, end)
     assert page.value(f"({MOVE})({{}})") == before
     assert not page.complaints()
+
+
+@pytest.mark.parametrize("optimizer", MEASURED_WITH)
+def test_faster_methods_of_other_accuracy_are_named(page, optimizer):
+    got = page.value(f"({MOVE})({json.dumps({'optimizer': optimizer})})")
+    by_name = {name: verdict for name, verdict, _ in got["measured"]}
+    (best,) = re.findall(r"^Recommended with [\w ]+: (.+?)(?: by |; )", got["verdict"])
+    assert by_name[best] in ("exact", "kept")
+    step = {r["method"]: r["step"] for r in sorted(got["rows"], key=lambda r: -r["step"])}
+    for label, verdict in (("Faster; accuracy not kept: ", "not kept"),
+                           ("Faster; not measured: ", "not measured")):  # fmt: skip
+        faster = [n for n, v in by_name.items() if v == verdict and step[n] < step[best]]
+        _, _, text = got["verdict"].partition(label)
+        listed = text.partition("x).")[0]
+        assert re.findall(r"(?:^|, )([^()]+) \([\d.]+x?", listed) == faster
+    assert (
+        page.value("document.getElementById('optimizer-title').textContent")
+        == (TITLES[optimizer])
+    )
 
 
 def test_nothing_is_fetched(page, path):
@@ -124,7 +154,7 @@ def test_fits_and_can_be_read(browser, path, width, scheme):
       const box = t.getBoundingClientRect(), sheet = t.ownerSVGElement.getBoundingClientRect();
       return box.left >= sheet.left - 1 && box.right <= sheet.right + 1 && box.height >= 11;
     })""")
-    assert browser.value("document.querySelectorAll('polyline').length") == 2 * 7
+    assert browser.value("document.querySelectorAll('polyline').length") == 2 * 10
     paper, ink = (browser.value(f"getComputedStyle(document.body).{name}")
                   for name in ("backgroundColor", "color"))  # fmt: skip
     assert (brightness(paper) < brightness(ink)) is (scheme == "dark")

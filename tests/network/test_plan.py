@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.aggregate.planning import planned_methods
+from sparcml.aggregate.planning import methods_to_plan, planned_methods
 from sparcml.collectives import ALLREDUCES
 from sparcml.costs import Workload
 from sparcml.costs.network import cost_terms
 from sparcml.network import Network
+from sparcml.network.candidates import Accuracy
 from sparcml.network.models import MODELS, Model, model, of_size
 from sparcml.network.plan import NEAR, dense_wins_from, scaling
 from sparcml.network.plan import plan as make_plan
@@ -120,7 +121,7 @@ def test_no_sum_is_faster_than_its_bound(name, ranks):
 
 
 def test_every_line_makes_the_method_it_names():
-    for row in plan(SMALL, 8, "1gbit", 0.1).rows:
+    for row in make_plan(SMALL, 8, "1gbit", 0.1, methods=methods_to_plan()).rows:
         method = eval(row.line, {"sparcml": sparcml})
         assert isinstance(method, sparcml.Method)
         if row.collective != "native":
@@ -129,7 +130,7 @@ def test_every_line_makes_the_method_it_names():
 
 @pytest.mark.parametrize(
     "row",
-    plan(of_size("3k"), 3, "1gbit", 0.1).rows,
+    make_plan(of_size("3k"), 3, "1gbit", 0.1, methods=methods_to_plan()).rows,
     ids=lambda r: f"{r.method}-{r.collective}",
 )
 def test_every_line_aggregates(row):
@@ -152,6 +153,53 @@ def test_the_mildest_of_the_fast_is_recommended():
     order = [row.method for row in p.bests]
     for row in p.bests[: order.index(p.recommended.method)]:
         assert row.step > NEAR * fastest
+
+
+def test_only_kept_accuracy_is_recommended():
+    """Whatever is faster: the plan compares the candidates that may be recommended."""
+    kept = {"dense", "float16", "PowerSGD rank 4"}
+
+    def accuracy(method, optimizer):
+        assert optimizer == "any"
+        label = method.planning(SMALL.tensors).label
+        return Accuracy("kept" if label in kept else "not measured", "", f"of {label}")
+
+    def planned():
+        return plan(SMALL, 16, "1gbit", 0.05, optimizer="any", accuracy=accuracy)
+
+    p = planned()
+    assert p.recommended.method == "PowerSGD rank 4"
+    assert p.why.endswith("; measured: of PowerSGD rank 4")
+    assert {row.accuracy for row in p.rows} == {"kept", "not measured"}
+    faster = [row.method for row in p.bests if row.step < p.recommended.step]
+    assert [row.method for row in p.faster("not measured")] == faster
+    assert "TopK 0.1 %, 8 bits" in faster
+    kept.clear()
+    kept.add("dense")
+    p = planned()
+    assert p.recommended.method == "dense"
+    assert p.why == "dense: no other method was measured with this optimizer"
+
+
+def test_a_schedule_is_planned_with_its_mean_ratio():
+    falling = sparcml.Schedule(((0, sparcml.TopK(0.5)), (10, sparcml.TopK(0.1))))
+    method = sparcml.Compressed(falling, steps=40)
+    assert falling.mean(40) == sparcml.TopK(0.2)
+    assert falling.mean(10) == sparcml.TopK(0.5)
+    uniform = sparcml.Compressed(sparcml.TopK(0.2)).planning(SMALL.tensors)
+    found = method.planning(SMALL.tensors)
+    assert (found.reductions, found.ratio) == (uniform.reductions, None)
+    assert found.label == "TopK 50-10 %"
+    endless = sparcml.Compressed(falling).planning(SMALL.tensors)  # the last stage
+    last = sparcml.Compressed(sparcml.TopK(0.1)).planning(SMALL.tensors)
+    assert endless.reductions == last.reductions
+
+
+def test_a_coder_is_planned_with_the_bytes_that_it_needs():
+    """About those of the character GPT: 35.8 times fewer than dense (docs/training.md)."""
+    coded = sparcml.QSGD(2, bucket=1024, coder="rice", reduced_bits=3)
+    large = sparcml.Compressed(quantize=coded, error_feedback=False).planning(SMALL.tensors)
+    assert 4 / large.reductions[0].value_bytes == pytest.approx(35.8, rel=0.15)
 
 
 def test_dense_is_recommended_where_nothing_pays():
@@ -187,7 +235,7 @@ def test_json_has_everything():
     p = plan(SMALL, 8, "ec2", 0.1, ratios=(0.01,))
     data = json.loads(json.dumps(p.as_dict()))
     assert set(data) == {
-        "kind", "model", "network", "ranks", "compute", "overlap", "rows",
+        "kind", "model", "network", "ranks", "compute", "overlap", "optimizer", "rows",
         "dense_wins_against", "dense_wins_from", "scaling", "recommended",
     }  # fmt: skip
     assert data["kind"] == "estimate"

@@ -129,8 +129,12 @@ class Compressed(Method):
 
     @classmethod
     def planned(cls) -> tuple[Method, ...]:
-        """Return one instance per planned quantizer; `planned_methods` adds sparsifiers."""
-        return tuple(cls(quantize=q) for t in QUANTIZERS.values() for q in t.planned())
+        """Return one instance per planned quantizer; `planned_methods` adds sparsifiers.
+
+        Unbiased quantizers need no error feedback, which delays gradients.
+        """
+        planned = [q for t in QUANTIZERS.values() for q in t.planned()]
+        return tuple(cls(quantize=q, error_feedback=q.biased) for q in planned)
 
     def planning(self, shapes: Sequence[Shape]) -> Planning:
         """Describe the allreduce of large parameters and that of small ones."""

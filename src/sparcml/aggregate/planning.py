@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..collectives import ALLREDUCES
@@ -9,6 +10,7 @@ from ..quantize.base import QUANTIZERS
 from ..sparsify.base import SPARSIFIERS
 from .base import METHODS
 from .compressed import Compressed
+from .evidence import ADAMW, PLANNED_STEPS, SGD, recommended_method
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +38,27 @@ def planned_methods(ratios: Sequence[float] | None = None) -> tuple[Method, ...]
         methods += [Compressed(sparsifier, quantizer) for quantizer in quantizers]
     methods += [Compressed(s, algorithm=name) for name in lossy for s in sparsifiers]
     return tuple(methods)
+
+
+def methods_to_plan(ratios: Sequence[float] | None = None) -> tuple[Method, ...]:
+    """Return `planned_methods` and the recommended methods, the least lossy first."""
+    planned = planned_methods(ratios)
+    sparse = [getattr(method, "sparsify", None) is not None for method in planned]
+    quantized = [
+        isinstance(method, Compressed) and not each
+        for method, each in zip(planned, sparse, strict=True)
+    ]
+    low_rank = len(quantized) - quantized[::-1].index(True)  # after the quantizers
+    first = sparse.index(True)
+    falling = replace(recommended_method(SGD, PLANNED_STEPS), steps=PLANNED_STEPS)
+    return (
+        *planned[:low_rank],
+        recommended_method(ADAMW),
+        recommended_method(ADAMW, slow_link=True),
+        *planned[low_rank:first],
+        falling,
+        *planned[first:],
+    )
 
 
 def _sparsifiers(ratios: Sequence[float] | None) -> list[Sparsifier]:

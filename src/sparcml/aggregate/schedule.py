@@ -49,6 +49,18 @@ class Schedule:
         """Return the sparsifier of a step."""
         return next(s for start, s in reversed(self.stages) if start <= step)
 
+    def mean(self, steps: int) -> Sparsifier:
+        """Return a sparsifier with the mean ratio of the first `steps` steps.
+
+        Raises:
+            ValueError: If a stage has no ratio.
+        """
+        starts = [min(start, steps) for start, _ in self.stages]
+        lengths = [b - a for a, b in pairwise((*starts, steps))]
+        pairs = zip(lengths, self.stages, strict=True)
+        total = sum(length * _ratio(sparsifier) for length, (_, sparsifier) in pairs)
+        return _with_ratio(self.stages[-1][1], total / steps)  # type: ignore[no-any-return]
+
     @classmethod
     def warm_up(cls, ratio: float | Sparsifier, steps: int, stages: int = 4) -> Schedule:
         """Return Deep Gradient Compression's warm-up: 1/4, 1/16, 1/64 and so on.

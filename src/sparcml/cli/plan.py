@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sparcml.aggregate.planning import planned_methods
+from sparcml.aggregate.evidence import MEASURED_WITH, PAGE, TITLES, accuracy
+from sparcml.aggregate.planning import methods_to_plan
 from sparcml.cli.console import make_table
 from sparcml.cli.plan_local import describe_local, show_local
 from sparcml.cli.plan_page import page
@@ -14,8 +15,9 @@ from sparcml.cli.plan_topology import describe, show_neighbors
 from sparcml.decentralized.named import by_name
 from sparcml.decentralized.planning import plan_neighbors
 from sparcml.local.planning import LocalRow, plan_local
+from sparcml.network.candidates import NOT_KEPT, NOT_MEASURED
 from sparcml.network.models import Model, model, of_size
-from sparcml.network.plan import Plan, dense_wins_from, scaling
+from sparcml.network.plan import Plan, Row, dense_wins_from, scaling
 from sparcml.network.plan import plan as make_plan
 from sparcml.units import parse_duration
 
@@ -44,6 +46,13 @@ def plan(
         float,
         typer.Option(help="Fraction of it that communication overlaps with, 0 to 1."),
     ] = 0.0,
+    optimizer: Annotated[
+        str,
+        typer.Option(
+            help=f"Optimizer: {', '.join(MEASURED_WITH)}. Only methods that keep the accuracy with "
+            f"it are recommended."
+        ),
+    ] = "adamw",
     ratios: Annotated[
         str, typer.Option(help="Ratios of the sparsifiers, separated by commas.")
     ] = "0.01,0.001",
@@ -75,9 +84,15 @@ def plan(
     try:
         chosen = _model(params, model_name)
         seconds = _step_time(step_time, chosen)
-        methods = planned_methods(_ratios(ratios))
         result = make_plan(
-            chosen, ranks, network, seconds, methods=methods, overlap=overlap
+            chosen,
+            ranks,
+            network,
+            seconds,
+            methods=methods_to_plan(_ratios(ratios)),
+            overlap=overlap,
+            optimizer=_optimizer(optimizer),
+            accuracy=accuracy,
         )
         graph = None if topology is None else by_name(topology, ranks)
         neighbors = () if graph is None else plan_neighbors(result, graph)
@@ -140,6 +155,15 @@ def _step_time(text: str | None, chosen: Model) -> float:
         ) from None
 
 
+def _optimizer(name: str) -> str:
+    if name.lower() not in MEASURED_WITH:
+        raise ValueError(
+            f"optimizer must be one of {', '.join(MEASURED_WITH)}, got {name!r}; accuracy was "
+            f"measured with SGD and AdamW"
+        )
+    return name.lower()
+
+
 def _ratios(text: str) -> tuple[float, ...]:
     try:
         ratios = tuple(float(part) for part in text.split(","))
@@ -160,6 +184,9 @@ def show(plan: Plan, assumption: str = "") -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print(_heading(plan, assumption), markup=False)
     console.print(_method_table(plan))
+    note = f"Accuracy: the largest loss that was measured, against dense; {PAGE}.\n"
+    console.print(note, markup=False)
+    console.print(_collective_table(plan))
     console.print(_scaling_table(plan))
     for line in _verdict(plan):
         console.print(line, markup=False)
@@ -175,24 +202,48 @@ def _heading(plan: Plan, assumption: str) -> str:
     if plan.overlap:
         text += f", {plan.overlap:.0%} of it overlaps with communication"
     text += f"\n({assumption})" if assumption else ""
-    return text + "\nEstimated from declared costs; nothing was measured.\n"
+    others = ", ".join(name for name in TITLES if name != plan.optimizer)
+    return (
+        f"{text}\nOptimizer {plan.optimizer}; others: --optimizer {others}\n"
+        f"Times are estimated from declared costs; no time was measured.\n"
+    )
 
 
 def _method_table(plan: Plan) -> Any:
-    heads = ("allreduce\n(ms)", "step\n(ms)", "vs dense", "% of lower\nbound")
+    heads = ("step\n(ms)", "vs dense", f"accuracy under\n{TITLES[plan.optimizer]}")
+    table = make_table(("method", *heads), left=1)
+    table.columns[-1].justify = "left"
+    for candidate, row in zip(plan.candidates, plan.bests, strict=True):
+        cells = _time(row.step), f"{row.speedup:.2f}x", str(candidate.accuracy)
+        table.add_row(row.method, *cells, style=_style(plan, row))
+    return table
+
+
+def _style(plan: Plan, row: Row) -> str | None:
+    if row == plan.recommended:
+        return "bold green"
+    return "dim" if row.step > plan.dense.step else None
+
+
+def _time(seconds: float) -> str:
+    """Return milliseconds with at most five characters, up to a hundred seconds."""
+    return f"{seconds * MS:.1f}" if seconds < 1 else f"{seconds * MS:.0f}"
+
+
+def _collective_table(plan: Plan) -> Any:
+    heads = ("allreduce\n(ms)", "step\n(ms)", "vs dense", "% of\nbound")
     table = make_table(("method", "collective", *heads), left=2)
     for row in plan.rows:
-        style = "dim" if row.step > plan.dense.step else None
-        last = row is [r for r in plan.rows if r.method == row.method][-1]
+        rows = [r for r in plan.rows if r.method == row.method]
         table.add_row(
-            row.method,
+            row.method if row is rows[0] else "",
             row.collective,
-            f"{row.communication * MS:.1f}",
-            f"{row.step * MS:.1f}",
+            _time(row.communication),
+            _time(row.step),
             f"{row.speedup:.2f}x",
             f"{row.bound_percent:.0f}",
-            style="bold green" if row == plan.recommended else style,
-            end_section=last,
+            style=_style(plan, row),
+            end_section=row is rows[-1],
         )
     return table
 
@@ -216,4 +267,10 @@ def _verdict(plan: Plan) -> list[str]:
         lines.append(f"Dense is faster than: {', '.join(plan.slower)}.")
     if plan.chosen is not plan.baseline and (bits := dense_wins_from(plan, plan.chosen)):
         lines.append(f"Dense is as fast from {bits / 1e9:.3g} Gbit/s on.")
-    return [*lines, f"Recommended: {plan.why}.", f"\n    {plan.recommended.line}"]
+    for verdict in (NOT_KEPT, NOT_MEASURED):
+        if rows := plan.faster(verdict):
+            names = ", ".join(f"{row.method} ({row.speedup:.2f}x)" for row in rows)
+            label = f"accuracy {verdict}" if verdict == NOT_KEPT else verdict
+            lines.append(f"Faster; {label}: {names}.")
+    lines.append(f"Recommended with {TITLES[plan.optimizer]}: {plan.why}.")
+    return [*lines, f"\n    {plan.recommended.line}"]

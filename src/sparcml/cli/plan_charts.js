@@ -1,16 +1,21 @@
 const { plan, grid } = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const PARTS = { computing: "computing", work: "the method's own work", exposed: "communication that does not hide" };
-const DASHES = ["2 3", "9 3", "", "4 3", "", "12 3 3 3", ""];
+// One pair of colour and dash pattern per method, in their order.
+const DASHES = ["2 3", "9 3", "", "6 2 2 2", "", "4 3", "12 3 3 3", "9 3", "", "3 2"];
 const RATES = Array.from({ length: 61 }, (_, i) => 10 ** (7 + i / 12));
 const planned = () => ({
   ranks: plan.ranks, network: { ...plan.network }, ratio: grid.ratio, compute: plan.compute, overlap: plan.overlap,
+  optimizer: plan.optimizer,
 });
 let is = planned();
 
 const digits = (v) => v >= 100 ? v.toFixed(0) : v.toPrecision(3);
 const time = (s) => s >= 1 ? `${digits(s)} s` : s >= 1e-3 ? `${digits(s * 1e3)} ms` : `${digits(s * 1e6)} µs`;
-const rate = (r) => r >= 1e12 ? `${+(r / 1e12).toPrecision(3)} Tbit/s` : r >= 1e9 ? `${+(r / 1e9).toPrecision(3)} Gbit/s` : `${+(r / 1e6).toPrecision(3)} Mbit/s`;
+const rate = (value) => {
+  const r = +value.toPrecision(3);
+  return r >= 1e12 ? `${r / 1e12} Tbit/s` : r >= 1e9 ? `${r / 1e9} Gbit/s` : `${r / 1e6} Mbit/s`;
+};
 const times = (v) => `${v >= 10 ? v.toFixed(1) : v.toFixed(2)}x`;
 const draw = (name, attributes, text = "") =>
   `<${name} ${Object.entries(attributes).map(([k, v]) => `${k}="${v}"`).join(" ")}>${text}</${name}>`;
@@ -28,7 +33,7 @@ function sheet(id, high) {
 function bars(best) {
   const narrow = width("bars") < 560, high = narrow ? 40 : 30;
   const wide = sheet("bars", best.length * high), from = narrow ? 0 : 140;
-  const scale = (wide - from - 120) / Math.max(...best.map((r) => r.step));
+  const scale = (wide - from - (narrow ? 120 : 250)) / Math.max(...best.map((r) => r.step));
   $("bars").innerHTML = best.map((row, i) => {
     const y = i * high, top = narrow ? y + 16 : y + 4;
     let x = from;
@@ -37,8 +42,12 @@ function bars(best) {
       return draw("rect", { x: x - scale * value, y: top, width: scale * value, height: 20, fill: `var(--${part})` },
         draw("title", {}, `${row.method}, ${row.collective}: ${time(value)}`));
     });
+    const shade = { opacity: kept(row) ? 1 : 0.45 };
+    const note = kept(row) ? "" : row.accuracy.verdict === "not kept" ? ", accuracy not kept" : ", not measured";
     const name = narrow ? { x: 0, y: y + 12 } : { x: from - 8, y: y + 19, "text-anchor": "end" };
-    return draw("text", name, row.method) + parts.join("") + draw("text", { x: x + 6, y: top + 15 }, `${time(row.step)}, ${times(row.speedup)}`);
+    const label = draw("text", { x: x + 6, y: top + 15 }, `${time(row.step)}, ${times(row.speedup)}`);
+    return draw("text", name, row.method + (narrow ? note : "")) + draw("g", shade, parts.join("")) + label
+      + (narrow || !note ? "" : draw("text", { x: wide, y: top + 15, "text-anchor": "end", class: "axis" }, note.slice(2)));
   }).join("");
 }
 // Round numbers within a range, as closely as there is room for.
@@ -75,12 +84,19 @@ function legends(best) {
   $("methods").innerHTML = best.map((r, m) => item(draw("line", { x1: 0, x2: 30, y1: 6, y2: 6, ...stroke(m) }), r.method)).join("");
 }
 function words(best, take) {
-  const lost = slower(best), fastest = best.reduce((a, b) => (b.step < a.step ? b : a));
-  const text = take.method === "dense"
-    ? `Recommended: dense; no method is more than ${Math.round(100 * grid.near - 100)} % faster (${fastest.method}: ${times(fastest.speedup)}).`
-    : `Recommended: ${take.method} by ${take.collective}: ${times(take.speedup)} as fast as dense.`;
-  return text + (take.method !== "dense" && fastest !== take ? ` The fastest, ${fastest.method}, has ${times(fastest.speedup)}.` : "")
-    + (lost.length ? ` Dense is faster than ${lost.join(", ")}.` : "");
+  const candidates = best.filter(kept), fastest = candidates.reduce((a, b) => (b.step < a.step ? b : a));
+  const list = (rows) => rows.map((r) => `${r.method} (${times(r.speedup)})`).join(", ");
+  const also = [["not kept", "Faster; accuracy not kept"], ["not measured", "Faster; not measured"]].map(([verdict, text]) => {
+    const rows = faster(best, take, verdict);
+    return rows.length ? ` ${text}: ${list(rows)}.` : "";
+  });
+  const lost = slower(best);
+  let text = `Recommended with ${grid.optimizers[is.optimizer]}: `;
+  if (candidates.length === 1) text += "dense; no other method was measured with this optimizer.";
+  else if (take.method === "dense") text += `dense; no method that keeps the accuracy is more than ${Math.round(100 * grid.near - 100)} % faster (${list([fastest])}).`;
+  else text += `${take.method} by ${take.collective}: ${times(take.speedup)} as fast as dense.`
+    + (fastest === take ? "" : ` The fastest, ${fastest.method}, has ${times(fastest.speedup)}.`);
+  return text + also.join("") + (lost.length ? ` Dense is faster than ${lost.join(", ")}.` : "");
 }
 function update() {
   const rows = table(grid, is), best = bests(rows), take = recommended(best, grid.near);
@@ -94,9 +110,12 @@ function update() {
   bars(best);
   lines("by-ranks", grid.ranks, String, "ranks", (ranks) => ({ ...is, ranks }), is.ranks);
   lines("by-rate", RATES, rate, "bandwidth", (r) => ({ ...is, network: { ...is.network, seconds_per_byte: 8 / r } }), now);
+  $("optimizer-title").textContent = grid.optimizers[is.optimizer];
+  $("measured").innerHTML = best.map((r) => `<tr class="${r === take ? "best" : kept(r) ? "" : "slow"}"><td>${r.method}`
+    + `<td>${r.accuracy.verdict}<td>${r.accuracy.measurement}</tr>`).join("");
   const kind = (r) => r === take ? "best" : r.speedup < 1 ? "slow" : "";
   $("rows").innerHTML = rows.map((r) => `<tr class="${kind(r)}"><td>${r.method}<td>${r.collective}<td>${(r.step * 1e3).toFixed(2)}`
-    + `<td>${times(r.speedup)}<td>${(r.communication * 1e3).toFixed(2)}<td>${(r.nbytes / 1e6).toFixed(2)}</tr>`).join("");
+    + `<td>${times(r.speedup)}<td>${r.accuracy.verdict}<td>${(r.communication * 1e3).toFixed(2)}<td>${(r.nbytes / 1e6).toFixed(2)}</tr>`).join("");
 }
 // Where each control stands, and what it sets.
 const CONTROLS = {
@@ -106,13 +125,15 @@ const CONTROLS = {
   ratio: [() => grid.ratios.indexOf(is.ratio), (v) => { is.ratio = grid.ratios[v]; }],
   compute: [() => Math.log10(is.compute), (v) => { is.compute = 10 ** v; }],
   overlap: [() => is.overlap, (v) => { is.overlap = v; }],
+  optimizer: [() => is.optimizer, (v) => { is.optimizer = v; }],
 };
 function stand() {
   for (const [id, [get]] of Object.entries(CONTROLS)) $(id).value = get();
 }
+$("optimizer").innerHTML = Object.entries(grid.optimizers).map(([id, title]) => draw("option", { value: id }, title)).join("");
 $("ranks").max = grid.ranks.length - 1;
 $("ratio").max = grid.ratios.length - 1;
-for (const [id, [, set]] of Object.entries(CONTROLS)) $(id).addEventListener("input", () => { set(+$(id).value); update(); });
+for (const [id, [, set]] of Object.entries(CONTROLS)) $(id).addEventListener("input", () => { set(id === "optimizer" ? $(id).value : +$(id).value); update(); });
 $("reset").addEventListener("click", () => { is = planned(); stand(); update(); });
 $("about").textContent = `${plan.model.name}: ${plan.model.parameters.toLocaleString("en")} parameters (${plan.model.source}); planned for ${plan.ranks} ranks on ${plan.network.name}.`;
 stand();

@@ -1,10 +1,12 @@
 """A plan as one self-contained page with numbers, charts and controls."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sparcml.aggregate.planning import planned_methods
+from sparcml.aggregate.evidence import TITLES, accuracy
+from sparcml.aggregate.planning import methods_to_plan
 from sparcml.network.candidates import Candidate
 from sparcml.network.plan import NEAR, Plan, work
 
@@ -36,7 +38,7 @@ def grid(plan: Plan) -> dict[str, Any]:
     given = {c.planning.ratio for c in plan.candidates if c.planning.ratio is not None}
     ratios = tuple(sorted({*RATIOS, *given}, reverse=True))
     ranks = sorted({*RANKS, plan.ranks})
-    methods = planned_methods(ratios)
+    methods = methods_to_plan(ratios)
     candidates = [Candidate(m, m.planning(plan.model.tensors)) for m in methods]
     chosen = plan.chosen.planning.ratio
     return {
@@ -44,6 +46,11 @@ def grid(plan: Plan) -> dict[str, Any]:
         "ranks": ranks,
         "ratios": ratios,
         "ratio": chosen or next((r for r in ratios if r in given), ratios[0]),
+        "optimizers": TITLES,
+        "accuracy": {
+            c.name: {name: asdict(accuracy(c.method, name)) for name in TITLES}
+            for c in candidates
+        },
         "choices": [
             _choice(plan, c, name, ranks) for c in candidates for name in c.algorithms
         ],

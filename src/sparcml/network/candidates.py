@@ -59,6 +59,27 @@ class Planning:
     sequential: bool = False
 
 
+EXACT, KEPT, NOT_KEPT, NOT_MEASURED = "exact", "kept", "not kept", "not measured"
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The accuracy of a method compared with dense training, as far as it was measured.
+
+    Attributes:
+        verdict: "exact", "kept", "not kept" or "not measured".
+        worst: The largest loss that was measured, in few words; empty if there is none.
+        measurement: The same with what was measured, and where the result is.
+    """
+
+    verdict: str
+    worst: str = ""
+    measurement: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.worst}" if self.worst else self.verdict
+
+
 class PlannedMethod(Protocol):
     """Aggregation method for the planner; `aggregate.Method` implements it."""
 
@@ -75,10 +96,11 @@ class PlannedMethod(Protocol):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method with its description."""
+    """A method with its description, and its accuracy if it matters to the plan."""
 
     method: PlannedMethod
     planning: Planning
+    accuracy: Accuracy | None = None
 
     @property
     def name(self) -> str:
@@ -95,9 +117,19 @@ class Candidate:
         """Whether the allreduce itself drops entries."""
         return any(ALLREDUCES[name].lossy for name in self.algorithms)
 
+    @property
+    def may_be_recommended(self) -> bool:
+        """Whether the accuracy is kept, or does not matter to the plan."""
+        return self.accuracy is None or self.accuracy.verdict in (EXACT, KEPT)
+
     def code(self, algorithm: str) -> str:
         """Return the Python expression of the method with an algorithm."""
-        return expression(self.method.with_algorithm(algorithm))
+        text = expression(self.method.with_algorithm(algorithm))
+        if steps := getattr(self.method, "steps", None):
+            text += (
+                f"  # for {steps:,} steps; or sparcml.torch.recommended(optimizer, steps)"
+            )
+        return text
 
     def cost(self, algorithm: str, ranks: int, network: Network) -> CostTerms:
         """Return the cost of all allreduces of a step."""
@@ -128,18 +160,22 @@ def expression(plug_in: Any) -> str:
 
     A number that the command line sets, such as the bits of a quantizer, is always shown.
     """
-    settings = []
     option = getattr(plug_in, "option", "").lower()
-    for field in fields(plug_in):
-        value = getattr(plug_in, field.name)
-        if is_dataclass(value):
-            settings.append(f"{field.name}={expression(value)}")
-        elif isinstance(value, str):
-            if value != field.default:
-                settings.append(f'{field.name}="{value}"')
-        elif value != field.default or field.name == option:
-            settings.append(f"{field.name}={value!r}")
+    settings = [
+        f"{field.name}={_literal(value)}"
+        for field in fields(plug_in)
+        if (value := getattr(plug_in, field.name)) != field.default or field.name == option
+    ]
     return f"sparcml.{type(plug_in).__name__}({', '.join(settings)})"
+
+
+def _literal(value: Any) -> str:
+    if is_dataclass(value):
+        return expression(value)
+    if isinstance(value, tuple):
+        items = ", ".join(map(_literal, value))
+        return f"({items},)" if len(value) == 1 else f"({items})"
+    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def planned_algorithms(*, sparse: bool = False, quantized: bool = False) -> tuple[str, ...]:

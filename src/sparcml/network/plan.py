@@ -16,10 +16,10 @@ from .candidates import Candidate
 from .store import from_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..costs import Network
-    from .candidates import PlannedMethod
+    from .candidates import Accuracy, PlannedMethod
     from .models import Model
 
 MAX_RANKS = 4096
@@ -42,11 +42,17 @@ class Row:
     step: float
     speedup: float
     bound_percent: float
+    accuracy: str = ""
+    measurement: str = ""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Estimates for one model on one network."""
+    """Estimates for one model on one network.
+
+    If the candidates have an accuracy under `optimizer`, only those that keep it are
+    recommended.
+    """
 
     model: Model
     network_name: str
@@ -55,6 +61,7 @@ class Plan:
     compute: float
     overlap: float
     candidates: tuple[Candidate, ...]
+    optimizer: str = ""
     rows: tuple[Row, ...] = ()
 
     def best(self, method: str) -> Row:
@@ -77,10 +84,20 @@ class Plan:
         return [self.best(c.name) for c in self.candidates]
 
     @property
+    def eligible(self) -> list[Row]:
+        """Those of `bests` that may be recommended."""
+        return [self.best(c.name) for c in self.candidates if c.may_be_recommended]
+
+    @property
     def recommended(self) -> Row:
-        """The least lossy method that is nearly as fast as the fastest."""
-        fastest = min(row.step for row in self.bests)
-        return next(row for row in self.bests if row.step <= NEAR * fastest)
+        """The least lossy eligible method that is nearly as fast as the fastest of them."""
+        fastest = min(row.step for row in self.eligible)
+        return next(row for row in self.eligible if row.step <= NEAR * fastest)
+
+    def faster(self, verdict: str) -> list[Row]:
+        """Return the methods of this accuracy that are faster than the recommended one."""
+        limit = self.recommended.step
+        return [r for r in self.bests if r.accuracy == verdict and r.step < limit]
 
     @property
     def chosen(self) -> Candidate:
@@ -96,15 +113,20 @@ class Plan:
     @property
     def why(self) -> str:
         """The reason for the recommendation, in one sentence."""
-        row, fastest = self.recommended, max(self.bests, key=lambda r: r.speedup)
+        row, fastest = self.recommended, max(self.eligible, key=lambda r: r.speedup)
+        if len(self.eligible) == 1 and row.accuracy:
+            return "dense: no other method was measured with this optimizer"
         if row.method == self.baseline.name:
+            known = " that keeps the accuracy" if row.accuracy else ""
             return (
-                f"dense: no method is more than {NEAR - 1:.0%} faster "
+                f"dense: no method{known} is more than {NEAR - 1:.0%} faster "
                 f"({fastest.method}: {fastest.speedup:.2f}x)"
             )
         text = f"{row.method} by {row.collective}: {row.speedup:.2f}x dense"
         if fastest.method != row.method:
             text += f"; the fastest, {fastest.method}, has {fastest.speedup:.2f}x"
+        if row.measurement:
+            return f"{text}; measured: {row.measurement}"
         return text + "; check the accuracy by training"
 
     def as_dict(self) -> dict[str, Any]:
@@ -122,6 +144,7 @@ class Plan:
             "ranks": self.ranks,
             "compute": self.compute,
             "overlap": self.overlap,
+            "optimizer": self.optimizer,
             "rows": [asdict(r) for r in self.rows],
             "dense_wins_against": self.slower,
             "dense_wins_from": {
@@ -142,6 +165,8 @@ def plan(
     *,
     methods: Sequence[PlannedMethod],
     overlap: float = 0.0,
+    optimizer: str = "",
+    accuracy: Callable[[PlannedMethod, str], Accuracy] | None = None,
 ) -> Plan:
     """Estimate a training step of every method.
 
@@ -153,6 +178,9 @@ def plan(
         methods: Aggregation methods, the least lossy first, such as
             `aggregate.planning.planned_methods()`; one of them must be exact.
         overlap: Fraction of `compute` that communication may overlap with, from 0 to 1.
+        optimizer: Optimizer of the training, for `accuracy`.
+        accuracy: Accuracy of a method under an optimizer, such as
+            `aggregate.evidence.accuracy`. Without it, all methods may be recommended.
     """
     if not 2 <= ranks <= MAX_RANKS:
         raise ValueError(f"plan: ranks must be from 2 to {MAX_RANKS}, got {ranks}")
@@ -166,8 +194,15 @@ def plan(
         raise ValueError("plan: methods must include an exact one, such as sparcml.Dense()")
     name = network if isinstance(network, str) else "custom"
     costs = from_text(network) if isinstance(network, str) else network
-    candidates = tuple(Candidate(m, m.planning(model.tensors)) for m in methods)
-    empty = Plan(model, name, costs, ranks, compute, overlap, candidates)
+    candidates = tuple(
+        Candidate(
+            m,
+            m.planning(model.tensors),
+            None if accuracy is None else accuracy(m, optimizer),
+        )
+        for m in methods
+    )
+    empty = Plan(model, name, costs, ranks, compute, overlap, candidates, optimizer)
     baseline, _ = fastest(empty, empty.baseline, costs, ranks)
     rows = [
         _row(empty, c, algorithm, baseline)
@@ -193,6 +228,7 @@ def _row(p: Plan, c: Candidate, algorithm: str, baseline: float) -> Row:
         seconds,
         baseline / seconds,
         100 * bound / communication,
+        *(("", "") if c.accuracy is None else (c.accuracy.verdict, c.accuracy.measurement)),
     )
 
 
