@@ -118,6 +118,7 @@ COMMANDS = {
     "scd": "sparcml run -n 8 --network 1gbit benchmarks/run_scd.py",
     "auto": "sparcml run --engine torch -n 2 benchmarks/run_auto.py",
     "auto-100mbit": "sparcml run --engine torch -n 4 --network 100mbit benchmarks/run_auto.py",
+    "auto-gpt": "sparcml run --engine torch -n 2 --network 100mbit benchmarks/run_auto.py",
     "embedding": "sparcml run --engine torch -n 4 --network 1gbit benchmarks/run_embedding.py",
 }
 
@@ -159,6 +160,7 @@ def section(name: str) -> str:
         "scd": linear.descent,
         "auto": torch_tables.auto,
         "auto-100mbit": torch_tables.auto,
+        "auto-gpt": torch_tables.auto,
         "embedding": torch_tables.embedding,
     }
     make = special.get(name, allreduce)

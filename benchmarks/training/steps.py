@@ -33,18 +33,22 @@ class Steps:
     Args:
         task: The network and its data.
         method: Name of a method of the examples.
+        adamw: Whether the optimizer is AdamW, in place of that of the examples.
 
     Attributes:
         model: DDP model.
+        optimizer: The optimizer.
         seconds: Times of the steps, appended by the caller.
     """
 
-    def __init__(self, task: Task, method: str) -> None:
+    def __init__(self, task: Task, method: str, *, adamw: bool = False) -> None:
         torch.manual_seed(0)
         self._task = task
         self.model = replicated(task.model(), method)
         self._sent = connect(self.model, method, 1000)
-        self._optimizer = optimizer_for(task, self.model, method)
+        self.optimizer = optimizer_for(task, self.model, method)
+        if adamw:
+            self.optimizer = torch.optim.AdamW(self.model.parameters(), RATE)
         self._rows = self._endless()
         self._made = 0
         for _ in range(WARM_UP):
@@ -70,9 +74,9 @@ class Steps:
 
     def compute(self) -> None:
         """Run forward, backward and update."""
-        self._optimizer.zero_grad()
+        self.optimizer.zero_grad()
         self._task.loss(self.model, next(self._rows)).backward()
-        self._optimizer.step()
+        self.optimizer.step()
 
     def row(self) -> dict[str, Any]:
         """Return the row to save."""

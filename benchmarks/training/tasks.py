@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import atis
 import clicks
 import fashion_mnist
+import gpt
 import moby_dick
 from workloads import folder
 
@@ -42,6 +43,7 @@ def synthetic(name: str) -> Task:
         "fashion-mnist": partial(fashion_mnist.task, None),
         "atis": partial(atis.task, None),
         "moby-dick": partial(moby_dick.task, None),
+        "gpt": partial(gpt.task, None),
         "clicks": clicks.task,
     }
     return tasks[name]()

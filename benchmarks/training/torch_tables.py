@@ -12,25 +12,29 @@ SLACK = 0.05  # tolerated cost of auto, beyond the difference of two plain runs
 
 def auto(rows: list[Row]) -> str:
     """Return a table with one row per network."""
-    head = ["network", "parameters", "plain DDP (ms)", "plain, repeated (ms)", "auto (ms)"]
-    head += ["auto / plain", "tolerance", "met", "decision of auto"]
+    head = ["network", "parameters", "plain DDP (ms)", "plain, repeated (ms)"]
+    head += ["recommended (ms)", "auto (ms)", "auto / plain", "tolerance", "met"]
+    head += ["decision of auto"]
     lines = []
     for row in rows:
         allowed = 1 + SLACK + row["noise"]
         cells = [row["network"], f"{row['values'] / 1e6:.2g} M"]
-        cells += [f"{1e3 * row[key]:.1f}" for key in ("plain", "again", "auto")]
+        keys = ("plain", "again", "recommended", "auto")
+        cells += [f"{1e3 * row[key]:.1f}" for key in keys]
         cells += [f"{row['ratio']:.3f}", f"{allowed:.3f}"]
-        cells += ["yes" if row["ratio"] <= allowed else "no", _decision(row["decided"])]
+        cells += ["yes" if row["ratio"] <= allowed else "no", _decision(row)]
         lines.append(cells)
     return markdown(head, lines)
 
 
-def _decision(said: str) -> str:
-    """Return the method that was tried or planned, and the decision."""
-    text = said.removeprefix("auto: ")
-    if not text.startswith("no hook"):
-        text = text.rpartition("): ")[2]
-    return text.partition(", tried")[0].partition(" (")[0]
+def _decision(row: Row) -> str:
+    """Return the label of the chosen method, or why there is none."""
+    text: str = row["decided"].removeprefix("auto: ")
+    if text.startswith("no "):
+        return text.partition(" (")[0]
+    compressed = [e for e in row["estimates"] if e[0] != "dense" and e[2] == "measured"]
+    label: str = min(compressed, key=lambda e: e[1])[0]
+    return label
 
 
 def embedding(rows: list[Row]) -> str:

@@ -15,10 +15,14 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package.
 
+    `__dir__` lists these names and those in the `__all__` of the package, and nothing else that
+    the package has imported.
+
     Args:
         package: Name of the package.
         names: Relative names of modules, and what to import from each, separated by spaces.
-            A module of this package is also a name itself.
+            A module of this package is also a name itself; it is listed if nothing is imported
+            from it.
     """
     module_of = {name: module for module, text in names.items() for name in text.split()}
     modules = {module[1:] for module in names if module.rfind(".") == 0}
@@ -33,6 +37,7 @@ def lazy_names(
         return value
 
     def list_names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *module_of})
+        eager = vars(sys.modules[package]).get("__all__", ())
+        return sorted({*eager, *module_of, *(m for m in modules if not names[f".{m}"])})
 
     return get, list_names

@@ -18,6 +18,7 @@ from sparcml import (
     Adaptive,
     Compressed,
     Dense,
+    Half,
     OneBit,
     OneBitAdam,
     PowerSGD,
@@ -405,7 +406,7 @@ def refusals(rank):
     )
     raises("optimizer must be the optimizer of the model", compress, ddp(), "recommended")
     raises("optimizer must have parameters of", compress, ddp(), QSGD(4), optimizer=sgd)
-    raises("optimizer must be an optimizer of torch", recommended, "adam")
+    raises("optimizer must be a torch.optim.Optimizer", recommended, "adam")
     raises("steps must be", recommended, sgd, steps=1.5)
     model = ddp()
     optimizer = adamw(model)
@@ -460,6 +461,7 @@ def warned(rank):
         (METHODS[2], adamw),
         (DGC(dense_below=10), lambda m: torch.optim.SGD(m.parameters(), 0.1)),
         (QSGD(4), adamw),
+        (Compressed(quantize=Half(), dense_below=10), adamw),
         (OneBit(), lambda m: torch.optim.SGD(m.parameters(), 0.1)),
         (
             Compressed(TopK(0.1), dense_below=10),

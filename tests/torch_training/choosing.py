@@ -1,11 +1,15 @@
 """What each rank does in test_auto.py."""
 
+from itertools import pairwise
+
 import torch
+from torch import distributed as dist
 
-from sparcml import Compressed, Dense, TopK
-from sparcml.torch.auto import StepTimer, StepTimes
+import sparcml
+from sparcml import QSGD, Compressed, Dense, Half, TopK
+from sparcml.torch.step_timer import StepTimer, StepTimes
 
-from .models import compressed, ddp, group, same, train
+from .models import compressed, ddp, group, loss_of, same, train
 
 STEPS = range(12)
 
@@ -29,6 +33,7 @@ def as_it_is_measured():
     with group() as (rank, _):
         model, handle = compressed("auto")
         assert "still measuring" in handle.explain()
+        assert str(handle.stats).startswith("auto: still measuring plain DDP, 0 of 8 steps")
         train(model, rank, STEPS)
         assert handle.decision.measured.step > handle.decision.measured.exposed > 0
         assert bool(model._comm_hooks) == (handle.decision.method is not None)
@@ -70,6 +75,20 @@ def on_a_fast_network(rank):
     assert not model._forward_pre_hooks
     assert handle.explain().startswith("auto: no hook: dense")
     assert handle.state_dict()["state"] == {}
+    nothing_to_count(handle)
+
+
+def nothing_to_count(handle):
+    """Statistics of what plain DDP does would be zeros."""
+    stats = handle.stats
+    text = str(stats)
+    assert text.startswith("auto: no hook: dense: no method is more than 5% faster")
+    assert text.endswith("; plain DDP averages the gradients")
+    assert "no hook: dense" in stats._repr_html_()
+    assert "compression ratio" not in stats._repr_html_()
+    written = Notebook()
+    handle.log(written)
+    assert written.rows == {}
 
 
 def on_a_slow_network():
@@ -85,6 +104,60 @@ def on_a_slow_network():
         assert handle.stats.steps == 4
         assert handle.stats.compression_ratio > 1
         paying_what_is_owed(rank)
+        dropped_in_training(rank)
+
+
+class Disappointing(StepTimer):
+    """Measures a slow network, and steps with methods that are slower than estimated."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = iter((100.0, 50.0, 20.0, 30.0))
+
+    def measure(self, comm):
+        return StepTimes(next(self.steps), communication=1.0, exposed=90.0, backward=1.0)
+
+
+def dropped_in_training(rank):
+    """Every choice turns out to be slow; the fastest of them is used in the end.
+
+    float16 needs error feedback, and QSGD under Adam has none: a dense step is between them.
+    """
+    model = ddp()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    handle = sparcml.torch.compress(model, "auto", optimizer=optimizer)
+    handle._timer = Disappointing()
+    used, sent = [], []
+    for step in range(40):
+        optimizer.zero_grad()
+        loss_of(model, rank, step).backward()
+        optimizer.step()
+        used.append(handle.method)
+        sent.append(handle.stats.bytes)
+        if step == 12:
+            assert "now measuring Compressed(quantize=Half()" in handle.explain()
+            assert not handle.decision.final
+    half, four = (
+        Compressed(quantize=Half()),
+        Compressed(quantize=QSGD(4), error_feedback=False),
+    )
+    three = sparcml.torch.recommended(optimizer)
+    assert (
+        used
+        == [Dense()] * 8 + [half] * 9 + [Dense()] + [four] * 9 + [three] * 9 + [four] * 4
+    )
+    assert handle.decision.final
+    assert handle.decision.method == four
+    assert handle.explain().startswith(f"auto: {four}: a step takes 2e+04 ms (measured)")
+    assert handle.stats.steps == 32
+    steps = [after - before for before, after in pairwise(sent)]
+    assert sent[7] == 0
+    assert steps[8] == steps[15]  # of float16, without what was sent to compare methods
+    assert steps[18] == steps[25] == steps[-1]
+    assert len(model._forward_pre_hooks) == 1  # the timer is removed
+    everyones = [None] * dist.get_world_size()
+    dist.all_gather_object(everyones, float(model.module[0].weight.detach().sum()))
+    assert len(set(everyones)) == 1
 
 
 def with_a_table():

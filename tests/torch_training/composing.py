@@ -24,8 +24,8 @@ from torch.nn.parallel.distributed import _MixedPrecision
 
 import sparcml
 from sparcml import QSGD, Adaptive, Compressed, Dense, TopK, TransportError
-from sparcml.torch.auto import WARM_UP
 from sparcml.torch.stats import bucket_advice
+from sparcml.torch.step_timer import WARM_UP
 
 from .choosing import STEPS, FastNetwork
 from .hooking import raises

@@ -75,6 +75,7 @@ def other_kinds_of_models():
         accumulating(rank)
         shared_and_unused(rank)
         unused_by_all(rank, ranks)
+        nan_leaves(rank)
         static(rank)
         half_precision(rank, ranks)
         compiled(rank)
@@ -161,6 +162,21 @@ def unused_by_all(rank, ranks):
     )
     applied = -weights(model)["weight"] + rest.reshape(due.shape)
     np.testing.assert_allclose(applied, due, atol=2e-4)
+
+
+def nan_leaves(rank):
+    """A NaN that is propagated is in the mean of its step, and in no later one."""
+    method = Compressed(TopK(0.05), dense_below=100, nonfinite="propagate")
+    model, handle = compressed(method, Known(), options={"find_unused_parameters": True})
+    for step in range(STEPS):
+        own = known(rank, step)
+        if (rank, step) == (1, 1):
+            own["weight"].view(-1)[0] = torch.nan
+        model.zero_grad()
+        model(own).backward()
+        nans = model.module.weight.grad.isnan().view(-1)
+        assert nans.sum() == nans[0] == (step == 1)
+        assert handle.state_dict()["state"]["residual/weight"].isfinite().all()
 
 
 def static(rank):

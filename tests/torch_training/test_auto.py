@@ -5,7 +5,8 @@ import torch
 
 import sparcml
 from sparcml.torch import recommended
-from sparcml.torch.auto import RowUsage, StepTimes, decide
+from sparcml.torch.auto import MethodSearch, RowUsage, Stage
+from sparcml.torch.step_timer import StepTimes
 from tests.torch_engine.jobs import outcomes
 
 from . import choosing
@@ -28,7 +29,8 @@ def test_on_two_ranks(body):
 
 
 def decided(ranks, **seconds):
-    found = sparcml.launch(lambda comm: decide(comm, SHAPES, StepTimes(**seconds)), ranks)
+    times = StepTimes(**seconds)
+    found = sparcml.launch(lambda comm: MethodSearch(comm, SHAPES, times).decide(), ranks)
     assert len({str(decision.method) for decision in found}) == 1
     return found[0]
 
@@ -51,10 +53,14 @@ def test_rows_of_tables_count_as_they_take_time():
     found = StepTimes(step=10.0, communication=9.5, exposed=9.0, backward=0.5)
     tables = {"table": RowUsage((1000, 16), 20)}
     few = {"weight": (10, 20), "bias": (30_000,)}
-    for decision in sparcml.launch(lambda comm: decide(comm, few, found, tables), 2):
+
+    def work(comm, shapes):
+        return MethodSearch(comm, shapes, found, tables).decide()
+
+    for decision in sparcml.launch(lambda comm: work(comm, few), 2):
         assert decision.method is None
         assert decision.why == "no hook: no dense gradient is large enough to compress"
-    for decision in sparcml.launch(lambda comm: decide(comm, SHAPES, found, tables), 2):
+    for decision in sparcml.launch(lambda comm: work(comm, SHAPES), 2):
         assert decision.method is not None
 
 
@@ -64,7 +70,7 @@ def test_only_methods_with_known_accuracy(kind):
     slow = StepTimes(step=10.0, communication=9.5, exposed=9.0, backward=0.5)
 
     def work(comm):
-        return decide(comm, SHAPES, slow, optimizer=optimizer)
+        return MethodSearch(comm, SHAPES, slow, optimizer=optimizer).decide()
 
     for decision in sparcml.launch(work, 2):
         text = str(decision)
@@ -75,6 +81,46 @@ def test_only_methods_with_known_accuracy(kind):
             assert isinstance(decision.method, sparcml.Compressed)
             assert decision.method.sparsify is None
             assert not decision.method.error_feedback
+
+
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+def test_a_method_that_measures_slower_than_estimated_is_dropped(kind):
+    """The next one is tried, and in the end the fastest of those that were measured is used."""
+    optimizer = getattr(torch.optim, kind)(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+    slow = StepTimes(step=10.0, communication=9.5, exposed=9.0, backward=0.5)
+
+    def work(comm):
+        search = MethodSearch(comm, SHAPES, slow, optimizer=optimizer)
+        chosen, steps = [], iter((8.0, 6.0, 9.0, 9.5, 9.6, 9.7))
+        while not (decision := search.decide()).final:
+            chosen.append(str(decision.method))
+            search.record(next(steps))
+        return chosen, decision
+
+    first, second = sparcml.launch(work, 2)
+    chosen, decision = first
+    assert first[0] == second[0]
+    assert str(first[1].method) == str(second[1].method)
+    assert str(recommended(optimizer)) in chosen
+    assert len(set(chosen)) == len(chosen) == len(decision.estimates) - 1
+    assert str(decision.method) == chosen[1]
+    assert "a step takes 6e+03 ms (measured) in place of 1e+04 ms" in decision.why
+    assert all(e.stage is Stage.MEASURED for e in decision.estimates)
+
+
+def test_dense_if_every_method_measures_slower():
+    optimizer = torch.optim.AdamW(torch.nn.Linear(2, 2).parameters())
+    slow = StepTimes(step=10.0, communication=9.5, exposed=9.0, backward=0.5)
+
+    def work(comm):
+        search = MethodSearch(comm, SHAPES, slow, optimizer=optimizer)
+        while not (decision := search.decide()).final:
+            search.record(9.9)
+        return decision
+
+    for decision in sparcml.launch(work, 2):
+        assert decision.method is None
+        assert decision.why.startswith("no compression: dense: no method is more than 5% ")
 
 
 def test_one_rank_needs_nothing():

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -76,6 +77,26 @@ def test_one_rank_is_plain_training():
     model.optimizer.add_param_group({"params": [module.extra]})
     with pytest.raises(RuntimeError, match="added after the model was wrapped"):
         model.optimizer.step()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_without_a_method_a_period_is_a_full_average(ranks):
+    """Models that differ become equal if their gradients are zero."""
+
+    def work(comm):
+        module = linear()
+        with torch.no_grad():
+            module.weight.fill_(comm.rank)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        model = Decentralized(module, optimizer, comm=comm, broadcast=False)
+        assert model.method == dec.DPSGD(dec.base_graph(ranks))
+        for _ in range(model.method.topology.period):
+            (0 * model(torch.ones(3)).sum()).backward()
+            optimizer.step()
+        return module.weight.detach().numpy()
+
+    for weight in sparcml.launch(work, ranks):
+        np.testing.assert_allclose(weight, (ranks - 1) / 2, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,38 @@
-"""compress(model, "auto"): measure plain DDP, then choose a method, or none.
+"""compress(model, "auto"): the search for a method, or for none.
 
 A few steps of plain DDP show how long a step takes and how much of its communication is
-exposed. With the bandwidth that follows, the planner names the least lossy method that is
-nearly as fast as the fastest. The method is then run on random gradients of the model's shapes
-and rows of its sparse tables. A hook is registered only if the step, with all communication
-exposed, would be clearly faster than plain DDP.
+exposed. Each method then has an estimate of its step, which gets better in three stages:
+
+1. planned: by the planner, with the bandwidth that plain DDP achieved;
+2. tried: by running the method on random gradients of the model's shapes and rows of its sparse
+   tables, with all communication exposed;
+3. measured: in steps of the training.
+
+The choice is the least lossy method that is nearly as fast as the fastest. If it is only planned,
+it is tried; if it is only tried, it is used and measured in the next steps; and then the choice
+is made again. So the search ends with a method that was measured, or with the dense mean, which
+plain DDP has measured. A hook is registered for the first method that is measured.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ..aggregate import Compressed, Dense
+from ..aggregate import Compressed, Dense, Schedule
 from ..aggregate.planning import planned_methods
-from ..aggregate.schedule import at
 from ..costs import ring_nbytes
 from ..network.models import Model
-from ..network.plan import plan
+from ..network.plan import NEAR, plan
 from ..quantize import QSGD, Half
-from ..sparsify import TopK
 from ..transport.stats import text_table
-from .recommended import UNKNOWN_RATIO, is_adaptive, recommended
+from .recommended import is_adaptive, recommended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,93 +42,58 @@ if TYPE_CHECKING:
     from ..aggregate import Method
     from ..communicator.communicator import Communicator
     from ..costs import Network
-    from ..network.plan import Plan
+    from .step_timer import StepTimes
 
     Shapes = Mapping[str, tuple[int, ...]]
 
-WARM_UP, MEASURED = 3, 5  # steps; DDP rebuilds its buckets after the first
-TRIALS = 3
-GAIN = 0.95  # a compressed step may take at most this fraction of a plain one
+TRIALS, TRIAL_SECONDS = 3, 2.0  # of a method; fewer trials if they take longer together
 RATIOS = (0.01,)  # of TopK; smaller ones need a warm-up
-NANO = 1e-9
 
 
-@dataclass(frozen=True)
-class StepTimes:
-    """Seconds of a step of plain DDP.
+class Stage(Enum):
+    """What an estimate is based on."""
+
+    PLANNED = "planned"
+    TRIED = "on random gradients, without overlap"
+    MEASURED = "measured"
+
+
+@dataclass
+class Estimate:
+    """Estimate of a step with a method; the same on all ranks.
 
     Attributes:
-        step: The whole step.
-        communication: From the first bucket to the last.
-        exposed: Communication after the end of the backward pass.
-        backward: The backward pass.
+        name: Name in tables.
+        method: The method.
+        step: Seconds of a step, those after the stages of a schedule.
+        stage: What it is based on.
+        saved: Seconds by which steps after the stages of a schedule are shorter than the first.
     """
 
+    name: str
+    method: Method
     step: float
-    communication: float
-    exposed: float
-    backward: float
-
-    @property
-    def compute(self) -> float:
-        """Seconds of the step without exposed communication."""
-        return max(self.step - self.exposed, 1e-6)
-
-
-class StepTimer:
-    """Measures steps of a DDP model with DDP's own clocks."""
-
-    def __init__(self) -> None:
-        self._starts: list[float] = []
-        self._rows: list[tuple[float, float, float]] = []
-
-    def tick(self, ddp: Any) -> bool:
-        """Record the start of a forward pass; return whether there are enough steps."""
-        self._starts.append(time.perf_counter())
-        data = ddp._get_ddp_logging_data()
-        communication = data.get("backward_comm_time", 0)
-        overlap = data.get("backward_compute_comm_overlap_time", 0)
-        backward = data.get("backward_compute_time", 0)
-        exposed = max(0, communication - overlap)
-        self._rows.append((communication * NANO, exposed * NANO, backward * NANO))
-        return len(self._starts) > WARM_UP + MEASURED
-
-    @property
-    def progress(self) -> str:
-        """How many steps have been measured, of how many."""
-        return f"{max(0, len(self._starts) - 1)} of {WARM_UP + MEASURED} steps"
-
-    def measure(self, comm: Communicator) -> StepTimes:
-        """Return medians over the steps. Collective.
-
-        Step and backward pass are those of the slowest rank. Communication is that of the rank
-        that waits least, because the others also wait for slower ranks.
-        """
-        steps = np.diff(self._starts[WARM_UP:])
-        columns = zip(*self._rows[WARM_UP + 1 :], strict=True)
-        communication, exposed, backward = map(median, columns)
-        slowest = np.array([median(steps), backward], np.float64)
-        step, backward = map(float, comm.allreduce(slowest, op="max"))
-        shortest = np.array([communication, exposed], np.float64)
-        communication, exposed = map(float, comm.allreduce(shortest, op="min"))
-        return StepTimes(step, communication, exposed, backward)
+    stage: Stage
+    saved: float = 0.0
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What "auto" chose, and from which measurements.
+    """What "auto" chose, and from which estimates.
 
     Attributes:
-        method: The method, or None to leave DDP as it is.
+        method: The method, or None for the dense mean.
         why: The reason.
         measured: Times of plain DDP.
-        planned: The planner's estimates, if it was asked.
+        final: Whether the choice was measured.
+        estimates: All methods that were considered, the least lossy first.
     """
 
     method: Method | None
     why: str
     measured: StepTimes
-    planned: Plan | None = None
+    final: bool = True
+    estimates: tuple[Estimate, ...] = field(default=())
 
     def __str__(self) -> str:
         m = self.measured
@@ -130,11 +101,12 @@ class Decision:
             f"{self.why}\nmeasured: a step of plain DDP takes {_ms(m.step)}, {_ms(m.exposed)} "
             f"of it waiting for allreduces (which take {_ms(m.communication)})"
         )
-        if self.planned is None:
+        if not self.estimates:
             return text
-        rows = [("planned method", "step", "speedup")]
+        rows = [("method", "step", "speedup", "estimate")]
         rows += [
-            (row.method, _ms(row.step), f"{row.speedup:.2f}x") for row in self.planned.bests
+            (e.name, _ms(e.step), f"{m.step / e.step:.2f}x", e.stage.value)
+            for e in self.estimates
         ]
         return f"{text}\n\n{text_table([tuple(row) for row in rows])}"
 
@@ -147,15 +119,8 @@ class RowUsage:
     used: int
 
 
-def decide(
-    comm: Communicator,
-    shapes: Shapes,
-    times: StepTimes,
-    tables: Mapping[str, RowUsage] | None = None,
-    excluded: Shapes | None = None,
-    optimizer: torch.optim.Optimizer | None = None,
-) -> Decision:
-    """Choose a method for a model. Collective, with the same result on all ranks.
+class MethodSearch:
+    """Search for the method of a model.
 
     Args:
         comm: The communicator.
@@ -165,51 +130,139 @@ def decide(
         excluded: Shapes of dense gradients that are not compressed.
         optimizer: The optimizer. Only methods with known accuracy under it are considered.
     """
-    if comm.size == 1:
-        return Decision(None, "no hook: there is only one rank", times)
-    if not any(Compressed().compresses_shape(n, s) for n, s in shapes.items()):
-        return Decision(
-            None, "no hook: no dense gradient is large enough to compress", times
+
+    def __init__(
+        self,
+        comm: Communicator,
+        shapes: Shapes,
+        times: StepTimes,
+        tables: Mapping[str, RowUsage] | None = None,
+        excluded: Shapes | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+    ) -> None:
+        self._comm, self._times = comm, times
+        self._shapes, self._tables, self._excluded = shapes, tables or {}, excluded or {}
+        self._estimates: list[Estimate] = []
+        self._chosen: Estimate | None = None
+        self._obstacle = ""
+        if comm.size == 1:
+            self._obstacle = "there is only one rank"
+        elif not any(Compressed().compresses_shape(n, s) for n, s in shapes.items()):
+            self._obstacle = "no dense gradient is large enough to compress"
+        else:
+            self._estimates = _planned(comm, shapes, times, _candidates(optimizer))
+
+    def decide(self) -> Decision:
+        """Return the choice by what is known now. Collective, with the same result on all ranks."""
+        if self._obstacle:
+            return Decision(None, f"no hook: {self._obstacle}", self._times)
+        while (best := self._best()).stage is Stage.PLANNED:
+            self._try(best)
+        self._chosen = best
+        final = best.stage is Stage.MEASURED
+        method = None if best.method.is_exact else best.method
+        return Decision(method, self._why(best), self._times, final, self._copies())
+
+    def record(self, seconds: float) -> None:
+        """Replace the estimate of the last choice by the seconds of a step with it.
+
+        Args:
+            seconds: Seconds on the slowest rank, the same on all ranks.
+        """
+        assert self._chosen is not None
+        self._chosen.step = max(self._times.compute, seconds - self._chosen.saved)
+        self._chosen.stage = Stage.MEASURED
+
+    def _best(self) -> Estimate:
+        """Return the least lossy method that is nearly as fast as the fastest."""
+        fastest = min(e.step for e in self._estimates)
+        return next(e for e in self._estimates if e.step <= NEAR * fastest)
+
+    def _why(self, best: Estimate) -> str:
+        if not best.method.is_exact:
+            return (
+                f"{best.method}: a step takes {_ms(best.step)} ({best.stage.value}) in place "
+                f"of {_ms(self._times.step)}"
+            )
+        others = [e for e in self._estimates if e is not best]
+        fastest = min(others, key=lambda e: e.step)
+        hooked = any(e.stage is Stage.MEASURED for e in others)
+        return (
+            f"{'no compression' if hooked else 'no hook'}: dense: no method is more than "
+            f"{NEAR - 1:.0%} faster ({fastest.name}: {self._times.step / fastest.step:.2f}x, "
+            f"{fastest.stage.value})"
         )
+
+    def _copies(self) -> tuple[Estimate, ...]:
+        return tuple(replace(estimate) for estimate in self._estimates)
+
+    def _try(self, estimate: Estimate) -> None:
+        """Run a method on random gradients. Collective."""
+        later = settled(estimate.method)
+        seconds = self._time(later, self._shapes, self._tables)
+        if later != estimate.method:
+            first = self._time(estimate.method, self._shapes, self._tables)
+            estimate.saved = max(0.0, first - seconds)
+        if self._excluded:
+            seconds += self._time(Dense(), self._excluded, {})
+        estimate.step, estimate.stage = self._times.compute + seconds, Stage.TRIED
+
+    def _time(
+        self, method: Method, shapes: Shapes, tables: Mapping[str, RowUsage]
+    ) -> float:
+        """Return the median seconds of a step of a method on the slowest rank. Collective."""
+        comm = self._comm
+        draw = np.random.default_rng(comm.rank)
+        gradients: dict[str, Any] = {
+            n: draw.standard_normal(s, np.float32) for n, s in shapes.items()
+        }
+        gradients |= {n: _random_rows(draw, rows) for n, rows in tables.items()}
+        state, seconds = method.init({}), list[float]()
+        while len(seconds) < 2 or (len(seconds) <= TRIALS and sum(seconds) < TRIAL_SECONDS):
+            comm.barrier()
+            start = time.perf_counter()
+            _, state = method.aggregate(comm, gradients, state)
+            own = np.array([time.perf_counter() - start], np.float64)
+            seconds.append(float(comm.allreduce(own, op="max")[0]))
+        return median(seconds[1:])  # the first one allocates memory
+
+
+def settled(method: Method) -> Method:
+    """Return a method as it is after the stages of its schedule."""
+    sparsify = getattr(method, "sparsify", None)
+    if not isinstance(sparsify, Schedule):
+        return method
+    return replace(method, sparsify=sparsify.stages[-1][1])  # type: ignore[type-var]
+
+
+def _planned(
+    comm: Communicator, shapes: Shapes, times: StepTimes, methods: list[Method]
+) -> list[Estimate]:
+    """Return estimates by the planner, and that of plain DDP, which was measured."""
     model = Model("this model", tuple(shapes.values()), "its parameters")
-    network = _with_bandwidth(comm.network, model, comm.size, times)
-    overlap = min(1.0, times.backward / times.compute)
-    methods = {m.planning(model.tensors).label: m for m in _candidates(optimizer)}
     planned = plan(
         model,
         comm.size,
-        network,
+        _with_bandwidth(comm.network, model, comm.size, times),
         times.compute,
-        methods=tuple(methods.values()),
-        overlap=overlap,
+        methods=tuple(settled(method) for method in methods),
+        overlap=min(1.0, times.backward / times.compute),
     )
-    lossless = tuple(c for c in planned.candidates if not c.lossy)
-    planned = replace(planned, candidates=lossless)
-    chosen = planned.chosen
-    if chosen is planned.baseline:
-        return Decision(None, f"no hook: {planned.why}", times, planned)
-    method = methods[chosen.name]
-    seconds = _time_trials(comm, method, shapes, tables or {})
-    if excluded:
-        seconds += _time_trials(comm, Dense(), excluded, {})
-    step = times.compute + seconds
-    figures = (
-        f"{chosen.name} takes {_ms(seconds)} per step on random gradients; with all of it "
-        f"exposed a step takes {_ms(step)} in place of {_ms(times.step)}"
-    )
-    if step > GAIN * times.step:
-        return Decision(None, f"no hook: {figures}", times, planned)
-    if at(getattr(method, "sparsify", None), 0) is not None and optimizer is not None:
-        method = recommended(optimizer)
-    return Decision(method, f"{method}: {figures}", times, planned)
+    estimates = []
+    for method, candidate in zip(methods, planned.candidates, strict=True):
+        if candidate is planned.baseline:
+            estimates.append(Estimate(candidate.name, method, times.step, Stage.MEASURED))
+        elif not candidate.lossy:
+            step = planned.best(candidate.name).step
+            estimates.append(Estimate(candidate.name, method, step, Stage.PLANNED))
+    return estimates
 
 
 def _candidates(optimizer: torch.optim.Optimizer | None) -> list[Method]:
     """Return the methods whose accuracy is on the results page (docs/training.md).
 
-    These are the dense mean, 16-bit values and QSGD, without error feedback under Adam; under
-    SGD also the recommended method, here with the ratio that it ends with. Without an optimizer
-    all planned methods are considered.
+    These are the dense mean, 16-bit values and QSGD, without error feedback under Adam, and the
+    recommended method. Without an optimizer all planned methods are considered.
     """
     planned = planned_methods(RATIOS)
     if optimizer is None:
@@ -224,7 +277,7 @@ def _candidates(optimizer: torch.optim.Optimizer | None) -> list[Method]:
                 found.append(replace(m, error_feedback=not adaptive))
             elif isinstance(m.quantize, Half):
                 found.append(m)
-    return found if adaptive else [*found, Compressed(TopK(UNKNOWN_RATIO), QSGD(4))]
+    return [*found, recommended(optimizer)]
 
 
 def _with_bandwidth(
@@ -235,25 +288,6 @@ def _with_bandwidth(
     return replace(
         network, seconds_per_byte=max(times.communication, 1e-6) / moved, calibration=()
     )
-
-
-def _time_trials(
-    comm: Communicator, method: Method, shapes: Shapes, tables: Mapping[str, RowUsage]
-) -> float:
-    """Return the median seconds of a step of the method on the slowest rank. Collective."""
-    draw = np.random.default_rng(comm.rank)
-    gradients: dict[str, Any] = {
-        n: draw.standard_normal(s, np.float32) for n, s in shapes.items()
-    }
-    gradients |= {n: _random_rows(draw, rows) for n, rows in tables.items()}
-    state, seconds = method.init({}), []
-    for _ in range(1 + TRIALS):
-        comm.barrier()
-        start = time.perf_counter()
-        _, state = method.aggregate(comm, gradients, state)
-        seconds.append(time.perf_counter() - start)
-    own = np.array([median(seconds[1:])], np.float64)
-    return float(comm.allreduce(own, op="max")[0])
 
 
 def _random_rows(draw: np.random.Generator, rows: RowUsage) -> Tensor:
@@ -270,13 +304,3 @@ def _random_rows(draw: np.random.Generator, rows: RowUsage) -> Tensor:
 
 def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms"
-
-
-def is_training(ddp: Any) -> bool:
-    """Return whether DDP averages gradients after this forward pass.
-
-    The mode of the DDP module itself says nothing: Lightning leaves it in eval mode after a
-    validation. A model may also train a part of itself only.
-    """
-    averages = torch.is_grad_enabled() and ddp.require_backward_grad_sync
-    return bool(averages) and any(module.training for module in ddp.module.modules())

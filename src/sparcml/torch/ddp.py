@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -17,13 +18,15 @@ from .agreement import agree_on_arguments, reporting_errors
 from .clipping import Clip
 from .ddp_handle import AutoDDPHandle, DDPHandle, discard_copies, register, unwrapped
 from .dense_reducer import DenseReducer
+from .handle import shapes_of, warn_if_small
 from .hook import Hook
 from .recommended import RECOMMENDED, check_optimizer, recommended_for, unsuitable_layers
 from .reducer import GradientReducer
+from .step_hooks import unwrap_optimizer
 from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ..aggregate import Method
     from ..quantize import Quantizer
@@ -59,8 +62,9 @@ def compress(
             `recommended(optimizer)`; or "auto": the first steps run plain DDP and are measured;
             then a method is chosen, or none, which leaves DDP as it is. `handle.explain()`
             gives the reason.
-        optimizer: The optimizer of the model. Residuals then follow its learning rate, and
-            methods that compress updates of Adam instead of gradients make its step.
+        optimizer: The optimizer of the model, or a wrapper such as Accelerate's around it.
+            Residuals then follow its learning rate, and methods that compress updates of Adam
+            instead of gradients make its step.
         leave: Names or patterns ("head.*") of parameters to exclude from compression. Default:
             recurrent layers with `TernGrad` and `PowerSGD`, which lose accuracy there; otherwise
             none.
@@ -85,6 +89,8 @@ def compress(
     with reporting_errors("compress", getattr(ddp, "process_group", None)):
         _check_model(ddp)
         _check_compiled(model, ddp)
+        if optimizer is not None:
+            optimizer = unwrap_optimizer("compress", optimizer)
         if method == RECOMMENDED:
             method = recommended_for("compress", optimizer)
         first = Dense() if method == AUTO else as_method("compress", method)
@@ -98,7 +104,10 @@ def compress(
         names = {p: plain_name(n) for n, p in parameters if p.requires_grad}
         for parameter, name in names.items():
             check_device("compress", name, parameter)
+        if optimizer is not None:
+            _check_parameters(optimizer, names)
         excluded = excluded_names("compress", list(names.values()), leave)
+        warn_if_small(first, shapes_of(names), excluded, stacklevel=3)
         limits = Clip(clip, clip_each)
         if method == AUTO and limits != Clip():
             raise ValueError(
@@ -117,15 +126,34 @@ def compress(
     }
     agree_on_arguments("compress", ddp.process_group, arguments, timeout)
     comm = from_group(ddp.process_group, timeout=timeout)
-    reducer = GradientReducer(comm, first, excluded, limits)
-    reducer.reuses_state = True  # DDP cannot continue after an error
+    with ExitStack() as undo:
+        undo.callback(comm.close)
+        reducer = GradientReducer(comm, first, excluded, limits)
+        reducer.reuses_state = True  # DDP cannot continue after an error
+        dense = DenseReducer(comm, ddp.process_group)
+        hook = Hook(names, reducer, dense, scaler, find_unused=ddp.find_unused_parameters)
+        undo.callback(hook.close)
+        handle: DDPHandle
+        if method == AUTO:
+            handle = AutoDDPHandle(reducer, hook, names, ddp, optimizer)
+        else:
+            handle = DDPHandle(reducer, hook, names, optimizer)
+            undo.callback(handle.close)
+            register(ddp, hook)  # last, because DDP cannot remove it
+        undo.pop_all()
     _compressed.add(ddp)
-    dense = DenseReducer(comm, ddp.process_group)
-    hook = Hook(names, reducer, dense, scaler, find_unused=ddp.find_unused_parameters)
-    if method == AUTO:
-        return AutoDDPHandle(reducer, hook, names, ddp, optimizer)
-    register(ddp, hook)
-    return DDPHandle(reducer, hook, names, optimizer)
+    return handle
+
+
+def _check_parameters(
+    optimizer: torch.optim.Optimizer, names: Mapping[torch.Tensor, str]
+) -> None:
+    groups = optimizer.param_groups
+    if not any(p in names for group in groups for p in group["params"]):
+        raise ValueError(
+            "compress: optimizer must have parameters of the model, got one that has none of "
+            "them; create it from this model"
+        )
 
 
 def _check_compiled(model: torch.nn.Module, ddp: DistributedDataParallel) -> None:
@@ -160,8 +188,10 @@ def _check_model(ddp: torch.nn.Module) -> None:
             "compress: this model has a communication hook already, and DDP accepts only one; "
             "use handle.change(method) to change the method"
         )
+    hook = ddp._get_ddp_logging_data().get("comm_hook")  # also one that is built into torch
     if ddp._comm_hooks:
         hook = getattr(ddp._comm_hooks[0][0], "__name__", "of another library")
+    if hook:
         raise RuntimeError(
             f"compress: this model has a communication hook already ({hook}), and DDP accepts "
             f"only one; create the model again without it"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..aggregate.stats import SelectionStats
-from .auto import RowUsage, StepTimer, decide, is_training
+from ..aggregate import Dense
+from .auto import MethodSearch, RowUsage
 from .closures import after_gradients
 from .handle import Handle, weak
 from .stats import bucket_advice, collect, table
 from .step_hooks import register_step_hooks
+from .step_timer import StepTimer, is_training
 from .tensors import COMPILED, is_sparse, sparse_tables
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from .hook import Hook
     from .reducer import GradientReducer
     from .stats import Stats
+    from .step_timer import StepTimes
 
 
 class Attached:
@@ -55,7 +58,12 @@ class Attached:
 
 def register(ddp: DistributedDataParallel, hook: Hook) -> None:
     """Register the communication hook with DDP."""
-    ddp.register_comm_hook(Attached(hook), average_bucket)
+    before = list(ddp._comm_hooks)
+    try:
+        ddp.register_comm_hook(Attached(hook), average_bucket)
+    except BaseException:
+        ddp._comm_hooks = before  # DDP lists it before it refuses it
+        raise
     # Without this check, the step after an error would raise an internal error of DDP.
     ddp.register_forward_pre_hook(Attached(lambda ddp, args: hook.check()))  # noqa: ARG005
 
@@ -161,7 +169,8 @@ class AutoDDPHandle(DDPHandle):
     """Handle of a DDP model that is measured before a hook is registered.
 
     Attributes:
-        decision: What was chosen, and why; None while measuring, and after `change`.
+        decision: What was chosen, and why; None while plain DDP is measured, and after
+            `change`.
     """
 
     def __init__(
@@ -177,6 +186,9 @@ class AutoDDPHandle(DDPHandle):
         self._decided = False  # by measurements or by the user
         self._registered = False
         self._timer = StepTimer()
+        self._search: MethodSearch | None = None
+        self._next: Method | None = None  # after a dense step, which applies the residual
+        self._trials: Stats | None = None  # what was sent to compare methods
         self._ddp = ddp
         self._tables = sparse_tables(ddp.module) & self._shapes.keys()
         self._rows_used = dict.fromkeys(self._tables, 0)  # in the last step
@@ -195,48 +207,92 @@ class AutoDDPHandle(DDPHandle):
                 return super().explain()
             return f"auto: still measuring plain DDP, {self._timer.progress}"
         text = f"auto: {self.decision}"
+        if not self._decided:
+            text += f"\n\nnow measuring {self.method}: {self._timer.progress}"
         return f"{text}\n\n{super().explain()}" if self._registered else text
+
+    @property
+    def stats(self) -> Stats:
+        """Bytes, seconds and norms of this rank; with plain DDP, a note that there are none."""
+        stats = super().stats.since(self._trials)
+        if self._registered:
+            return stats
+        text = self.explain().partition("\n")[0]
+        return replace(stats, note=f"{text}; plain DDP averages the gradients")
 
     def change(self, method: Method | Quantizer | Sparsifier | str) -> None:
         """Use this method from the next step on. All ranks must call it."""
         super().change(method)
         self.decision = None  # it is not about this method
-        self._stop_measuring(compress=True)
+        self._stop_measuring()
+        self._register()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume from a state; its residual is applied whatever is decided."""
         super().load_state_dict(state)
-        if self._decided:
-            self._stop_measuring(compress=self._reducer.has_residual)
+        if self._decided and self._reducer.has_residual:
+            self._register()
 
     def _tick(self, ddp: Any, args: Any) -> None:
         del args
-        if is_training(ddp) and self._timer.tick(ddp):
+        if not is_training(ddp):
+            return
+        if self._next is not None:
+            self._hook.run(partial(self._use, self._next))
+        elif self._timer.tick(ddp):
             self._hook.run(self._decide)
-            chosen = self.decision is not None and self.decision.method is not None
-            self._stop_measuring(compress=chosen or self._reducer.has_residual)
+            self._timer.restart()
+        decision = self.decision
+        if decision is None:
+            return
+        if decision.final and self._next is None:
+            self._stop_measuring()
+        if decision.method is not None or self._reducer.has_residual:
+            self._register()
 
-    def _stop_measuring(self, *, compress: bool) -> None:
-        self._decided = True
+    def _register(self) -> None:
+        if not self._registered:
+            self._registered = True
+            register(self._ddp, self._hook)
+
+    def _stop_measuring(self) -> None:
+        self._decided, self._next = True, None
         for observer in self._observers:
             observer.remove()
         self._observers.clear()
-        if compress and not self._registered:
-            self._registered = True
-            register(self._ddp, self._hook)
 
     def _count_rows(self, name: str, gradient: Tensor) -> None:
         self._rows_used[name] = gradient._nnz() if is_sparse(gradient) else len(gradient)
 
     def _decide(self) -> None:
+        """Use the method that the search chooses by the steps since the last choice."""
+        before = super().stats.since(self._trials)
+        times = self._timer.measure(self._reducer.comm)
+        if self._search is None:
+            self._search = self._new_search(times)
+        else:
+            self._search.record(times.step)
+        self.decision = self._search.decide()
+        self._trials = super().stats.since(before)
+        chosen = self.decision.method
+        self._use(Dense() if chosen is None else chosen)
+
+    def _use(self, method: Method) -> None:
+        """Use a method from this step on; if it cannot keep the residual, from the next one on."""
+        waits = self._reducer.has_residual and not method.keeps_residual
+        self._next = method if waits else None
+        now = Dense() if waits else method
+        if now != self.method:
+            self._reducer.change(now, self._shapes)
+
+    def _new_search(self, times: StepTimes) -> MethodSearch:
         reducer, shapes = self._reducer, self._shapes
-        comm, separate = reducer.comm, reducer.excluded | self._tables
-        compressible = {n: s for n, s in shapes.items() if n not in separate}
-        excluded = {n: shapes[n] for n in reducer.excluded - self._tables}
-        tables = {n: RowUsage(shapes[n], used) for n, used in self._rows_used.items()}
-        times = self._timer.measure(comm)
-        self.decision = decide(comm, compressible, times, tables, excluded, self._optimizer)
-        if self.decision.method is not None:
-            reducer.change(self.decision.method, shapes)
-        comm.stats.reset()
-        comm.cache.get(SelectionStats).reset()
+        separate = reducer.excluded | self._tables
+        return MethodSearch(
+            reducer.comm,
+            {n: s for n, s in shapes.items() if n not in separate},
+            times,
+            {n: RowUsage(shapes[n], used) for n, used in self._rows_used.items()},
+            {n: shapes[n] for n in reducer.excluded - self._tables},
+            self._optimizer,
+        )

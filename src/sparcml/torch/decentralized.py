@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..communicator.communicator import Communicator
-from ..decentralized import Method
+from ..decentralized import DPSGD, Method, base_graph
 from ..decentralized.checks import check_call
 from ..errors import SparcmlError
 from .agreement import open_communicator, reporting_errors
@@ -49,8 +49,10 @@ class Decentralized(torch.nn.Module):  # type: ignore[misc]
 
     Args:
         model: The model, with parameters of float32 or float64 on one device; not in DDP.
-        optimizer: Optimizer of all its parameters.
-        method: A method of `sparcml.decentralized`, for as many ranks as there are.
+        optimizer: Optimizer of all its parameters, or a wrapper such as Accelerate's around it.
+        method: A method of `sparcml.decentralized`, for as many ranks as there are. Default:
+            `DPSGD(base_graph(ranks))`, in which a rank has at most one neighbour per step, and
+            each period of the graph is a full average.
         comm: Communicator; a duplicate of it is used. Default: that of `group`.
         group: Process group. Default: the default group; without torch.distributed, the ranks of
             `sparcml.world()`.
@@ -77,7 +79,7 @@ class Decentralized(torch.nn.Module):  # type: ignore[misc]
         self,
         model: torch.nn.Module,
         optimizer: torch.optim.Optimizer,
-        method: Method,
+        method: Method | None = None,
         *,
         comm: Communicator | None = None,
         group: Any = None,
@@ -95,12 +97,14 @@ class Decentralized(torch.nn.Module):  # type: ignore[misc]
             )
         self._running = RunningBuffers(model)
         arguments = {
-            "method": describe(method),
+            "method": None if method is None else describe(method),
             "parameters": parameters.layout,
             "buffers": (buffers, self._running.layout),
             "options": (broadcast, overlap),
         }
         self._comm = open_communicator(NAME, comm, group, arguments, timeout)
+        if method is None:
+            method = DPSGD(base_graph(self._comm.size))
         try:
             check_call(NAME, self._comm, method.topology)
         except ValueError:  # on all ranks
@@ -227,7 +231,7 @@ class Decentralized(torch.nn.Module):  # type: ignore[misc]
 def _check_arguments(
     model: Any, optimizer: Any, method: Any, comm: Any, group: Any, buffers: Any
 ) -> None:
-    if not isinstance(method, Method):
+    if method is not None and not isinstance(method, Method):
         raise TypeError(
             f"{NAME}: method must be one of sparcml.decentralized such as "
             f"dec.DPSGD(dec.ring(4)), got {method!r}"

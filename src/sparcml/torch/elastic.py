@@ -52,7 +52,7 @@ class ElasticTraining(OptimizerSteps):
 
     Args:
         model: The model, with parameters of float32 or float64 on one device.
-        optimizer: Optimizer of all its parameters.
+        optimizer: Optimizer of all its parameters, or a wrapper such as Accelerate's around it.
         method: A method of `sparcml.local` with one fragment and no delay.
         quorum: Decides who takes part in a round.
         timeout: Seconds to wait for a member in an exchange. Default: the grace period.

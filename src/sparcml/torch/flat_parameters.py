@@ -11,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .. import buffer_pool
 from ..stream.tensors import flat_array, to_tensor
+from .step_hooks import innermost, unwrap_optimizer
 from .tensors import COMPILED, FLOATS, check_device, check_parallelism, plain_name, write
 
 if TYPE_CHECKING:
@@ -116,10 +117,12 @@ def trained_parameters(
         raise TypeError(
             f"{function}: model must be a torch.nn.Module, got {type(module).__name__}"
         )
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise TypeError(
-            f"{function}: optimizer must be a torch.optim.Optimizer, got "
-            f"{type(optimizer).__name__}"
+    optimizer = unwrap_optimizer(function, optimizer)
+    if (part := innermost(optimizer)) is not optimizer:
+        raise ValueError(
+            f"{function}: optimizer must keep the state of all parameters on every rank, got a "
+            f"{type(optimizer).__name__}, which splits it over ranks; use "
+            f"torch.optim.{type(part).__name__}(model.parameters(), ...)"
         )
     if isinstance(getattr(module, COMPILED, module), DistributedDataParallel):
         raise TypeError(

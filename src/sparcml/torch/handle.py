@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
 import weakref
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,11 @@ from ..aggregate.frozen_adam import FrozenAdam
 from .adam_updates import AdamUpdates, with_settings
 from .checkpoint import consolidated_state, restore, saved_state
 from .learning_rates import LearningRates
-from .recommended import RECOMMENDED, check_optimizer, recommended_for
+from .recommended import RECOMMENDED, check_optimizer, recommended_for, warn_once
 from .tensors import plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from torch import Tensor
 
@@ -56,8 +55,7 @@ class Handle(ABC):
             self._updates = updates = AdamUpdates(optimizer, reducer, names)
             reducer.local = lambda: updates.local
         self._logged: Stats | None = None
-        self._shapes = {n: tuple(p.shape) for p, n in names.items()}
-        self._warn_if_small(stacklevel=5)
+        self._shapes = shapes_of(names)
 
     @property
     def method(self) -> Method:
@@ -97,43 +95,17 @@ class Handle(ABC):
         self._between_steps(change)
         if self._optimizer is not None:
             check_optimizer("change", new, self._optimizer, stacklevel=3)
-        self._warn_if_small(stacklevel=3)
-
-    @property
-    def _compressed_sizes(self) -> list[int]:
-        """Number of values of each parameter that the method compresses."""
-        return [
-            math.prod(shape)
-            for name, shape in self._shapes.items()
-            if self._reducer.compresses(name, shape)
-        ]
+        warn_if_small(new, self._shapes, self._reducer.excluded, stacklevel=3)
 
     def _coverage(self) -> str:
         """Return how much of the model is compressed."""
-        sizes, total = self._compressed_sizes, sum(map(math.prod, self._shapes.values()))
-        return (
-            f"{len(sizes)} of {len(self._shapes)} parameters, {sum(sizes):,} of {total:,} "
-            f"values ({sum(sizes) / max(1, total):.0%})"
-        )
+        return coverage(self.method, self._shapes, self._reducer.excluded)
 
     def _choices(self) -> Entries:
         """Return the ratio or the bits of each parameter, if the method chooses them."""
         choices = self.method.describe(self._reducer.state)
         text = ", ".join(f"{name} {value:.3g}" for name, value in sorted(choices.items()))
         return [("chosen", text)] if text else []
-
-    def _warn_if_small(self, stacklevel: int) -> None:
-        """Warn on one rank if the method compresses nothing."""
-        if self.method.is_exact or self._compressed_sizes or self.rank or not self._shapes:
-            return
-        below = getattr(self.method, "dense_below", None)
-        limit = f"have at most {below:,} values (dense_below)" if below else "are small"
-        warnings.warn(
-            f"sparcml.torch: {self.method} compresses {self._coverage()}: parameters that are "
-            f"excluded, have one dimension or {limit} are sent uncompressed; for this model "
-            f"plain DDP is as good",
-            stacklevel=stacklevel,
-        )
 
     def state_dict(self, *, consolidate: bool = False) -> dict[str, Any]:
         """Return the state of this rank, to be saved with `torch.save` after a step.
@@ -214,6 +186,53 @@ class Handle(ABC):
     @abstractmethod
     def _set_layout(self, layout: Layout) -> None:
         """Average these groups of gradients together from the next step on."""
+
+
+def shapes_of(names: Mapping[Tensor, str]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of parameters by name."""
+    return {name: tuple(p.shape) for p, name in names.items()}
+
+
+def coverage(
+    method: Method, shapes: Mapping[str, tuple[int, ...]], excluded: Collection[str]
+) -> str:
+    """Return how much of a model is compressed."""
+    sizes, total = _compressed(method, shapes, excluded), map(math.prod, shapes.values())
+    values = sum(total)
+    return (
+        f"{len(sizes)} of {len(shapes)} parameters, {sum(sizes):,} of {values:,} values "
+        f"({sum(sizes) / max(1, values):.0%})"
+    )
+
+
+def warn_if_small(
+    method: Method,
+    shapes: Mapping[str, tuple[int, ...]],
+    excluded: Collection[str],
+    stacklevel: int,
+) -> None:
+    """Warn on one rank if the method compresses nothing."""
+    if method.is_exact or _compressed(method, shapes, excluded) or not shapes:
+        return
+    below = getattr(method, "dense_below", None)
+    limit = f"have at most {below:,} values (dense_below)" if below else "are small"
+    warn_once(
+        f"sparcml.torch: {method} compresses {coverage(method, shapes, excluded)}: parameters "
+        f"that are excluded, have one dimension or {limit} are sent uncompressed; for this "
+        f"model plain DDP is as good",
+        stacklevel + 1,
+    )
+
+
+def _compressed(
+    method: Method, shapes: Mapping[str, tuple[int, ...]], excluded: Collection[str]
+) -> list[int]:
+    """Return the number of values of each parameter that a method compresses."""
+    return [
+        math.prod(shape)
+        for name, shape in shapes.items()
+        if name not in excluded and method.compresses_shape(name, shape)
+    ]
 
 
 def weak(method: Callable[..., None]) -> Callable[..., None]:

@@ -231,9 +231,14 @@ class Hook:
         for bucket in self._buckets:
             for name, mean in bucket.gradients.items():
                 grad = parameters[name].grad
-                if not is_sparse(mean) and (grad is None or not torch.equal(grad, mean)):
+                if not is_sparse(mean) and (grad is None or not _same(grad, mean)):
                     self._reducer.restore_residual(name, mean)
         self._buckets = []
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    """Return whether tensors have the same values, where NaN is the same as NaN."""
+    return bool(torch.equal(a, b) or torch.allclose(a, b, rtol=0, atol=0, equal_nan=True))
 
 
 def _nbytes(buffer: Tensor) -> int:

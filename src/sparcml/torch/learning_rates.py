@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..aggregate.state import RATE, key
+from .step_hooks import innermost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,12 +39,6 @@ class LearningRates:
         reducer: GradientReducer,
         names: Mapping[Tensor, str],
     ) -> None:
-        groups = optimizer.param_groups
-        if not any(p in names for group in groups for p in group["params"]):
-            raise ValueError(
-                "compress: optimizer must have parameters of the model, got one that has none "
-                "of them; create it from this model"
-            )
         self._optimizer, self._reducer, self._names = optimizer, reducer, names
         self._scaled: dict[str, tuple[float, float]] = {}  # rises that were handled
 
@@ -65,7 +60,7 @@ class LearningRates:
         if self._scaled.get(name) == (old, lr):  # the gradients of a step come in groups
             return
         self._scaled[name] = old, lr
-        momentum = self._optimizer.state.get(p, {}).get("momentum_buffer")
+        momentum = innermost(self._optimizer).state.get(p, {}).get("momentum_buffer")
         if momentum is not None:
             with torch.no_grad():
                 momentum.mul_(old / lr)

@@ -49,7 +49,7 @@ class LocalTraining(OptimizerSteps):
 
     Args:
         model: The model, with parameters of float32 or float64 on one device.
-        optimizer: Optimizer of all its parameters.
+        optimizer: Optimizer of all its parameters, or a wrapper such as Accelerate's around it.
         sync_every: Inner steps per round. Default: that of the class in `sparcml.local`.
         method: Aggregation method of the changes, for the classes that have one.
         comm: Communicator; a duplicate of it is used. Default: that of `group`.
@@ -108,7 +108,7 @@ class LocalTraining(OptimizerSteps):
             self._given = frozenset(settings)
             self.settings = build_settings(self.form, sync_every, method, settings)
             self._replica = Replica(name, model, optimizer, buffers, optimizer_state)
-            self._check_optimizer(optimizer)
+            self._check_optimizer(self._replica.optimizer)
             self._start = SynchronousStart(
                 name, synchronous_steps, synchronous_method, self._replica
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,10 +17,11 @@ from ..stream.tensors import on_host
 from .adam_updates import with_settings
 from .agreement import agree_on_arguments, reporting_errors
 from .clipping import Clip
+from .handle import shapes_of, warn_if_small
 from .optimizer_handle import OptimizerHandle
 from .recommended import RECOMMENDED, check_optimizer, recommended_for
 from .reducer import GradientReducer
-from .step_hooks import users_of
+from .step_hooks import unwrap_optimizer, users_of
 from .tensors import COMPILED, check_device, check_parallelism, excluded_names, plain_name
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def wrap(
     memory depend on the rows in use.
 
     Args:
-        optimizer: An optimizer of torch.
+        optimizer: An optimizer of torch, or a wrapper such as Accelerate's around it.
         method: An aggregation method such as `sparcml.Compressed(quantize=sparcml.QSGD(4))`,
             a quantizer or sparsifier, with error feedback around it, or "recommended", which is
             `recommended(optimizer)`.
@@ -74,17 +76,13 @@ def wrap(
     if scaler is not None and not scaler.is_enabled():
         scaler = None  # it neither scales nor skips
     with reporting_errors("wrap", group):
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            raise TypeError(
-                f"wrap: optimizer must be a torch.optim.Optimizer, got "
-                f"{type(optimizer).__name__}"
-            )
+        inner = unwrap_optimizer("wrap", optimizer)
         if method == RECOMMENDED:
-            method = recommended_for("wrap", optimizer)
+            method = recommended_for("wrap", inner)
         method = as_method("wrap", method)
-        check_optimizer("wrap", method, optimizer, stacklevel=3)
+        check_optimizer("wrap", method, inner, stacklevel=3)
         if isinstance(method, FrozenAdam):
-            method = with_settings("wrap", method, optimizer, scaler, clip)
+            method = with_settings("wrap", method, inner, scaler, clip)
         if any(isinstance(user, OptimizerHandle) for user in users_of(optimizer)):
             raise RuntimeError(
                 "wrap: this optimizer is wrapped already, and gradients would be averaged twice; "
@@ -95,9 +93,10 @@ def wrap(
                 "wrap: model must not be a DistributedDataParallel, which averages gradients "
                 "itself; use sparcml.torch.compress(model, method)"
             )
-        names = _names(optimizer, model)
+        names = _names(inner, model)
         check_parallelism("wrap", model, names)
         excluded = excluded_names("wrap", list(names.values()), leave)
+        warn_if_small(method, shapes_of(names), excluded, stacklevel=3)
         limit = Clip(clip).norm
     arguments = {
         "method": method,
@@ -107,9 +106,13 @@ def wrap(
     }
     agree_on_arguments("wrap", group, arguments, timeout)
     comm = from_group(group, timeout=timeout)
-    _check_same_weights(comm, names)
-    reducer = GradientReducer(comm, method, excluded)
-    return OptimizerHandle(optimizer, reducer, names, limit, scaler)
+    with ExitStack() as undo:
+        undo.callback(comm.close)
+        _check_same_weights(comm, names)
+        reducer = GradientReducer(comm, method, excluded)
+        handle = OptimizerHandle(optimizer, reducer, names, limit, scaler)
+        undo.pop_all()
+    return handle
 
 
 def _names(

@@ -12,7 +12,7 @@ import torch
 from .closures import after_closure
 from .handle import Handle, weak
 from .stats import collect, table
-from .step_hooks import register_step_hooks
+from .step_hooks import register_step_hooks, unwrap_optimizer
 from .tensors import empty_rows, is_sparse, scaled, squares, values_of, write
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class OptimizerHandle(Handle):
         clip: float | None,
         scaler: Any,
     ) -> None:
-        super().__init__(reducer, names, optimizer)
+        super().__init__(reducer, names, unwrap_optimizer("wrap", optimizer))
         self.optimizer = optimizer
         self._names, self._clip, self._scaler = names, clip, scaler
         self._averaged = False  # whether the gradients are means

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..aggregate import Adaptive, Compressed, Dense, OneBitAdam, PowerSGD, Schedule
-from ..quantize import QSGD, TernGrad
+from ..aggregate import Compressed, Dense, OneBitAdam, PowerSGD, evidence
+from ..network.candidates import KEPT
+from ..quantize import TernGrad
 from ..validation import as_integer
+from .step_hooks import innermost, unwrap_optimizer
 
 if TYPE_CHECKING:
     from ..aggregate import Method
 
 RECOMMENDED = "recommended"
-RATIO = 0.03  # in the second half of a run
-MULTIPLES = (0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0)  # of the ratio, for one layer
-UNKNOWN_RATIO, WARM_UP_STEPS = 0.025, 1000  # if the number of steps is unknown
-DENSE_BELOW = 1000  # values; smaller matrices are sent uncompressed
+UNKNOWN_RATIO = evidence.UNKNOWN_RATIO
 
 
 def recommended(
@@ -38,7 +37,7 @@ def recommended(
     rate.
 
     Args:
-        optimizer: The optimizer of the model.
+        optimizer: The optimizer of the model; wrappers such as Accelerate's are looked through.
         steps: Number of optimizer steps of the full run. Pass it if you know it: fewer bytes
             are sent at the same accuracy.
         slow_link: Under Adam, send 60 to 80 % fewer bytes: 2-bit gradients, 3-bit sums and a
@@ -50,32 +49,19 @@ def recommended(
         >>> recommended(sgd, steps=500).sparsify.at(499).ratio
         0.03
     """
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise TypeError(
-            f"recommended: optimizer must be an optimizer of torch, got {optimizer!r}"
-        )
+    optimizer = innermost(unwrap_optimizer("recommended", optimizer))
     if steps is not None:
         as_integer("recommended", "steps", steps, 1)
-    if type(optimizer) is torch.optim.SGD:
-        falling = Schedule.warm_up(UNKNOWN_RATIO, WARM_UP_STEPS)
-        if steps is not None:
-            falling = Schedule.falling(RATIO, steps)
-        return Adaptive(falling, QSGD(4), dense_below=DENSE_BELOW, options=MULTIPLES)
-    quantize, small = QSGD(3, bucket=512), None
-    if slow_link:
-        quantize = QSGD(2, bucket=1024, coder="rice", reduced_bits=3)
-        small = QSGD(8, bucket=128)
-    return Compressed(
-        quantize=quantize, error_feedback=False, dense_below=DENSE_BELOW, small=small
-    )
+    name = evidence.SGD if type(optimizer) is torch.optim.SGD else evidence.ADAMW
+    return evidence.recommended_method(name, steps, slow_link=slow_link)
 
 
 def recommended_for(function: str, optimizer: torch.optim.Optimizer | None) -> Method:
     """Return the recommended method of an optimizer that a function was given."""
-    if not isinstance(optimizer, torch.optim.Optimizer):
+    if optimizer is None:
         raise TypeError(
             f"{function}: optimizer must be the optimizer of the model if the method is "
-            f"'recommended', got {optimizer!r}"
+            f"'recommended', got None; pass optimizer="
         )
     return recommended(optimizer)
 
@@ -86,7 +72,7 @@ def check_optimizer(
     """Warn if a method is known to lose accuracy under an optimizer."""
     momentum = float(getattr(method, "momentum", 0.0))
     doubled = [g for g in optimizer.param_groups if float(g.get("momentum", 0.0)) > 0]
-    name, message = type(optimizer).__name__, None
+    name, message = type(innermost(optimizer)).__name__, None
     if momentum and is_adaptive(optimizer):
         message = (
             f"{method} contains momentum, and {name} adds its own; use plain SGD with it, or "
@@ -103,7 +89,7 @@ def check_optimizer(
             f"(docs/training.md); use method='recommended'"
         )
     if message is not None:
-        _warn_once(f"{function}: {message}", stacklevel + 1)
+        warn_once(f"{function}: {message}", stacklevel + 1)
 
 
 def unsuitable_layers(
@@ -120,7 +106,7 @@ def unsuitable_layers(
         return []
     recurrent = [n for n, m in model.named_modules() if isinstance(m, torch.nn.RNNBase)]
     if recurrent:
-        _warn_once(
+        warn_once(
             f"{function}: {poor} loses accuracy on recurrent layers (docs/training.md): "
             f"{', '.join(map(repr, recurrent))} will be sent uncompressed; pass leave=() to "
             f"compress all, or use method='recommended'",
@@ -132,11 +118,13 @@ def unsuitable_layers(
 def keeps_accuracy(method: Method, optimizer: torch.optim.Optimizer) -> bool:
     """Return whether a method is not known to lose accuracy under an optimizer.
 
-    Under Adam these are the dense mean, unbiased quantizers and `OneBitAdam`. All others delay
-    gradients or most of an update, and gradients that are one step late lose accuracy there
-    (docs/training.md).
+    Under Adam these are the dense mean, unbiased quantizers, `OneBitAdam`, and what was measured
+    to keep it. All others delay gradients or most of an update, and gradients that are one step
+    late lose accuracy there (docs/training.md).
     """
     if not is_adaptive(optimizer) or isinstance(method, OneBitAdam):
+        return True
+    if evidence.accuracy(method, evidence.ADAMW).verdict == KEPT:
         return True
     if isinstance(method, Compressed):
         quantize = method.quantize
@@ -144,7 +132,7 @@ def keeps_accuracy(method: Method, optimizer: torch.optim.Optimizer) -> bool:
     return isinstance(method, Dense)
 
 
-def _warn_once(message: str, stacklevel: int) -> None:
+def warn_once(message: str, stacklevel: int) -> None:
     """Warn on one rank."""
     if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
         warnings.warn(message, stacklevel=stacklevel)
@@ -152,4 +140,5 @@ def _warn_once(message: str, stacklevel: int) -> None:
 
 def is_adaptive(optimizer: torch.optim.Optimizer) -> bool:
     """Return whether an optimizer divides by a mean of squared gradients."""
-    return not isinstance(optimizer, torch.optim.SGD | torch.optim.LBFGS | torch.optim.ASGD)
+    others = torch.optim.SGD | torch.optim.LBFGS | torch.optim.ASGD
+    return not isinstance(innermost(optimizer), others)

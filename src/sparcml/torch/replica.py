@@ -12,6 +12,7 @@ from .flat_parameters import parameters_of, trained_parameters
 from .local_arguments import AVERAGE, LOCAL
 from .optimizer_state import average_optimizer_state, mean_optimizer_state
 from .running_buffers import RunningBuffers, broadcast_module
+from .step_hooks import unwrap_optimizer
 from .tensors import plain_name
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Replica:
 
     Attributes:
         model: The model.
-        optimizer: The optimizer.
+        optimizer: The optimizer, without wrappers.
         parameters: The trained parameters.
         buffers: The floating-point buffers.
     """
@@ -50,7 +51,7 @@ class Replica:
             function, model, optimizer, other="pass its module instead: model.module"
         )
         self.model: torch.nn.Module = model
-        self.optimizer: torch.optim.Optimizer = optimizer
+        self.optimizer = unwrap_optimizer(function, optimizer)
         self.buffers = RunningBuffers(model)
         self._places = buffers, optimizer_state
         self._averages_buffers = buffers == AVERAGE and bool(self.buffers.size)

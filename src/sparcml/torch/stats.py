@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ class Stats:
         corrected_squares: Sum of squares of the corrected gradients they were selected from.
         residual_norm: Norm of the residual of this rank now.
         buckets: Bytes of each of DDP's buckets in the last step.
+        note: Why nothing was counted, such as "auto: no hook: ..."; empty otherwise.
     """
 
     steps: int
@@ -54,6 +55,7 @@ class Stats:
     corrected_squares: float
     residual_norm: float
     buckets: tuple[int, ...] = field(default=())
+    note: str = ""
 
     @property
     def compression_ratio(self) -> float | None:
@@ -77,18 +79,15 @@ class Stats:
         differences = {
             f.name: getattr(self, f.name) - getattr(before, f.name)
             for f in fields(self)
-            if f.name not in ("phases", "residual_norm", "buckets")
+            if f.name not in ("phases", "residual_norm", "buckets", "note")
         }
         phases = {k: v - before.phases[k] for k, v in self.phases.items()}
-        return Stats(
-            **differences,
-            phases=phases,
-            residual_norm=self.residual_norm,
-            buckets=self.buckets,
-        )
+        return replace(self, **differences, phases=phases)
 
     def scalars(self) -> dict[str, float]:
-        """Return means over the steps by name."""
+        """Return means over the steps by name; none if nothing was counted."""
+        if self.note:
+            return {}
         steps = max(1, self.steps + self.skipped)
         means = {
             "bytes": self.bytes / steps,
@@ -105,12 +104,14 @@ class Stats:
         return means
 
     def __str__(self) -> str:
-        return text_table([("", "value"), *self._entries()])
+        return self.note or text_table([("", "value"), *self._entries()])
 
     def _repr_html_(self) -> str:
         return html_table([("", "value"), *self._entries()])
 
     def _entries(self) -> Entries:
+        if self.note:
+            return [("note", self.note)]
         ratio, norm = self.compression_ratio, self.selected_norm
         return [
             ("steps", f"{self.steps:,}"),
