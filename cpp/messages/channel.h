@@ -95,8 +95,9 @@ class Channel {
 
   // A limit for calls to which each rank may contribute a vector of another size.
   static std::size_t physical_memory() {
-    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-           static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                              static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;  // asking the system takes a seventh of a short sum
   }
 };
 
