@@ -1,6 +1,6 @@
 """Rank 1 loses its link: started by test_cut_links.py on emulated links.
 
-usage: cut.py cut | heal SECONDS | compute SECONDS
+usage: cut.py cut | heal SECONDS | outage SECONDS | compute SECONDS
 """
 
 import subprocess
@@ -24,7 +24,14 @@ how, seconds = sys.argv[1], float((*sys.argv, "0")[2])
 comm = sparcml.world()
 for _ in range(100):
     comm.allreduce(X)
-if comm.rank == CUT and how == "compute":
+if how == "outage":  # while no rank makes a call; then messages pass, and rank 1 computes
+    if comm.rank == CUT:
+        set_link("down")
+        threading.Timer(seconds, set_link, ["up"]).start()
+    time.sleep(seconds + 3)
+    for _ in range(5):
+        comm.allreduce(X)
+if comm.rank == CUT and how in ("compute", "outage"):
     time.sleep(seconds)
 elif comm.rank == CUT:
     set_link("down")

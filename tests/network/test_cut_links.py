@@ -50,6 +50,13 @@ def test_a_link_that_heals_in_time_costs_nothing(engine):
 
 
 @each_engine
+def test_a_link_that_has_healed_before_a_rank_waits_is_no_error(engine):
+    """The kernel has ended the connections across it by then."""
+    lines = run(engine, "outage", "8")
+    assert lines == [f"rank {rank} finished 60" for rank in range(3)]
+
+
+@each_engine
 def test_a_rank_that_computes_is_waited_for(engine):
     lines = run(engine, "compute", "60", SPARCML_TIMEOUT="2")
     assert lines == [f"rank {rank} finished 60" for rank in range(3)]

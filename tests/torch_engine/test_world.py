@@ -1,6 +1,9 @@
 """How a program finds its ranks, or is told what is missing."""
 
+import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -44,3 +47,19 @@ def test_a_port_in_use_is_named_without_a_wait():
         f"TransportError: world: rank 0 cannot listen at 127.0.0.1:{port}: the port is in use; "
         "set MASTER_PORT to a free one"
     )
+
+
+def test_a_port_of_another_program_is_named_within_the_limit():
+    """It accepts connections and never answers, as a store waits for without limit."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+        done = subprocess.run(
+            [sys.executable, "-c", "import sparcml; sparcml.world()"],
+            env={**os.environ, **place, "RANK": "1", "SPARCML_START_TIMEOUT": "2"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert f"127.0.0.1:{port} does not answer like rank 0 of this job" in done.stderr
+    assert done.returncode == 1

@@ -3,22 +3,24 @@
 import contextlib
 import socket
 import threading
+import time
 
 import pytest
 
 from sparcml.transport import Nodes, ThreadGroup, ThreadTransport, keepalive
+from sparcml.transport.link import Link
 from sparcml.transport.timeouts import Timeouts
 
 needs_network = pytest.mark.skipif(not keepalive._addresses(), reason="no network here")
 
 
-def opened(nodes: tuple[int, ...]) -> list[list[keepalive.Link | None]]:
+def opened(nodes: tuple[int, ...], seconds: float = 20.0) -> list[list[Link | None]]:
     """Return the links of ranks that are threads, as if they were on these machines."""
     group = ThreadGroup(len(nodes))
-    links: dict[int, list[keepalive.Link | None]] = {}
+    links: dict[int, list[Link | None]] = {}
 
     def work(rank):
-        transport = ThreadTransport(group, rank, Timeouts(20.0, 20.0, 20.0))
+        transport = ThreadTransport(group, rank, Timeouts(seconds, seconds, 20.0))
         transport.nodes = Nodes(nodes)
         links[rank] = keepalive.open_links(transport)
 
@@ -62,10 +64,28 @@ def test_links_are_open_until_they_are_closed(nodes, caplog):
     assert not caplog.records
 
 
+@needs_network
+@pytest.mark.parametrize("seconds", [0.1, 2e5, 1e10])
+def test_any_limit_is_one_that_the_kernel_accepts(seconds):
+    ((_, link), (other, _)) = opened((0, 1), seconds)
+    for each in (link, other):
+        assert each is not None
+        assert not each.is_cut()
+        assert not each.is_late()
+
+
+def test_a_machine_without_an_address_is_not_waited_for(monkeypatch, caplog):
+    monkeypatch.setattr(keepalive, "_addresses", list)
+    start = time.monotonic()
+    assert opened((0, 1)) == [[None, None]] * 2
+    assert time.monotonic() - start < keepalive.OPEN_SECONDS
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("setting", ["off", "none"])
 def test_no_links(setting, monkeypatch):
     if setting == "off":
-        monkeypatch.setenv(keepalive.SETTING, "off")
+        monkeypatch.setenv(keepalive.SETTING, " OFF")
     nodes = (0, 1) if setting == "off" else (0, 0)
     assert opened(nodes) == [[None, None]] * 2
 

@@ -210,7 +210,8 @@ def _heading(plan: Plan, assumption: str) -> str:
 
 
 def _method_table(plan: Plan) -> Any:
-    heads = ("step\n(ms)", "vs dense", f"accuracy under\n{TITLES[plan.optimizer]}")
+    measured = MEASURED_WITH[plan.optimizer] or plan.optimizer
+    heads = ("step\n(ms)", "vs dense", f"accuracy under\n{TITLES[measured]}")
     table = make_table(("method", *heads), left=1)
     table.columns[-1].justify = "left"
     for candidate, row in zip(plan.candidates, plan.bests, strict=True):

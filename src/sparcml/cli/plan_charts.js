@@ -110,7 +110,7 @@ function update() {
   bars(best);
   lines("by-ranks", grid.ranks, String, "ranks", (ranks) => ({ ...is, ranks }), is.ranks);
   lines("by-rate", RATES, rate, "bandwidth", (r) => ({ ...is, network: { ...is.network, seconds_per_byte: 8 / r } }), now);
-  $("optimizer-title").textContent = grid.optimizers[is.optimizer];
+  $("optimizer-title").textContent = grid.measured[is.optimizer];
   $("measured").innerHTML = best.map((r) => `<tr class="${r === take ? "best" : kept(r) ? "" : "slow"}"><td>${r.method}`
     + `<td>${r.accuracy.verdict}<td>${r.accuracy.measurement}</tr>`).join("");
   const kind = (r) => r === take ? "best" : r.speedup < 1 ? "slow" : "";

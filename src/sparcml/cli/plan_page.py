@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sparcml.aggregate.evidence import TITLES, accuracy
+from sparcml.aggregate.evidence import MEASURED_WITH, TITLES, accuracy
 from sparcml.aggregate.planning import methods_to_plan
 from sparcml.network.candidates import Candidate
 from sparcml.network.plan import NEAR, Plan, work
@@ -47,6 +47,7 @@ def grid(plan: Plan) -> dict[str, Any]:
         "ratios": ratios,
         "ratio": chosen or next((r for r in ratios if r in given), ratios[0]),
         "optimizers": TITLES,
+        "measured": {name: TITLES[MEASURED_WITH[name] or name] for name in TITLES},
         "accuracy": {
             c.name: {name: asdict(accuracy(c.method, name)) for name in TITLES}
             for c in candidates

@@ -212,6 +212,7 @@ def check_finite(
     with aborting(comm):
         for x in streams:
             if (at := first_nonfinite(as_float32(x.raw_values))) is not None:
+                comm._transport.operation = function  # which other ranks are told
                 raise ValueError(
                     f"{function}: x must be finite in float32 for {quantize}, got "
                     f"{x.raw_values[at]} at index {_index_of(x, at)} on rank {comm.rank}; check "

@@ -51,10 +51,12 @@ def innermost(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
 
 def _inside(optimizer: Any) -> Any:
     """Return what is inside all wrappers."""
+    seen = []
     while hasattr(optimizer, "param_groups"):
+        seen.append(optimizer)
         attributes = (getattr(optimizer, name, None) for name in WRAPPED)
         found = [o for o in attributes if isinstance(o, torch.optim.Optimizer)]
-        if not found or found[0] is optimizer:
+        if not found or any(found[0] is known for known in seen):
             break
         optimizer = found[0]
     return optimizer

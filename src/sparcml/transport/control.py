@@ -30,6 +30,7 @@ QUESTION_SECONDS = 1.0  # of waiting, before a rank asks which ranks the others 
 LOOK_SECONDS = 0.5  # between two looks at the process of the peer
 ENDED, CLOSED = "has ended", "has closed the communicator"  # how a rank leaves
 CUT = "cannot be reached (a link is cut, or a machine is down)"
+PLURALS = {"is": "are", "has": "have"}
 LAST_SECONDS = 1.0  # for the last messages of a rank that has ended
 ERRORS: dict[str, type[SparcmlError]] = {
     error.__name__: error for error in (TransportError, WireError, MismatchError)
@@ -169,6 +170,9 @@ class Control:
         assert self._wait is not None
         peer, call = self._wait
         names = " and ".join(self._name(rank) for rank in ranks or [peer])
+        if len(ranks) > 1:
+            verb, _, rest = how.partition(" ")
+            how = f"{PLURALS.get(verb, verb)} {rest}"
         error = TransportError(f"{names} {how}, and {self._name()} still waits in {call}")
         self.abort(error)
         return error

@@ -1,16 +1,12 @@
-"""Idle TCP connections between machines, which show that a link is cut or a machine is down.
+"""Opening of idle TCP connections between machines, which show that a link is cut.
 
-A kernel answers keep-alive probes even while the processes of its machine compute, and
-nothing answers across a cut link. So neither threads nor messages are needed: the kernel ends a
-connection whose probes stay unanswered for SPARCML_TIMEOUT, and a long wait inspects it.
-
-Each rank is connected to one rank of every other machine. The listening sockets are closed
+Each rank is connected to a rank of every other machine. The listening sockets are closed
 once the communicator is open, and accept only peers that know the random token of the job.
+`link.py` watches the connections.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import logging
 import os
@@ -24,6 +20,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from .bootstrap import allgather
+from .link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,8 +32,6 @@ LOGGER = logging.getLogger("sparcml")
 SETTING = "SPARCML_KEEPALIVE"  # "off", or a range of ports such as 20000-20099
 INTERFACES = ("GLOO_SOCKET_IFNAME", "UCX_NET_DEVICES")  # of the engines' own messages
 OPEN_SECONDS = 5.0  # to connect; longer only if a firewall drops packets
-MIN_SECONDS = 3.0  # without an answer: a congested link may drop a few probes
-LATE_PROBES = 2  # unanswered ones, after which a machine is late
 MAX_DISTANCE = 64  # machines watched in each direction around the ring of machines
 
 TOKEN_BYTES, MAX_ADDRESSES = 16, 8
@@ -46,61 +41,6 @@ CHOSEN = b"\1"  # sent on one of several connections that have opened
 
 _IS_UP, _IS_LOOPBACK = 0x1, 0x8
 _GET_FLAGS, _GET_ADDRESS = 0x8913, 0x8915  # SIOCGIFFLAGS, SIOCGIFADDR
-_CUT = {errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN}
-
-
-class Link:
-    """Connections of this rank to ranks of one other machine."""
-
-    def __init__(self) -> None:
-        self._sockets: list[socket.socket] = []
-        self._is_cut = False
-
-    def watch(self, connection: socket.socket, seconds: float) -> None:
-        """Let the kernel end a connection that has not been answered for these seconds."""
-        seconds = max(seconds, MIN_SECONDS)
-        idle, interval = max(1, int(seconds / 4)), max(1, int(seconds / 8))
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in {
-            socket.TCP_KEEPIDLE: idle,
-            socket.TCP_KEEPINTVL: interval,
-            socket.TCP_USER_TIMEOUT: int(1000 * seconds),
-        }.items():
-            connection.setsockopt(socket.IPPROTO_TCP, option, value)
-        self._sockets.append(connection)
-
-    def is_cut(self) -> bool:
-        """Return whether the other machine has stopped answering."""
-        for connection in list(self._sockets):
-            try:
-                connection.recv(1)  # nothing is ever sent: the peer has closed it
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                self._is_cut |= error.errno in _CUT
-            self._sockets.remove(connection)
-            connection.close()
-        return self._is_cut
-
-    def is_late(self) -> bool:
-        """Return whether the other machine has left several probes unanswered.
-
-        The probes of two connections across one cut end up to a quarter of the time-out apart.
-        """
-        return self.is_cut() or any(map(_is_late, self._sockets))
-
-    def close(self) -> None:
-        """Close all connections."""
-        while self._sockets:
-            self._sockets.pop().close()
-
-    __del__ = close  # of a communicator that a program has not closed
-
-
-def _is_late(connection: socket.socket) -> bool:
-    # The first bytes of TCP_INFO: state, congestion, retransmits, unanswered probes.
-    probes = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 4)[3]
-    return probes >= LATE_PROBES
 
 
 def open_links(transport: Transport) -> list[Link | None]:
@@ -115,13 +55,13 @@ def open_links(transport: Transport) -> list[Link | None]:
         return links
     listener = _listen()
     try:
-        port = 0 if listener is None else listener.getsockname()[1]
         addresses = [] if listener is None else _addresses()
+        port = listener.getsockname()[1] if listener is not None and addresses else 0
         padding = [bytes(4)] * (MAX_ADDRESSES - len(addresses))
         own = RECORD.pack(secrets.token_bytes(TOKEN_BYTES), port, *addresses, *padding)
         records = [RECORD.unpack(record) for record in allgather(transport, own)]
         watched = [peer for peer in _peers(nodes, transport.rank) if records[peer][1]]
-        if listener is None or not watched:
+        if listener is None or not addresses or not watched:
             return links
         handshakes = _Handshakes(transport, listener, records[0][0])
         handshakes.accept([peer for peer in watched if peer > transport.rank])
@@ -139,13 +79,14 @@ def open_links(transport: Transport) -> list[Link | None]:
     by_node: dict[int, Link] = {}
     for peer, connection in connections.items():
         link = by_node.setdefault(nodes.of[peer], Link())
-        link.watch(connection, transport.timeouts.silent)
+        host, port = connection.getpeername()[0], records[peer][1]
+        link.watch(connection, (host, port), transport.timeouts.silent)
     return [by_node.get(node) for node in nodes.of]
 
 
 def _listen() -> socket.socket | None:
     """Return a listening socket, or None if connections are switched off or not possible."""
-    setting = os.environ.get(SETTING, "")
+    setting = os.environ.get(SETTING, "").strip().lower()
     if setting == "off" or not hasattr(socket, "TCP_USER_TIMEOUT"):
         return None
     for port in _ports(setting):
@@ -265,7 +206,10 @@ class _Handshakes:
         return self._connections
 
     def _take(self) -> None:
-        connection, _ = self._listener.accept()
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:  # one that has given up, or no file is free
+            return
         connection.setblocking(False)
 
         def welcome() -> None:

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .bootstrap import allgather, this_machine
-from .keepalive import Link, open_links
+from .keepalive import open_links
 from .wait_policy import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .base import Transport
+    from .link import Link
 
 PROC = Path("/proc")
 # Digest of the system, process id, start time, number of processors.

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections import Counter
+from concurrent.futures import Future
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch import distributed as dist
 
@@ -18,7 +20,12 @@ from ...errors import TransportError
 from ..timeouts import resolve_timeouts
 from .transport import TorchTransport
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 LAUNCHER_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
+STORE_SECONDS = 1.0  # by which a store may exceed its own limit
 
 # Number of rendezvous of these ranks, the same on all of them.
 _rendezvous_count: Counter[tuple[int, ...]] = Counter()
@@ -76,19 +83,20 @@ def _launcher_store(seconds: float) -> tuple[Any, int, int]:
         )
     address, port, rank, size = (os.environ[name] for name in LAUNCHER_VARIABLES)
     is_server = rank == "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    options = _listening_options(address, int(port)) if is_server and int(port) else {}
+    # As init_process_group does, but without waiting for all ranks: `meet` waits for
+    # them, and finds those that are missing.
+    arguments = address, int(port), int(size), is_server, timedelta(seconds=seconds), False
     try:
-        # As init_process_group does, but without waiting for all ranks: `meet` waits for
-        # them, and finds those that are missing.
-        store = dist.TCPStore(
-            address,
-            int(port),
-            int(size),
-            is_server,
-            timedelta(seconds=seconds),
-            wait_for_workers=False,
-            multi_tenant=True,
-            **(_listening_options(address, int(port)) if is_server and int(port) else {}),
+        store = _within(
+            seconds, lambda: dist.TCPStore(*arguments, multi_tenant=True, **options)
         )
+    except TimeoutError:
+        raise TransportError(
+            f"world: rank {rank}: what listens at {address}:{port} does not answer like rank 0 "
+            f"of this job within {seconds:g} s; set MASTER_ADDR and MASTER_PORT to those of rank 0 "
+            f"(SPARCML_START_TIMEOUT sets the limit)"
+        ) from None
     except RuntimeError as error:
         if "EADDRINUSE" in str(error):
             raise TransportError(
@@ -101,6 +109,23 @@ def _launcher_store(seconds: float) -> tuple[Any, int, int]:
         ) from None
     _launcher.append((store, int(rank), int(size)))
     return _launcher[0]
+
+
+def _within(seconds: float, work: Callable[[], T]) -> T:
+    """Return the result of a function that may never return, or raise a TimeoutError.
+
+    A store waits without limit for the first answer of what listens at its port.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future.result(seconds + STORE_SECONDS)
 
 
 def _listening_options(address: str, port: int) -> dict[str, Any]:
