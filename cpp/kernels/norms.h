@@ -10,7 +10,9 @@
 namespace sparcml {
 namespace {
 
-inline double tree(const double* lane) {
+// Adds eight lanes, always in this order.
+template <class T>
+inline T tree(const T* lane) {
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
          ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }

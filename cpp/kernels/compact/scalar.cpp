@@ -9,13 +9,7 @@ struct Plain {
   static std::uint64_t differs(const T* values, T fill) {
     std::uint8_t found[64];
     for (int k = 0; k < 64; ++k) found[k] = differ<bitwise>(values[k], fill);
-    std::uint64_t all = 0;
-    for (int k = 0; k < 8; ++k) {
-      std::uint64_t bytes;
-      std::memcpy(&bytes, found + 8 * k, sizeof bytes);
-      all |= (bytes * 0x0102040810204080ull >> 56) << 8 * k;
-    }
-    return all;
+    return bits_of_bytes(found);
   }
 
   template <class T>

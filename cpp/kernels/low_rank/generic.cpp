@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/low_rank/low_rank.h"
+#include "kernels/norms.h"
 #include "kernels/selection/selection.h"
 
 namespace sparcml {
@@ -14,12 +15,6 @@ constexpr std::size_t kLanes = 8;
 constexpr std::size_t kRows = 256;      // added without an intermediate sum
 constexpr std::size_t kColumns = 1024;  // of which four factors fit into the first-level cache
 constexpr std::size_t kTile = 8;        // rows that use these columns of the factors together
-
-template <class T>
-T tree_of(const T* lane) {
-  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-         ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
 
 // Calls f<R>(first) for groups of at most four columns, which fit into registers.
 template <class F>
@@ -71,7 +66,7 @@ struct ProjectRows {
         for (std::size_t l = 0; l < kLanes; ++l) lane[c][l] += row[j + l] * q[c * m + j + l];
     for (std::size_t l = 0; j < width; ++j, ++l)
       for (std::size_t c = 0; c < R; ++c) lane[c][l] += row[j] * q[c * m + j];
-    for (std::size_t c = 0; c < R; ++c) P[(k + c) * n + i] += tree_of(lane[c]);
+    for (std::size_t c = 0; c < R; ++c) P[(k + c) * n + i] += tree(lane[c]);
   }
 };
 
@@ -176,7 +171,7 @@ double dot(const double* a, const double* b, std::size_t n) {
   for (; i + kLanes <= n; i += kLanes)
     for (std::size_t l = 0; l < kLanes; ++l) lane[l] += a[i + l] * b[i + l];
   for (std::size_t l = 0; i < n; ++i, ++l) lane[l] += a[i] * b[i];
-  return tree_of(lane);
+  return tree(lane);
 }
 
 void scale_by(double* a, std::size_t n, double divisor) {

@@ -1,3 +1,4 @@
+#include "kernels/bits.h"
 #include "kernels/merge_many/threaded.h"
 
 namespace sparcml::scalar {
@@ -6,16 +7,7 @@ namespace {
 struct Plain {
   static std::uint32_t lowest(std::uint64_t bits) { return __builtin_ctzll(bits | 1ull << 63); }
 
-  // The product moves the lowest bits of 8 bytes into the top byte.
-  static std::uint64_t touched(const std::uint8_t* line) {
-    std::uint64_t all = 0;
-    for (int k = 0; k < 8; ++k) {
-      std::uint64_t bytes;
-      std::memcpy(&bytes, line + 8 * k, sizeof bytes);
-      all |= (bytes * 0x0102040810204080ull >> 56) << 8 * k;
-    }
-    return all;
-  }
+  static std::uint64_t touched(const std::uint8_t* line) { return bits_of_bytes(line); }
 };
 
 }  // namespace

@@ -55,10 +55,7 @@ template <class T>
 inline std::uint64_t word_above(const T* values, Key<T> bound) {
   std::uint8_t above[64];
   for (int k = 0; k < 64; ++k) above[k] = key(values[k]) > bound;
-  std::uint64_t all = 0;
-  for (int k = 0; k < 8; ++k)
-    all |= (load64(above + 8 * k) * 0x0102040810204080ull >> 56) << 8 * k;
-  return all;
+  return bits_of_bytes(above);
 }
 
 #endif
