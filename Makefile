@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
   --constraint constraints.txt
-NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
+NATIVE := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h' -o -name '*.in')
 
 # Byte code is written whatever the caller has set: without it, each process that a test starts
 # compiles torch again, for some 3 seconds.

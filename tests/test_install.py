@@ -47,7 +47,7 @@ PIP = """#!/bin/sh
 case "$*" in *--editable*) ;; *) exit 0;; esac
 echo '  *** Building project with Ninja...'
 echo '  [1/3] Building CXX object CMakeFiles/_core.dir/cpp/bindings/module.cpp.o'
-echo '  [2/3] Building CXX object CMakeFiles/kernels_avx2.dir/cpp/kernels/crc/avx2.cpp.o'
+echo '  [2/3] Building CXX object CMakeFiles/_core.dir/avx2/cpp/kernels/crc/avx2.cpp.o'
 echo '  [3/3] Linking CXX shared module _core.so'
 echo '  the reason' >&2
 exit {code}

@@ -63,7 +63,13 @@ def test_a_stream_and_a_world_need_numpy_and_nothing_heavier():
     modules = loaded(
         "import sparcml; sparcml.world().allreduce(sparcml.Stream(8, [1], [2.0]))"
     )
-    unused = {"network.simulator", "network.probe", "network.plan", "aggregate", "sparsify"}
+    unused = {
+        "network.simulator",
+        "network.probe",
+        "planning.plan",
+        "aggregate",
+        "sparsify",
+    }
     unused |= {"linear", "decentralized", "torch", "cli", "transport.mpi", "transport.gloo"}
     assert not modules & {*HEAVY, "statistics", *(f"sparcml.{m}" for m in unused)}
     assert "sparcml.communicator.communicator" in modules

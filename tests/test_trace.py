@@ -11,8 +11,8 @@ import pytest
 
 import sparcml
 from sparcml import Stream, TransportError
+from sparcml.observe.timeline import Timeline
 from sparcml.transport import ThreadTransport, bootstrap
-from sparcml.transport.timeline import Timeline
 
 from .mpi.jobs import mpiexec
 from .traces import check, events_of, total

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sparcml.aggregate.planning import planned_methods
-from sparcml.network.models import model
-from sparcml.network.plan import Plan, plan
+from sparcml.planning.models import model
+from sparcml.planning.plan import Plan, plan
 
 if TYPE_CHECKING:
     from .base import Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tables import markdown
 
-from sparcml.network.models import model
+from sparcml.planning.models import model
 
 from .base import Answer, Claim, Row
 from .planned import one, planned

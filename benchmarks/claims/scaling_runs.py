@@ -13,9 +13,9 @@ from tables import newest
 
 import sparcml
 from sparcml.aggregate.planning import planned_methods
-from sparcml.network.candidates import Candidate
-from sparcml.network.models import model
-from sparcml.network.plan import fastest, plan, step
+from sparcml.planning.candidates import Candidate
+from sparcml.planning.models import model
+from sparcml.planning.plan import fastest, plan, step
 
 from .scaling_step import Step
 

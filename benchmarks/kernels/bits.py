@@ -14,8 +14,8 @@ from harness.stopwatch import copy_of
 
 from kernels.case import Case
 from sparcml import kernels
-from sparcml.kernels.reference import bitplane, coding
 from sparcml.quantize import QSGD
+from tests.kernels.reference import bitplane, coding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ from harness.stopwatch import copy_of
 from kernels.case import Case, Floor
 from sparcml import kernels
 from sparcml.bench.vectors import positions
-from sparcml.kernels.reference import coding as reference
+from tests.kernels.reference import coding as reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ from kernels.case import Case, Floor
 from sparcml.bench.vectors import nonzero_integers, positions
 from sparcml.kernels import _core
 from sparcml.kernels.reduction import OPS
-from sparcml.kernels.reference import reduction as reference
+from tests.kernels.reference import reduction as reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

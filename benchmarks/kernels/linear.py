@@ -19,7 +19,7 @@ from sparcml import kernels
 from sparcml.bench.vectors import nonzero_integers
 from sparcml.kernels import linear as loops
 from sparcml.kernels.column_index import ColumnBitmap
-from sparcml.kernels.reference import linear as reference
+from tests.kernels.reference import linear as reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

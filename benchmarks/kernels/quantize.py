@@ -12,9 +12,9 @@ import numpy as np
 from harness.stopwatch import copy_of
 
 from kernels.case import Case, Floor
-from sparcml.kernels.reference import coding
-from sparcml.kernels.reference import quantization as reference
 from sparcml.quantize import NUQSGD, QSGD, Half, Natural, Quantizer, TernGrad, nuqsgd
+from tests.kernels.reference import coding
+from tests.kernels.reference import quantization as reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ from harness.stopwatch import copy_of
 
 from kernels.case import Case, Floor
 from sparcml import Threshold, TopK
-from sparcml.kernels.reference import selection as reference
+from tests.kernels.reference import selection as reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

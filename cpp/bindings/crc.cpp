@@ -1,7 +1,6 @@
 #include "kernels/crc/crc.h"
 
 #include "bindings/arrays.h"
-#include "kernels/crc/spans.h"
 
 static void crc32_spans(Bytes data, In<std::int64_t> starts, In<std::int64_t> stops,
                         std::uint32_t modulus, Out<std::uint32_t> out) {

@@ -4,11 +4,12 @@
 // op.h explains the anonymous namespace.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sections are little-endian");
+static_assert(std::endian::native == std::endian::little, "sections are little-endian");
 
 namespace sparcml {
 namespace {
@@ -20,6 +21,15 @@ inline std::uint64_t load64(const std::uint8_t* from) {
 }
 
 inline void store64(std::uint8_t* to, std::uint64_t word) { std::memcpy(to, &word, 8); }
+
+// Returns one bit for each of 64 bytes, which are 0 or 1. The product moves the lowest bits of
+// eight bytes into the top one.
+inline std::uint64_t bits_of_bytes(const std::uint8_t* bytes) {
+  std::uint64_t all = 0;
+  for (int k = 0; k < 8; ++k)
+    all |= (load64(bytes + 8 * k) * 0x0102040810204080ull >> 56) << 8 * k;
+  return all;
+}
 
 // Appends codes, least significant bit first, in words of 8 bytes, and pads with zeros.
 class BitWriter {

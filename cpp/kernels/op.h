@@ -13,6 +13,7 @@
 // another.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,16 +53,12 @@ using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
 template <class T>
 inline Bits<T> bits(T x) {
-  Bits<T> b;
-  std::memcpy(&b, &x, sizeof b);
-  return b;
+  return std::bit_cast<Bits<T>>(x);
 }
 
 template <class T>
 inline T from_bits(Bits<T> b) {
-  T x;
-  std::memcpy(&x, &b, sizeof x);
-  return x;
+  return std::bit_cast<T>(b);
 }
 
 // Returns all ones if the condition holds, else zero.

@@ -12,8 +12,9 @@ namespace {
 
 // A large result is not read soon, and writing it past the caches halves the memory traffic. It
 // and all its segments must then start at a multiple of 16 bytes.
-inline bool past_caches(const float* values, std::size_t n) {
-  return reinterpret_cast<std::uintptr_t>(values) % 16 == 0 && n * sizeof(float) >= 1 << 20;
+template <class T>
+inline bool past_caches(const T* values, std::size_t n) {
+  return reinterpret_cast<std::uintptr_t>(values) % 16 == 0 && n * sizeof(T) >= 1 << 20;
 }
 
 template <bool past_cache>

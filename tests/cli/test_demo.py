@@ -137,7 +137,7 @@ START = """
 import sys
 from sparcml.cli import main
 from sparcml.cli.demo import command
-from sparcml.network import emulate
+from sparcml.cli.launch import emulate
 command.RANKS = 2
 class Refused:
     def __init__(self, *_): raise OSError("cannot emulate a network: not here")

@@ -10,8 +10,8 @@ from sparcml import decentralized as dec
 from sparcml.cli.app import app
 from sparcml.decentralized.planning import exchange_terms, plan_neighbors
 from sparcml.network import Network
-from sparcml.network.models import of_size
-from sparcml.network.plan import plan as make_plan
+from sparcml.planning.models import of_size
+from sparcml.planning.plan import plan as make_plan
 
 BARE = Network(50e-6, 0.0, 0.8e-9, 0.0, 0.0, 0.0)  # a = 50 us, b = 0.8 ns per byte
 USUAL = ("--params", "270k", "--ranks", "112", "--step-time", "1ms")

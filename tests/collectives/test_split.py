@@ -7,7 +7,7 @@ import sparcml
 from sparcml.collectives import Call
 from sparcml.collectives.split import WINDOW, gather_cost, gather_messages
 from sparcml.costs.workload import EntryCount
-from sparcml.transport import CountingTransport, Stats
+from sparcml.observe import CountingTransport, Stats
 
 
 @pytest.mark.parametrize("ranks", range(1, 9))

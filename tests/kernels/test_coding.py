@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sparcml.kernels import coding
-from sparcml.kernels.reference import coding as reference
+from tests.kernels.reference import coding as reference
 
 from .indices import LIMIT, blocks_of, quick, random_indices, u32
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sparcml.kernels import coding
-from sparcml.kernels.reference import coding as reference
+from tests.kernels.reference import coding as reference
 
 pytestmark = pytest.mark.usefixtures("isa")
 

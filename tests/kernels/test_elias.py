@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sparcml import kernels
-from sparcml.kernels.reference import coding as reference
+from tests.kernels.reference import coding as reference
 
 from .indices import quick
 

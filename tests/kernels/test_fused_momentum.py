@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparcml.kernels import Velocity, selection
-from sparcml.kernels.reference import selection as reference
+from tests.kernels.reference import selection as reference
 
 from .reduction_data import same_bits, same_entries
 from .selection_data import SIZES, hard

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sparcml.kernels import coding
-from sparcml.kernels.reference import coding as reference
+from tests.kernels.reference import coding as reference
 
 pytestmark = pytest.mark.usefixtures("isa")
 

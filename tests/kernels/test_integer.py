@@ -5,7 +5,7 @@ import pytest
 
 from sparcml import kernels
 from sparcml.kernels import _core
-from sparcml.kernels.reference import bitplane as reference
+from tests.kernels.reference import bitplane as reference
 
 pytestmark = pytest.mark.usefixtures("isa")
 

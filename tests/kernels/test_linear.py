@@ -5,7 +5,7 @@ import pytest
 
 from sparcml.kernels import _core
 from sparcml.kernels import linear as loops
-from sparcml.kernels.reference import linear as reference
+from tests.kernels.reference import linear as reference
 
 SIZES = [(1, 1), (5, 3), (40, 4096), (300, 4097), (200, 1_000_000), (3, 2**32 - 2)]
 

@@ -5,7 +5,7 @@ import pytest
 
 from sparcml import kernels
 from sparcml.kernels import _core, low_rank
-from sparcml.kernels.reference import low_rank as reference
+from tests.kernels.reference import low_rank as reference
 
 from .data import same
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparcml.kernels import _core, mixing
-from sparcml.kernels.reference import mixing as reference
+from tests.kernels.reference import mixing as reference
 
 from .reduction_data import same_bits
 

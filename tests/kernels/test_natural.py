@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparcml import kernels
-from sparcml.kernels.reference import quantization as reference
+from tests.kernels.reference import quantization as reference
 
 from .data import KINDS, same, values_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sparcml import kernels
-from sparcml.kernels.reference import bitplane as reference
+from tests.kernels.reference import bitplane as reference
 
 from .data import once
 

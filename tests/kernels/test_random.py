@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sparcml.kernels.reference.random import FRACTION, fractions, words
+from tests.kernels.reference.random import FRACTION, fractions, words
 
 COUNT = 1 << 16
 SEEDS = (0, 1, 2, 3, 1 << 32, 1 << 63, 12345678901234567890)

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparcml.kernels import coding, reduction
-from sparcml.kernels.reference import reduction as reference
+from tests.kernels.reference import reduction as reference
 
 from .reduction_data import (
     LAST,

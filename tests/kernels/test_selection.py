@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparcml.kernels import _core, selection
-from sparcml.kernels.reference import selection as reference
+from tests.kernels.reference import selection as reference
 
 from .reduction_data import GUARD, guarded, intact, odd, same_bits, same_entries, values
 from .selection_data import SAMPLED, SIZES, adversaries, hard

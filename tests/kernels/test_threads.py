@@ -14,11 +14,11 @@ from sparcml import kernels
 from sparcml.kernels import linear, selection
 from sparcml.kernels.column_index import ColumnBitmap
 from sparcml.kernels.reduction import Velocity
-from sparcml.kernels.reference import selection as reference
 from sparcml.kernels.threads import default_threads, using_threads
 from sparcml.linear import SGD, Constant, Penalty
 from sparcml.linear.data import synthetic
 from sparcml.quantize import NUQSGD, QSGD, TernGrad
+from tests.kernels.reference import selection as reference
 
 from .thread_counts import assert_equal, on_all
 

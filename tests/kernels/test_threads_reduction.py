@@ -7,8 +7,8 @@ import pytest
 
 import sparcml
 from sparcml.kernels import _core, reduction
-from sparcml.kernels.reference import reduction as reference
 from sparcml.kernels.threads import using_threads
+from tests.kernels.reference import reduction as reference
 
 from .reduction_data import (
     LAST,

@@ -8,9 +8,9 @@ from sparcml import TopK, local, wire
 from sparcml.aggregate.planning import planned_methods
 from sparcml.costs import ring_nbytes
 from sparcml.local.planning import plan_local, site_messages
-from sparcml.network.models import of_size
-from sparcml.network.plan import plan
 from sparcml.network.presets import network as parse_network
+from sparcml.planning.models import of_size
+from sparcml.planning.plan import plan
 from sparcml.quantize import Codebook
 
 from .training import simulate

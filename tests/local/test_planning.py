@@ -5,8 +5,8 @@ import pytest
 
 from sparcml.aggregate.planning import planned_methods
 from sparcml.local.planning import bandwidth_for, plan_local, streaming
-from sparcml.network.models import of_size
-from sparcml.network.plan import plan
+from sparcml.planning.models import of_size
+from sparcml.planning.plan import plan
 
 GRID = np.logspace(-1, 3, 50)  # Gbit/s; the published values lie on it
 PARTS = (0.5, 0.8, 0.9, 0.95, 0.99)

@@ -7,8 +7,8 @@ import sparcml
 from sparcml import local
 from sparcml.aggregate.planning import planned_methods
 from sparcml.local.planning import plan_local
-from sparcml.network.models import of_size
-from sparcml.network.plan import plan
+from sparcml.planning.models import of_size
+from sparcml.planning.plan import plan
 
 RANKS, NETWORK, H, T = 4, "100mbit", 12, 0.05
 SIZE = 400_000

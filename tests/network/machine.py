@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparcml.network.emulate import EmulatedCluster
+from sparcml.cli.launch.emulate import EmulatedCluster
 
 # An ordinary user as the kernel sees it: a number, and no rights.
 AS_USER = ("unshare", "--map-user=1000", "--map-group=1000")

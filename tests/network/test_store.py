@@ -14,8 +14,8 @@ from sparcml.cli import probe as probe_command
 from sparcml.costs import ONE_MACHINE, Calibration, Network
 from sparcml.network import store
 from sparcml.network.measurement import Measurement, from_json
-from sparcml.network.models import of_size
-from sparcml.network.plan import plan
+from sparcml.planning.models import of_size
+from sparcml.planning.plan import plan
 
 COST: dict[str, Any] = {"latency": 1e-4, "overhead": 2e-5, "seconds_per_byte": 1e-8}
 

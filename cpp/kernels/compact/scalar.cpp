@@ -9,13 +9,7 @@ struct Plain {
   static std::uint64_t differs(const T* values, T fill) {
     std::uint8_t found[64];
     for (int k = 0; k < 64; ++k) found[k] = differ<bitwise>(values[k], fill);
-    std::uint64_t all = 0;
-    for (int k = 0; k < 8; ++k) {
-      std::uint64_t bytes;
-      std::memcpy(&bytes, found + 8 * k, sizeof bytes);
-      all |= (bytes * 0x0102040810204080ull >> 56) << 8 * k;
-    }
-    return all;
+    return bits_of_bytes(found);
   }
 
   template <class T>
@@ -41,11 +35,8 @@ std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitm
   return squeeze_any<Plain>(dense, limit, bitmap, ov);
 }
 
-template std::size_t compact(Dense<float>, std::size_t, std::uint32_t*, float*);
-template std::size_t compact(Dense<double>, std::size_t, std::uint32_t*, double*);
-template std::size_t count_nonfill(Dense<float>);
-template std::size_t count_nonfill(Dense<double>);
-template std::size_t bitmap_compact(Dense<float>, std::size_t, std::uint8_t*, float*);
-template std::size_t bitmap_compact(Dense<double>, std::size_t, std::uint8_t*, double*);
+SPARCML_FOR_REALS(compact);
+SPARCML_FOR_REALS(count_nonfill);
+SPARCML_FOR_REALS(bitmap_compact);
 
 }  // namespace sparcml::scalar

@@ -2,6 +2,7 @@
 
 #include "kernels/expand/generic.h"
 #include "kernels/ones.h"
+#include "kernels/vectors.h"
 
 namespace sparcml::avx2 {
 namespace {
@@ -17,9 +18,6 @@ constexpr auto ones_below = [] {
   return rows;
 }();
 
-constexpr std::size_t kLarge = 1 << 20;  // bytes
-
-// A large result is not read soon, and writing it past the caches halves the memory traffic.
 template <bool past_cache>
 struct Vector {
   static void unpack(std::uint64_t word, const float* values, float fill, float* out) {
@@ -33,12 +31,7 @@ struct Vector {
       const __m256i there = _mm256_and_si256(_mm256_set1_epi32(byte), bit);
       const __m256 mask = _mm256_castsi256_ps(_mm256_cmpeq_epi32(there, bit));
       const __m256 found = _mm256_blendv_ps(absent, spread, mask);
-      if (past_cache) {
-        _mm_stream_ps(out + k, _mm256_castps256_ps128(found));
-        _mm_stream_ps(out + k + 4, _mm256_extractf128_ps(found, 1));
-      } else {
-        _mm256_storeu_ps(out + k, found);
-      }
+      store<past_cache>(out + k, found);
       values += _mm_popcnt_u32(byte);
     }
   }
@@ -52,8 +45,7 @@ struct Vector {
 
 template <class T>
 const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
-  if (aligned && size * sizeof(T) >= kLarge) {
+  if (past_caches(out, size)) {
     const char* wrong = expand_any<Vector<true>>(plane, fill, out, size);
     _mm_sfence();
     return wrong;
@@ -61,8 +53,7 @@ const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size) {
   return expand_any<Vector<false>>(plane, fill, out, size);
 }
 
-template const char* bitmap_expand(Plane<float>, float, float*, std::size_t);
-template const char* bitmap_expand(Plane<double>, double, double*, std::size_t);
+SPARCML_FOR_REALS(bitmap_expand);
 
 std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words) {
   return count_ones(bits, words);

@@ -5,7 +5,7 @@
 namespace sparcml::avx2 {
 
 void to_half(const float* values, std::size_t n, std::uint16_t* out) {
-  const __m256 nan = _mm256_set1_ps(as<float>(0x7FC00000));  // converts to 0x7e00
+  const __m256 nan = _mm256_set1_ps(std::bit_cast<float>(0x7FC00000));  // converts to 0x7e00
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     const __m256 x = _mm256_loadu_ps(values + i);
@@ -17,7 +17,7 @@ void to_half(const float* values, std::size_t n, std::uint16_t* out) {
 }
 
 void from_half(const std::uint16_t* bits, std::size_t n, float* out) {
-  const __m256 nan = _mm256_set1_ps(as<float>(0x7FC00000));
+  const __m256 nan = _mm256_set1_ps(std::bit_cast<float>(0x7FC00000));
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     const __m256 x =

@@ -35,7 +35,7 @@ inline __m256i high(__m256i x) { return _mm256_cvtepi32_epi64(_mm256_extracti128
 
 // Adds value * weight in eight lanes; masked lanes are zero and read nothing.
 struct Lanes {
-  __m256d even = _mm256_setzero_pd(), odd = _mm256_setzero_pd();  // lanes 0 to 3, 4 to 7
+  __m256d even{}, odd{};  // lanes 0 to 3, 4 to 7
 
   void add(const float* weights, __m256i at, const float* values, __m256i wanted) {
     const __m256 mask = _mm256_castsi256_ps(wanted);

@@ -1,3 +1,4 @@
+#include "kernels/bits.h"
 #include "kernels/merge_many/threaded.h"
 
 namespace sparcml::scalar {
@@ -6,16 +7,7 @@ namespace {
 struct Plain {
   static std::uint32_t lowest(std::uint64_t bits) { return __builtin_ctzll(bits | 1ull << 63); }
 
-  // The product moves the lowest bits of 8 bytes into the top byte.
-  static std::uint64_t touched(const std::uint8_t* line) {
-    std::uint64_t all = 0;
-    for (int k = 0; k < 8; ++k) {
-      std::uint64_t bytes;
-      std::memcpy(&bytes, line + 8 * k, sizeof bytes);
-      all |= (bytes * 0x0102040810204080ull >> 56) << 8 * k;
-    }
-    return all;
-  }
+  static std::uint64_t touched(const std::uint8_t* line) { return bits_of_bytes(line); }
 };
 
 }  // namespace
@@ -26,13 +18,6 @@ std::size_t merge_many(Op op, Stream<T>* streams, std::size_t count, std::size_t
   return fold_any<Plain>(op, streams, count, block, oi, ov);
 }
 
-template std::size_t merge_many(Op, Stream<float>*, std::size_t, std::size_t, std::uint32_t*,
-                                float*);
-template std::size_t merge_many(Op, Stream<double>*, std::size_t, std::size_t, std::uint32_t*,
-                                double*);
-template std::size_t merge_many(Op, Stream<std::int32_t>*, std::size_t, std::size_t,
-                                std::uint32_t*, std::int32_t*);
-template std::size_t merge_many(Op, Stream<std::int64_t>*, std::size_t, std::size_t,
-                                std::uint32_t*, std::int64_t*);
+SPARCML_FOR_NUMBERS(merge_many);
 
 }  // namespace sparcml::scalar

@@ -6,17 +6,13 @@
 #include <limits>
 
 #include "kernels/bits.h"
+#include "kernels/norms.h"
 #include "kernels/onebit/onebit.h"
 
 namespace sparcml {
 namespace {
 
 constexpr std::size_t kGroup = 32;
-
-// Adds the lanes, always in this order.
-inline double tree(const double* l) {
-  return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
-}
 
 // Writes groups of 32 bits without gaps, starting at any bit.
 class Plane {

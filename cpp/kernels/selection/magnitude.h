@@ -6,10 +6,6 @@
 #include "kernels/selection/selection.h"
 #include "kernels/spill.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace sparcml {
 namespace {
 
@@ -23,7 +19,7 @@ inline Key<T> key(T x) {
   return static_cast<Key<T>>(bits(x) & Bits<T>(kNone<T>));
 }
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 
 inline unsigned some_above(__m256 x, std::int32_t bound) {
   const __m256i magnitude = _mm256_set1_epi32(kNone<float>);
@@ -59,10 +55,7 @@ template <class T>
 inline std::uint64_t word_above(const T* values, Key<T> bound) {
   std::uint8_t above[64];
   for (int k = 0; k < 64; ++k) above[k] = key(values[k]) > bound;
-  std::uint64_t all = 0;
-  for (int k = 0; k < 8; ++k)
-    all |= (load64(above + 8 * k) * 0x0102040810204080ull >> 56) << 8 * k;
-  return all;
+  return bits_of_bytes(above);
 }
 
 #endif

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..communicator.collective_errors import aborting
 from ..communicator.communicator import Communicator
-from ..network.candidates import Planning, Reduction, planned_algorithms
+from ..planning.candidates import Planning, Reduction, planned_algorithms
 from ..registry import Registry, short_repr
 from .checks import check_state, compare_ranks, refuse_nonfinite
 from .gradients import describe, opened, shapes_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..communicator.arguments import check_reduction
-from ..network.candidates import Planning, Reduction, planned_algorithms
+from ..planning.candidates import Planning, Reduction, planned_algorithms
 from ..quantize import QSGD, Half
 from ..quantize.base import Quantizer
 from ..sparsify import TopK

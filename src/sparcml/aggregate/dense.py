@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..communicator.communicator import Communicator
-    from ..network.candidates import Planning
+    from ..planning.candidates import Planning
     from .gradients import Parameter, Shape
     from .state import State
 

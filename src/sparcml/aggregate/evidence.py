@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..collectives import ALLREDUCES
-from ..network.candidates import EXACT, KEPT, NOT_KEPT, NOT_MEASURED, Accuracy
+from ..planning.candidates import EXACT, KEPT, NOT_KEPT, NOT_MEASURED, Accuracy
 from ..quantize import QSGD, Half
 from ..sparsify import TopK
 from .adaptive import Adaptive
@@ -22,7 +22,7 @@ from .powersgd import PowerSGD
 from .schedule import Schedule
 
 if TYPE_CHECKING:
-    from ..network.candidates import PlannedMethod
+    from ..planning.candidates import PlannedMethod
     from .base import Method
 
 TABLE = Path(__file__).with_name("evidence.json")

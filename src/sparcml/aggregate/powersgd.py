@@ -16,7 +16,7 @@ from ..kernels.low_rank import (
     project_corrected_rows,
     project_rows,
 )
-from ..network.candidates import Planning, Reduction
+from ..planning.candidates import Planning, Reduction
 from ..validation import as_integer
 from .base import NANO, Method
 from .error_feedback import load_residual

@@ -15,10 +15,10 @@ from sparcml.cli.plan_topology import describe, show_neighbors
 from sparcml.decentralized.named import by_name
 from sparcml.decentralized.planning import plan_neighbors
 from sparcml.local.planning import LocalRow, plan_local
-from sparcml.network.candidates import NOT_KEPT, NOT_MEASURED
-from sparcml.network.models import Model, model, of_size
-from sparcml.network.plan import Plan, Row, dense_wins_from, scaling
-from sparcml.network.plan import plan as make_plan
+from sparcml.planning.candidates import NOT_KEPT, NOT_MEASURED
+from sparcml.planning.models import Model, model, of_size
+from sparcml.planning.plan import Plan, Row, dense_wins_from, scaling
+from sparcml.planning.plan import plan as make_plan
 from sparcml.units import parse_duration
 
 MS = 1e3  # milliseconds per second

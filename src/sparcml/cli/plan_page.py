@@ -7,8 +7,8 @@ from typing import Any
 
 from sparcml.aggregate.evidence import MEASURED_WITH, TITLES, accuracy
 from sparcml.aggregate.planning import methods_to_plan
-from sparcml.network.candidates import Candidate
-from sparcml.network.plan import NEAR, Plan, work
+from sparcml.planning.candidates import Candidate
+from sparcml.planning.plan import NEAR, Plan, work
 
 RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 RATIOS = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)

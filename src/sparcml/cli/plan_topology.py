@@ -8,7 +8,7 @@ from typing import Any
 from sparcml.cli.console import make_table
 from sparcml.decentralized import Topology
 from sparcml.decentralized.planning import NeighborRow
-from sparcml.network.plan import Plan
+from sparcml.planning.plan import Plan
 from sparcml.units import format_bytes
 
 MS = 1e3  # milliseconds per second

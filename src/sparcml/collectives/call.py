@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from .. import wire
 from ..costs.native_bytes import native_nbytes
 from ..costs.workload import DENSIFY_WRITES
+from ..observe import SendsInTurn, SubgroupTransport
 from ..quantize.code import mix_seed
 from ..stream import MEAN, Stream, add, add_many, identity
 from ..stream.densify import densify
 from ..stream.reduction import add_into
 from ..stream.weighted import weighted_sum
-from ..transport import SendsInTurn, SubgroupTransport
 from .checks import MessageChecks
 
 if TYPE_CHECKING:
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ..observe import CountingTransport
     from ..quantize import Quantizer
     from ..stream.arrays import Values
-    from ..transport import CountingTransport, Message, Nodes, Pending
+    from ..transport import Message, Nodes, Pending
     from .checks import Shape
 
 

@@ -13,8 +13,9 @@ from ..errors import MismatchError, WireError
 from .base import call_code, call_name, call_op, reduces_vectors
 
 if TYPE_CHECKING:
+    from ..observe import CountingTransport
     from ..stream import Stream
-    from ..transport import CountingTransport, Message
+    from ..transport import Message
 
 
 @dataclass(frozen=True)

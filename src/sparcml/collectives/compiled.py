@@ -25,9 +25,10 @@ from .compiled_quantized import QuantizedAllreduce
 from .loop_host import LoopHost, arrays_of
 
 if TYPE_CHECKING:
+    from ..observe import CountingTransport
     from ..quantize import Quantizer
     from ..stream.arrays import Values
-    from ..transport import CountingTransport, Message
+    from ..transport import Message
     from ..transport.mpi_functions import MpiFunctions
     from .numbers import Number
 

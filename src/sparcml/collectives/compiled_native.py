@@ -19,8 +19,9 @@ from ..wire.header import DTYPE_CODES
 from .base import AGREEMENT, call_code
 
 if TYPE_CHECKING:
+    from ..observe import CountingTransport
     from ..stream.arrays import Values
-    from ..transport import CountingTransport, Message
+    from ..transport import Message
     from ..transport.mpi_functions import MpiFunctions
     from .loop_host import LoopHost
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..kernels import _core
+    from ..observe import CountingTransport
     from ..quantize import Quantizer
-    from ..transport import CountingTransport
     from .loop_host import LoopHost
 
 ALGORITHMS = {"ssar_split_allgather": 4, "dsar_split_allgather": 5}

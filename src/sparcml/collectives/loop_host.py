@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..kernels import _core
+    from ..observe import CountingTransport
     from ..quantize import Quantizer
     from ..stream.arrays import Indices, Values
-    from ..transport import CountingTransport, Message, Pending
+    from ..transport import Message, Pending
 
 PHASE_NAMES = ("encode", "send", "wait", "decode", "add")
 ACTIONS = ("receive from rank {}", "send to rank {}", "native allreduce")

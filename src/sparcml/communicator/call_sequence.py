@@ -10,15 +10,16 @@ from .. import buffer_pool
 from ..collectives import Call, Shape
 from ..errors import TransportError
 from ..kernels import _core
-from ..transport import CountingTransport, Stats, Transport
+from ..observe import CountingTransport, Stats
 from ..transport.base import PHYSICAL_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..observe.timeline import Span
     from ..quantize import Quantizer
     from ..stream import Stream
-    from ..transport.timeline import Span
+    from ..transport import Transport
 
 WATCH_SECONDS = 0.05  # between two looks at the control messages
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..collectives.numbers import Number
-    from ..transport import Stats, Transport
+    from ..observe import Stats
+    from ..transport import Transport
 
 CONTAINERS = (*VECTOR_TYPES, "number")  # the position is sent in a broadcast
 

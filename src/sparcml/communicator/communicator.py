@@ -10,8 +10,8 @@ from ..collectives import ALLREDUCES
 from ..collectives.numbers import is_number
 from ..collectives.sparse.ssar_allgather import in_two_passes
 from ..costs import Network
+from ..observe import Stats
 from ..stream import MEAN, Stream, join
-from ..transport import Stats, Transport
 from ..validation import as_integer
 from .arguments import (
     check_finite,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..collectives.sparse.ssar_allgather import Passes
     from ..quantize import Quantizer
     from ..stream.arrays import Values
+    from ..transport import Transport
     from .selection import Explanation
 
     class Measured(Protocol):

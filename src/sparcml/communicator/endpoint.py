@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..transport import Stats, Transport
+from ..observe import Stats
 from ..validation import as_seconds
 from .session import Session
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
     from typing import Self
+
+    from ..transport import Transport
 
 T = TypeVar("T")
 
@@ -94,7 +96,7 @@ class Endpoint:
             self.stats.trace.close(self._transport)
             self.stats.trace = None
         if path is not None:
-            from ..transport.trace import Trace  # loads json, fcntl and others
+            from ..observe.trace import Trace  # loads json, fcntl and others
 
             with self._session.operation("trace"):
                 self.stats.trace = Trace(self._transport, path, add=add)

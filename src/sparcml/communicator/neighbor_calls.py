@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..collectives.numbers import Number
+    from ..observe import Stats
     from ..quantize import Quantizer
-    from ..transport import Stats, Transport
+    from ..transport import Transport
     from .neighbor_arguments import TopologyLike
     from .requests import Request
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from .. import wire
 from ..collectives.base import call_code
 from ..errors import MismatchError, WireError
+from ..observe import CountingTransport
 from ..stream import Stream
-from ..transport import CountingTransport, Transport
+from ..transport import Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from ..collectives import ALLREDUCES
 from ..costs.estimate import TimePredictor, estimate
 from ..costs.lower_bound import lower_bound_seconds
 from ..errors import MismatchError
-from ..transport.stats import html_table, text_table
+from ..observe.stats import html_table, text_table
 from .choice_cache import Case, ChoiceCache
 
 if TYPE_CHECKING:

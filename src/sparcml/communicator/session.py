@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..collectives.numbers import Number
+    from ..observe import Stats
+    from ..observe.timeline import Span
     from ..quantize import Quantizer
     from ..stream.arrays import Values
-    from ..transport import Stats, Transport
-    from ..transport.timeline import Span
+    from ..transport import Transport
     from .choice_cache import Choice
 
 T = TypeVar("T")

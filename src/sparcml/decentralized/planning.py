@@ -15,8 +15,8 @@ from ..aggregate import Compressed, Dense
 from ..collectives.neighbor_allreduce import cost
 from ..costs import CostTerms, Workload
 from ..costs.network import terms_of
-from ..network.candidates import Candidate, expression
-from ..network.plan import fastest
+from ..planning.candidates import Candidate, expression
+from ..planning.plan import fastest
 from ..quantize import QSGD, Quantizer
 from ..sparsify import Sparsifier, TopK
 from .methods import DCD, DPSGD, Choco
@@ -24,7 +24,7 @@ from .methods import DCD, DPSGD, Choco
 if TYPE_CHECKING:
     from ..aggregate import Method as AggregationMethod
     from ..costs import Network
-    from ..network.plan import Plan
+    from ..planning.plan import Plan
     from .base import Method
     from .compression import Compressor
     from .topologies import Topology

@@ -1,4 +1,4 @@
-"""Inner loops: compiled kernels, each with a NumPy definition in `reference`."""
+"""Inner loops: compiled kernels, each defined in NumPy in `tests/kernels/reference`."""
 
 from . import _core
 from .coding import bitmap_decode as bitmap_decode

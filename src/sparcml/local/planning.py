@@ -31,7 +31,7 @@ from ..validation import as_integer
 
 if TYPE_CHECKING:
     from ..costs import Network
-    from ..network.plan import Plan
+    from ..planning.plan import Plan
 
 VALUE_BYTES = 4
 K, CHUNK = 64, 4096  # of SparseLoCo

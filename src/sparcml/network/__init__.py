@@ -1,4 +1,4 @@
-"""Networks between ranks: presets, measurement, emulation, simulation and planning."""
+"""Networks between ranks: presets, measurement and simulation."""
 
 from typing import TYPE_CHECKING
 

@@ -18,8 +18,9 @@ from ..communicator.rank_runner import RankRunner
 from ..costs import Network, Workload
 from ..costs.estimate import estimate
 from ..costs.node_cost import shared
-from ..transport import Nodes, Stats
-from ..transport.timeline import Timeline
+from ..observe import Stats
+from ..observe.timeline import Timeline
+from ..transport import Nodes
 from ..transport.timeouts import Timeouts, resolve_timeouts
 from ..validation import as_integer, check_callable
 from .presets import network as by_name
@@ -28,8 +29,8 @@ from .probe import probe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..observe.timeline import EventArgs
     from ..transport import Transport
-    from ..transport.timeline import EventArgs
     from ..transport.virtual.cluster import Cluster
     from ..transport.virtual.links import Link
     from .stragglers import Stragglers

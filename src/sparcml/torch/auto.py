@@ -28,10 +28,10 @@ import torch
 from ..aggregate import Compressed, Dense, Schedule
 from ..aggregate.planning import planned_methods
 from ..costs import ring_nbytes
-from ..network.models import Model
-from ..network.plan import NEAR, plan
+from ..observe.stats import text_table
+from ..planning.models import Model
+from ..planning.plan import NEAR, plan
 from ..quantize import QSGD, Half
-from ..transport.stats import text_table
 from .recommended import is_adaptive, recommended
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from ..transport.stats import html_table, text_table
+from ..observe.stats import html_table, text_table
 
 TOTALS = ("steps", "bytes", "dense_bytes", "exposed", "late_steps", "averages")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..aggregate import Compressed, Dense, OneBitAdam, PowerSGD, evidence
-from ..network.candidates import KEPT
+from ..planning.candidates import KEPT
 from ..quantize import TernGrad
 from ..validation import as_integer
 from .step_hooks import innermost, unwrap_optimizer

@@ -10,7 +10,7 @@ from ..aggregate.error_feedback import squared_norm
 from ..aggregate.state import RESIDUAL, keys_of
 from ..aggregate.stats import SelectionStats
 from ..costs import ring_nbytes
-from ..transport.stats import html_table, text_table
+from ..observe.stats import html_table, text_table
 
 if TYPE_CHECKING:
     from ..aggregate import Method

@@ -8,12 +8,7 @@ if TYPE_CHECKING:
     from .base import Message as Message
     from .base import Pending as Pending
     from .base import Transport as Transport
-    from .counting import CountingTransport as CountingTransport
-    from .counting import SendsInTurn as SendsInTurn
-    from .counting import SubgroupTransport as SubgroupTransport
     from .nodes import Nodes as Nodes
-    from .stats import Prediction as Prediction
-    from .stats import Stats as Stats
     from .threads import ThreadGroup as ThreadGroup
     from .threads import ThreadTransport as ThreadTransport
 
@@ -22,9 +17,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         ".base": "Message Pending Transport",
-        ".counting": "CountingTransport SendsInTurn SubgroupTransport",
         ".nodes": "Nodes",
-        ".stats": "Prediction Stats",
         ".threads": "ThreadGroup ThreadTransport",
     },
 )

@@ -94,7 +94,7 @@ def start(
         with ExitStack() as stack:
             placement = Placement()
             if bandwidth is not None:
-                from sparcml.network.emulate import EmulatedCluster
+                from sparcml.cli.launch.emulate import EmulatedCluster
 
                 cluster = stack.enter_context(EmulatedCluster(ranks, bandwidth))
                 placement = Placement(
@@ -146,7 +146,7 @@ def mpi_obstacle() -> str:
 
 def emulation_obstacle(ranks: int, bandwidth: int) -> str:
     """Return why links of this bandwidth cannot be emulated here; empty if they can."""
-    from sparcml.network.emulate import EmulatedCluster
+    from sparcml.cli.launch.emulate import EmulatedCluster
 
     try:
         _launcher(Engine.MPI, bandwidth)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from sparcml.network.emulate import EmulatedCluster
+from sparcml.cli.launch.emulate import EmulatedCluster
 
 LINE = "id -u; sed -n 's/^CapEff:.//p' /proc/self/status"
 

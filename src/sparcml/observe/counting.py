@@ -6,12 +6,12 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .base import Pending
+from ..transport.base import Pending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .base import Message, Transport
+    from ..transport.base import Message, Transport
     from .stats import Stats
 
 
@@ -103,6 +103,7 @@ class SendsInTurn(Pending):
         return self._counting.isend(peer, message, self._round)
 
     def poll(self) -> bool:
+        """Make progress; return whether all messages are sent."""
         while self._current.poll():
             if not self._rest:
                 return True
@@ -111,6 +112,7 @@ class SendsInTurn(Pending):
         return False
 
     def result(self) -> Message:
+        """Return the empty message of the last send."""
         return self._current.result()
 
 

@@ -12,8 +12,8 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..network.store import from_text
 from .candidates import Candidate
-from .store import from_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

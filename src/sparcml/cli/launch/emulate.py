@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from sparcml.network import namespaces
+from sparcml.cli.launch import namespaces
 from sparcml.units import format_bandwidth
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcml.kernels.reduction import Entries, Float, Indices, Scalar, Values
-from sparcml.kernels.reference.coding import bitmap_encode
+from tests.kernels.reference.coding import bitmap_encode
 
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 IDENTITY = {"sum": -0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}

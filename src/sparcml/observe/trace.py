@@ -20,13 +20,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from . import bootstrap
+from ..transport import bootstrap
 from .timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .base import Transport
+    from ..transport.base import Transport
 
 TAIL = b"\n]}\n"  # ends a file that is valid JSON
 

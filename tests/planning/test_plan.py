@@ -13,10 +13,10 @@ from sparcml.collectives import ALLREDUCES
 from sparcml.costs import Workload
 from sparcml.costs.network import cost_terms
 from sparcml.network import Network
-from sparcml.network.candidates import Accuracy
-from sparcml.network.models import MODELS, Model, model, of_size
-from sparcml.network.plan import NEAR, dense_wins_from, scaling
-from sparcml.network.plan import plan as make_plan
+from sparcml.planning.candidates import Accuracy
+from sparcml.planning.models import MODELS, Model, model, of_size
+from sparcml.planning.plan import NEAR, dense_wins_from, scaling
+from sparcml.planning.plan import plan as make_plan
 
 SMALL = of_size("4M")
 COUNTS = {  # as the networks' authors and the common libraries count them

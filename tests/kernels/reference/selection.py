@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcml.kernels.reduction import Entries, Float, Indices, Values, Velocity
-from sparcml.kernels.reference import reduction
+from tests.kernels.reference import reduction
 
 SQUARES_BLOCK = 2048  # squares are summed in blocks of this size, then the blocks
 LANES = 8

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .base import Transport
+    from ..transport.base import Transport
 
 EventArgs = dict[str, Any]
 

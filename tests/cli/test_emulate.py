@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sparcml.network.emulate import MAX_RANKS, EmulatedCluster, address, burst
+from sparcml.cli.launch.emulate import MAX_RANKS, EmulatedCluster, address, burst
 
-from .machine import AS_USER, needs_emulation, needs_user, our_links
+from ..network.machine import AS_USER, needs_emulation, needs_user, our_links
 
 HERE = Path(__file__).parent
 RATE = 40_000_000

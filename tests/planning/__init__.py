@@ -1,0 +1,1 @@
+"""Plans: the time of a step of training, estimated for every method."""
