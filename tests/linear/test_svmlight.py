@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparcml
-from sparcml import kernels
 from sparcml.linear import DataError, read_svmlight
 from sparcml.linear.data import svmlight
 
@@ -379,7 +378,7 @@ def test_any_bytes_are_refused_or_read(tmp_path_factory, data):
 
 
 def test_text_must_be_padded():
-    parser = kernels.svmlight_parser(1, 9, np.float32)
+    parser = svmlight.parser_of(1, 9, np.float32)
     with pytest.raises(ValueError, match="8 bytes of padding"):
         parser.feed(np.zeros(10, np.uint8), 3, 3)
     assert parser.feed(np.frombuffer(b"1 2:1\n2 3" + bytes(8), np.uint8), 9, 9) == 6
