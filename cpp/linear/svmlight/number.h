@@ -3,20 +3,38 @@
 // op.h explains the anonymous namespace.
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <limits>
+#include <system_error>
 
 #include "kernels/bits.h"
-#include "linear/svmlight/decimal.h"
 
 namespace sparcml {
 namespace {
 
-constexpr std::uint64_t whole_powers[] = {1,      10,      100,      1000,     10000,
-                                          100000, 1000000, 10000000, 100000000};
-constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                             1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                             1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};  // all exact
-constexpr int max_digits = 19;  // digits that always fit in 64 bits
+constexpr std::uint64_t powers[] = {1,
+                                    10,
+                                    100,
+                                    1000,
+                                    10000,
+                                    100000,
+                                    1000000,
+                                    10000000,
+                                    100000000,
+                                    1000000000,
+                                    10000000000,
+                                    100000000000,
+                                    1000000000000,
+                                    10000000000000,
+                                    100000000000000,
+                                    1000000000000000,
+                                    10000000000000000};
+constexpr unsigned exact_digits = 15;  // of a number that a double holds
+constexpr int max_digits = 19;         // digits that always fit in 64 bits
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Counts the digits among the next eight characters and returns their value, with one load and
 // no branch on the length, which is hard to predict.
@@ -41,48 +59,57 @@ inline const char* digits_at(const char* p, std::uint64_t& value, int& digits) {
   for (;;) {
     std::uint64_t next = 0;
     const unsigned count = eight_digits(p, next);
-    value = value * whole_powers[count] + next;
+    value = value * powers[count] + next;
     digits += static_cast<int>(count);
     p += count;
     if (count < 8) return p;
   }
 }
 
+// Whether a number that no double can hold is too large, and not too small: whether its first
+// digit other than 0 stands for a positive power of ten.
+inline bool is_too_large(const char* p, const char* end) {
+  const char* const e = std::find_if(p, end, [](char c) { return (c | 0x20) == 'e'; });
+  const char* const first = std::find_if(p, e, [](char c) { return c > '0'; });
+  std::int64_t power = 0;
+  if (e < end && std::from_chars(e + 1 + (e[1] == '+'), end, power).ec != std::errc())
+    return e[1] != '-';
+  return std::find(p, e, '.') - first + power > 0;
+}
+
 // Reads the number at p, rounded to nearest, and returns its end, or nullptr if there is none.
 // A number that is too large becomes infinite. Names such as inf and nan are not accepted.
-inline const char* number_at(const char* p, double& value) {
+inline const char* number_at(const char* p, const char* end, double& value) {
   const bool minus = *p == '-';
   p += minus || *p == '+';
-  const char* const start = p;
-  std::uint64_t mantissa = 0;
-  int digits = 0, exponent = 0;
-  p = digits_at(p, mantissa, digits);
-  if (*p == '.') {
-    const int before = digits;
-    p = digits_at(p + 1, mantissa, digits);
-    exponent = before - digits;
+  std::uint64_t whole = 0, fraction = 0;
+  const unsigned before = eight_digits(p, whole);
+  const char* at = p + before;
+  unsigned after = 0;
+  if (*at == '.') {
+    after = eight_digits(++at, fraction);
+    if (after == 8) {
+      std::uint64_t rest = 0;
+      const unsigned more = eight_digits(at + 8, rest);
+      fraction = fraction * powers[more] + rest;
+      after += more;
+    }
+    at += after;
   }
-  if (digits == 0) return nullptr;
-  bool plain = digits <= max_digits;
-  if (*p == 'e' || *p == 'E') {
-    const bool down = p[1] == '-';
-    const char* const at = p + (down || p[1] == '+' ? 2 : 1);
-    std::uint64_t power = 0;
-    int length = 0;
-    p = digits_at(at, power, length);
-    if (length == 0) return nullptr;
-    plain = plain && length < 5;
-    if (plain) exponent += down ? -static_cast<int>(power) : static_cast<int>(power);
+  if (before + after == 0) return nullptr;
+  // Most numbers are short. Both factors are exact, so that one operation rounds once
+  // (Clinger, 1990).
+  if (before + after <= exact_digits && !is_digit(*at) && (*at | 0x20) != 'e') {
+    const std::uint64_t power = powers[after];
+    value = static_cast<double>(whole * power + fraction) / static_cast<double>(power);
+    if (minus) value = -value;
+    return at;
   }
-  // Both factors are exact, so that one operation rounds once (Clinger, 1990).
-  if (plain && mantissa <= 1ull << 53 && exponent >= -22 && exponent <= 22) {
-    const double whole = static_cast<double>(mantissa);
-    value = exponent < 0 ? whole / powers[-exponent] : whole * powers[exponent];
-  } else if (!plain || !mantissa || !round_decimal(mantissa, exponent, false, value)) {
-    value = exact_decimal(start, p);
-  }
+  const auto [stop, error] = std::from_chars(p, end, value);
+  if (error == std::errc::result_out_of_range)
+    value = is_too_large(p, stop) ? std::numeric_limits<double>::infinity() : 0.0;
   if (minus) value = -value;
-  return p;
+  return stop;
 }
 
 }  // namespace

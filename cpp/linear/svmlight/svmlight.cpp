@@ -135,7 +135,8 @@ std::size_t SvmlightParser<Value>::feed(const char* text, std::size_t size, std:
   Tail to{indptr.end(size / 2), nullptr, indices.end(size / 4), values.end(size / 4),
           labels.end(size / 2)};
   to.first = to.index - indices.size();
-  const char *p = text, *const end = text + size, *const last = text + std::min(stop, size);
+  end_ = text + size;
+  const char *p = text, *const end = end_, *const last = text + std::min(stop, size);
   while (p && p < last) {
     ++lines_;
     line_ = p;
@@ -174,7 +175,7 @@ const char* SvmlightParser<Value>::row(const char* p, const char* end, Tail& to)
 
 template <class Value>
 const char* SvmlightParser<Value>::label(const char* p, double& value) {
-  const char* const after = number_at(p, value);
+  const char* const after = number_at(p, end_, value);
   if (!after || !ends_token(*after)) return word(p, value);
   if (!std::isfinite(value)) return fail(p, "the label " + quoted(p) + " is too large");
   if (!words.empty())
@@ -228,7 +229,7 @@ const char* SvmlightParser<Value>::entries(const char* p, const char* end, Tail&
                                                  before + ": they must ascend");
     }
     double number = 0;
-    const char* const after = number_at(++p, number);
+    const char* const after = number_at(++p, end, number);
     if (!after || !ends_token(*after)) return fail(p, not_a_number(p, "value"));
     const Value value = static_cast<Value>(number);
     if (!std::isfinite(value)) return fail(p, "the value " + quoted(p) + " is too large");

@@ -65,7 +65,7 @@ class SvmlightParser {
   std::unordered_map<std::string, std::size_t> numbers_;  // of the words
   bool numeric_ = false;                                  // whether a label is a number
   std::size_t lines_ = 0;
-  const char* line_ = nullptr;
+  const char *line_ = nullptr, *end_ = nullptr;  // of the text that is read
   Failure failure_{};
 };
 
