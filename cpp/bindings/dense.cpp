@@ -11,7 +11,7 @@ static void bind(nb::module_& m) {
                 "combine_dense: a, b and out must have the same size");
         const sparcml::Op o = as_op(op);
         nb::gil_scoped_release nogil;
-        sparcml::combine_dense(o, a.data(), b.data(), out.data(), out.size());
+        sparcml::combine_dense<T>(o, a.data(), b.data(), out.data(), out.size());
       },
       "op"_a, "a"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert(),
       "Write out[i] = a[i] op b[i].");

@@ -19,7 +19,7 @@ void project_rows(Matrix<T> M, Matrix<T> Q, OutMatrix<T> P) {
   require(Q.shape(1) == m && P.shape(0) == r && P.shape(1) == n,
           "M must be n x m, Q r x m and P r x n");
   nb::gil_scoped_release nogil;
-  sparcml::project_rows(M.data(), n, m, Q.data(), r, P.data());
+  sparcml::project_rows<T>(M.data(), n, m, Q.data(), r, P.data());
 }
 
 template <class T>
@@ -28,7 +28,7 @@ void project_columns(Matrix<T> M, Matrix<T> P, OutMatrix<T> Q) {
   require(P.shape(1) == n && Q.shape(0) == r && Q.shape(1) == m,
           "M must be n x m, P r x n and Q r x m");
   nb::gil_scoped_release nogil;
-  sparcml::project_columns(M.data(), n, m, P.data(), r, Q.data());
+  sparcml::project_columns<T>(M.data(), n, m, P.data(), r, Q.data());
 }
 
 template <class T>
@@ -54,14 +54,14 @@ void expand_factors(Matrix<T> P, Matrix<T> Q, OutMatrix<T> M,
   require(!residual || (residual->shape(0) == n && residual->shape(1) == m),
           "residual and M must have the same shape");
   nb::gil_scoped_release nogil;
-  sparcml::expand_factors(P.data(), Q.data(), n, m, r, M.data(),
-                          residual ? residual->data() : nullptr);
+  sparcml::expand_factors<T>(P.data(), Q.data(), n, m, r, M.data(),
+                             residual ? residual->data() : nullptr);
 }
 
 template <class T>
 void orthonormalize(OutMatrix<T> P) {
   nb::gil_scoped_release nogil;
-  sparcml::orthonormalize(P.data(), P.shape(1), P.shape(0));
+  sparcml::orthonormalize<T>(P.data(), P.shape(1), P.shape(0));
 }
 
 template <class T>

@@ -92,8 +92,10 @@ Returned run_native(MessageLoop& loop, nb::handle host, int agreement, std::uint
       ms::Timer timer(call, ms::wait_phase);
       const auto search = [&](std::size_t start, std::size_t count) {
         const std::uint8_t* part = native.out + start * item;
-        if (dtype == 1) found |= sparcml::has_nan(reinterpret_cast<const float*>(part), count);
-        if (dtype == 2) found |= sparcml::has_nan(reinterpret_cast<const double*>(part), count);
+        if (dtype == 1)
+          found |= sparcml::has_nan<float>(reinterpret_cast<const float*>(part), count);
+        if (dtype == 2)
+          found |= sparcml::has_nan<double>(reinterpret_cast<const double*>(part), count);
       };
       if (call.size() == 2 && from->size <= ms::pair_bytes)
         with_type(dtype, [&](auto zero) { ms::reduce_pair<decltype(zero)>(call, from, to); });

@@ -12,5 +12,5 @@ struct SharedFunctions {
   decltype(&sparcml::active_isa) active_isa;
   decltype(&sparcml::threads) threads;
   decltype(&sparcml::run_parts) run_parts;
-  decltype(&sparcml::ascending_prefix) ascending_prefix;
+  decltype(sparcml::ascending_prefix)* ascending_prefix;
 };

@@ -13,6 +13,6 @@ void register_threads(nb::module_& m) {
   m.def("usable_processors", &sparcml::usable_processors,
         "Return the number of processors that this process may use.");
   static constexpr SharedFunctions shared = {sparcml::active_isa, sparcml::threads,
-                                             sparcml::run_parts, sparcml::ascending_prefix};
+                                             sparcml::run_parts, &sparcml::ascending_prefix};
   m.attr("_shared") = nb::capsule(&shared, SharedFunctions::name);
 }

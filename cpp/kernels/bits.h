@@ -4,11 +4,12 @@
 // op.h explains the anonymous namespace.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sections are little-endian");
+static_assert(std::endian::native == std::endian::little, "sections are little-endian");
 
 namespace sparcml {
 namespace {

@@ -46,7 +46,8 @@ Isa parse(const std::string& wanted) {
   std::string known;
   for (Isa isa : available_isas()) {
     if (wanted == name(isa)) return isa;
-    known += std::string(known.empty() ? "" : ", ") + name(isa);
+    known += known.empty() ? "" : ", ";
+    known += name(isa);
   }
   throw std::invalid_argument("SPARCML_ISA must be one of " + known +
                               " on this processor, got '" + wanted + "'");

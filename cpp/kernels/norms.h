@@ -7,10 +7,6 @@
 #include <cmath>
 #include <cstddef>
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace sparcml {
 namespace {
 
@@ -21,7 +17,7 @@ inline double tree(const double* lane) {
 
 // Returns a value, or zero in place of NaN and infinities.
 inline float finite(float x) { return x - x == 0 ? x : 0; }
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 inline __m256 finite(__m256 x) {
   return _mm256_and_ps(x, _mm256_cmp_ps(_mm256_sub_ps(x, x), _mm256_setzero_ps(), _CMP_EQ_OQ));
 }
@@ -31,7 +27,7 @@ inline __m256 finite(__m256 x) {
 inline float largest(const float* v, std::size_t n) {
   std::size_t i = 0;
   float all = 0;
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   const __m256 sign = _mm256_set1_ps(-0.0f);
   __m256 maxima[4] = {};
   for (; i + 32 <= n; i += 32)
@@ -63,7 +59,7 @@ inline float largest(const float* v, std::size_t n) {
 inline double squares(const float* v, std::size_t n) {
   double lane[8] = {};
   std::size_t i = 0;
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
   for (; i + 8 <= n; i += 8) {
     const __m256 x = finite(_mm256_loadu_ps(v + i));

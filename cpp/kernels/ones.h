@@ -7,10 +7,6 @@
 
 #include "kernels/bits.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace sparcml {
 namespace {
 
@@ -27,7 +23,7 @@ inline std::size_t store_ones(std::uint64_t word, std::uint32_t base, std::uint3
   return count;
 }
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 // Row b has the positions of the ones of byte b.
 constexpr auto byte_ones = [] {
   std::array<std::array<std::uint8_t, 8>, 256> rows{};

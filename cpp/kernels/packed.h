@@ -6,10 +6,6 @@
 
 #include "kernels/bits.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace sparcml {
 namespace {
 
@@ -22,7 +18,7 @@ constexpr std::uint64_t kOnes = 0x0101010101010101;  // a one in each byte
 // Packs the lowest bits of eight bytes next to each other; spread8 is the inverse.
 inline std::uint64_t squeeze8(std::uint64_t bytes, unsigned bits) {
   const std::uint64_t low = (1u << bits) - 1;
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   return _pext_u64(bytes, kOnes * low);
 #else
   std::uint64_t word = 0;
@@ -33,7 +29,7 @@ inline std::uint64_t squeeze8(std::uint64_t bytes, unsigned bits) {
 
 inline std::uint64_t spread8(std::uint64_t word, unsigned bits) {
   const std::uint64_t low = (1u << bits) - 1;
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   return _pdep_u64(word, kOnes * low);
 #else
   std::uint64_t bytes = 0;
@@ -48,7 +44,7 @@ inline std::uint64_t sign_extend8(std::uint64_t bytes, unsigned bits) {
   return ((bytes ^ kOnes * sign) + kOnes * (128 - sign)) ^ kOnes * 128;
 }
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 // Packs as many codes as fill vectors; returns their number.
 inline std::size_t pack4(const std::int8_t* codes, std::size_t n, std::uint8_t* out) {
   const __m256i low = _mm256_set1_epi8(15), times = _mm256_set1_epi16(0x1001);
@@ -89,7 +85,7 @@ inline std::size_t pack2(const std::int8_t* codes, std::size_t n, std::uint8_t* 
 // Packs n codes; n must be divisible by 8 except in the last call of a section.
 inline void pack(const std::int8_t* codes, std::size_t n, unsigned bits, std::uint8_t* out) {
   std::size_t i = 0;
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   if (bits == 4) i = pack4(codes, n, out);
   if (bits == 2) i = pack2(codes, n, out);
 #endif

@@ -15,10 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace sparcml {
 namespace {
 
@@ -48,7 +44,7 @@ class Random {
     return x ^ x >> 14;
   }
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   // Returns the next 8 words; the position must be a multiple of 8.
   __m256i next8() {
     const auto first = static_cast<int>(static_cast<std::uint32_t>(word_) + k0_);

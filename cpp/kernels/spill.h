@@ -41,7 +41,7 @@ inline void copy_word(const T* values, std::uint32_t start, std::uint32_t* oi, T
   std::memcpy(ov, values, kWord * sizeof(T));
 }
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 // Handles eight values at a time without a branch.
 inline void spill_many(const float* values, std::uint32_t start, std::uint64_t mask,
                        std::size_t, std::uint32_t* oi, float* ov) {

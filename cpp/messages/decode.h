@@ -109,7 +109,7 @@ inline bool expand_grid(Call& call, const Header& h, const std::uint8_t* bits, f
       from_grid_to(norms + 4 * first, codes + begin / 8 * format.bits, end - begin, grid,
                    values);
     const Plane<float> plane{bits, nbytes, values + (at - begin), ones};
-    if (bitmap_expand(plane, fill, out + start, span)) return false;
+    if (bitmap_expand<float>(plane, fill, out + start, span)) return false;
     at += ones;
   }
   return at == nnz;
@@ -141,7 +141,7 @@ void write_to(Call& call, const Header& h, const Message& message, const Origin&
     if (size) std::memcpy(out, values, size * sizeof(T));
   } else if (format == bitmap_format && call.block == 1) {
     const Plane<Moved<T>> plane{section, h.index_bytes, moved(values), h.nnz};
-    if (bitmap_expand(plane, *moved(&fill), moved(out), size)) reject();
+    if (bitmap_expand<Moved<T>>(plane, *moved(&fill), moved(out), size)) reject();
   } else {
     Shared memory;
     const std::uint32_t* indices = nullptr;

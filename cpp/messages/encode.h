@@ -61,7 +61,7 @@ bool is_crowded(Call& call, const Vector<T>& x, std::size_t nnz, T fill) {
     return false;
   const std::size_t last = (x.blocks - 1) / 64 * 64;
   const Dense<Moved<T>> word{moved(x.values + last), x.blocks - last, 1, *moved(&fill), true};
-  return count_nonfill(word) > 0;
+  return count_nonfill<Moved<T>>(word) > 0;
 }
 
 template <class T>
@@ -88,11 +88,11 @@ Message encode_crowded(Call& call, const Dense<Moved<T>>& values, std::size_t nn
   Message message = start_message<T>(call, nnz, form.nbytes, format);
   std::uint8_t *plane = message.data() + header_bytes, *section = plane + form.nbytes;
   if (!format.grid) {
-    bitmap_compact(values, nnz, plane, reinterpret_cast<Moved<T>*>(section));
+    bitmap_compact<Moved<T>>(values, nnz, plane, reinterpret_cast<Moved<T>*>(section));
     return message;
   }
   const Shared memory = call.host.allocate(nnz * sizeof(T));
-  bitmap_compact(values, nnz, plane, reinterpret_cast<Moved<T>*>(memory->data));
+  bitmap_compact<Moved<T>>(values, nnz, plane, reinterpret_cast<Moved<T>*>(memory->data));
   write_values(format, reinterpret_cast<const T*>(memory->data), nnz, section);
   return message;
 }
@@ -115,7 +115,7 @@ Message encode(Call& call, Vector<T>& x, int round, const ValueFormat& format = 
   if (x.dense) {
     const Dense<Moved<T>> values{moved(x.values), x.blocks * call.block, call.block,
                                  *moved(&fill), true};
-    nnz = count_nonfill(values);
+    nnz = count_nonfill<Moved<T>>(values);
     const std::size_t bitmap = nnz ? bitmap_nbytes(static_cast<std::uint32_t>(x.blocks)) : 0;
     if (value_bytes(nnz) + bitmap < dense_bytes) {
       if (is_crowded(call, x, nnz, fill)) {
@@ -124,7 +124,7 @@ Message encode(Call& call, Vector<T>& x, int round, const ValueFormat& format = 
       } else {
         Vector<T> sparse = empty_sparse<T>(call, x.blocks, nnz);
         auto* indices = const_cast<std::uint32_t*>(sparse.indices);
-        compact(values, nnz, indices, moved(sparse.writable()));
+        compact<Moved<T>>(values, nnz, indices, moved(sparse.writable()));
         form = cheapest(indices, nnz, x.blocks);
         if (form.nbytes + value_bytes(nnz) < dense_bytes)
           message = encode_sparse(call, sparse, form, format);

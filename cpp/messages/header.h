@@ -1,6 +1,7 @@
 // The header of 32 bytes that opens every message; see docs/wire-format.md.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -17,7 +18,7 @@ constexpr std::uint8_t held_dense = 0x80;  // bit of the index format
 constexpr std::uint8_t raw_values = 0;
 constexpr std::uint8_t no_values = 255;
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+static_assert(std::endian::native == std::endian::little,
               "messages are little-endian, and are copied without conversion");
 
 // The fields in their order.

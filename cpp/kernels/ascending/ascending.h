@@ -9,13 +9,7 @@
 namespace sparcml {
 
 // Returns the length of the longest prefix that ascends strictly and is below `blocks`.
-std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks);
-
-namespace scalar {
-std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks);
-}
-namespace avx2 {
-std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks);
-}
+SPARCML_KERNEL(std::size_t, ascending_prefix, const std::uint32_t* indices, std::size_t n,
+               std::uint32_t blocks);
 
 }  // namespace sparcml

@@ -1,5 +1,9 @@
 // One loop for all instruction sets, vectorised by the compiler.
+#include <algorithm>
+#include <vector>
+
 #include "kernels/ascending/ascending.h"
+#include "kernels/threads/pool.h"
 
 namespace sparcml {
 namespace {
@@ -33,13 +37,25 @@ inline std::size_t first_wrong(const std::uint32_t* x, std::size_t n, std::uint3
 }
 
 }  // namespace
-}  // namespace sparcml
 
-namespace sparcml::SPARCML_NAMESPACE {
+namespace SPARCML_NAMESPACE {
 
 std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n,
                              std::uint32_t blocks) {
-  return first_wrong(indices, n, blocks);
+  constexpr std::size_t part_size = 1 << 18;  // indices per part, at least
+  const std::size_t parts = std::clamp<std::size_t>(n / part_size, 1, threads());
+  if (parts == 1) return first_wrong(indices, n, blocks);
+  std::vector<std::size_t> found(parts);
+  for_parts(parts, [&](std::size_t part) {
+    // A part begins with the last index of the one before it, to compare with.
+    const std::size_t from = part_begin(n, parts, part) - (part > 0);
+    const std::size_t size = part_begin(n, parts, part + 1) - from;
+    found[part] = from + first_wrong(indices + from, size, blocks);
+  });
+  for (std::size_t part = 0; part < parts; ++part)
+    if (found[part] < part_begin(n, parts, part + 1)) return found[part];
+  return n;
 }
 
-}  // namespace sparcml::SPARCML_NAMESPACE
+}  // namespace SPARCML_NAMESPACE
+}  // namespace sparcml

@@ -15,25 +15,12 @@ inline std::size_t bitmap_nbytes(std::uint32_t blocks) {
 
 // Checks the indices and writes bitmap_nbytes(blocks) bytes. Returns an error message or
 // nullptr.
-const char* bitmap_encode(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks,
-                          std::uint8_t* out);
+SPARCML_KERNEL(const char*, bitmap_encode, const std::uint32_t* indices, std::size_t n,
+               std::uint32_t blocks, std::uint8_t* out);
 
 // Checks the bytes and returns an error message or nullptr. `out` holds n indices, which are
 // unspecified after an error.
-const char* bitmap_decode(const std::uint8_t* data, std::size_t size, std::size_t n,
-                          std::uint32_t blocks, std::uint32_t* out);
-
-namespace scalar {
-const char* bitmap_encode(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks,
-                          std::uint8_t* out);
-const char* bitmap_decode(const std::uint8_t* data, std::size_t size, std::size_t n,
-                          std::uint32_t blocks, std::uint32_t* out);
-}  // namespace scalar
-namespace avx2 {
-const char* bitmap_encode(const std::uint32_t* indices, std::size_t n, std::uint32_t blocks,
-                          std::uint8_t* out);
-const char* bitmap_decode(const std::uint8_t* data, std::size_t size, std::size_t n,
-                          std::uint32_t blocks, std::uint32_t* out);
-}  // namespace avx2
+SPARCML_KERNEL(const char*, bitmap_decode, const std::uint8_t* data, std::size_t size,
+               std::size_t n, std::uint32_t blocks, std::uint32_t* out);
 
 }  // namespace sparcml

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/isa.h"
 #include "kernels/op.h"
 
 namespace sparcml {
@@ -61,13 +62,6 @@ std::size_t coalesce(const std::int64_t* indices, const T* values, std::size_t n
   return count;
 }
 
-template std::size_t coalesce(const std::int64_t*, const float*, std::size_t, std::size_t,
-                              std::uint32_t*, float*);
-template std::size_t coalesce(const std::int64_t*, const double*, std::size_t, std::size_t,
-                              std::uint32_t*, double*);
-template std::size_t coalesce(const std::int64_t*, const std::int32_t*, std::size_t,
-                              std::size_t, std::uint32_t*, std::int32_t*);
-template std::size_t coalesce(const std::int64_t*, const std::int64_t*, std::size_t,
-                              std::size_t, std::uint32_t*, std::int64_t*);
+SPARCML_FOR_NUMBERS(coalesce);
 
 }  // namespace sparcml

@@ -65,11 +65,8 @@ std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitm
   return squeeze_any<Vector>(dense, limit, bitmap, ov);
 }
 
-template std::size_t compact(Dense<float>, std::size_t, std::uint32_t*, float*);
-template std::size_t compact(Dense<double>, std::size_t, std::uint32_t*, double*);
-template std::size_t count_nonfill(Dense<float>);
-template std::size_t count_nonfill(Dense<double>);
-template std::size_t bitmap_compact(Dense<float>, std::size_t, std::uint8_t*, float*);
-template std::size_t bitmap_compact(Dense<double>, std::size_t, std::uint8_t*, double*);
+SPARCML_FOR_REALS(compact);
+SPARCML_FOR_REALS(count_nonfill);
+SPARCML_FOR_REALS(bitmap_compact);
 
 }  // namespace sparcml::avx2

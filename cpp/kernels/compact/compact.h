@@ -20,32 +20,14 @@ struct Dense {
 
 // Writes the indices and values of these blocks and returns their number. oi and ov hold
 // `limit` blocks; if there are more, it stops and returns limit + 1.
-template <class T>
-std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
+SPARCML_KERNEL_OF_T(std::size_t, compact, Dense<T> dense, std::size_t limit, std::uint32_t* oi,
+                    T* ov);
 
 // Returns the number of blocks that compact() would write.
-template <class T>
-std::size_t count_nonfill(Dense<T> dense);
+SPARCML_KERNEL_OF_T(std::size_t, count_nonfill, Dense<T> dense);
 
 // compact() for blocks of one value, with a bitmap (see bitmap.h) instead of indices.
-template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov);
-
-namespace scalar {
-template <class T>
-std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
-template <class T>
-std::size_t count_nonfill(Dense<T> dense);
-template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov);
-}  // namespace scalar
-namespace avx2 {
-template <class T>
-std::size_t compact(Dense<T> dense, std::size_t limit, std::uint32_t* oi, T* ov);
-template <class T>
-std::size_t count_nonfill(Dense<T> dense);
-template <class T>
-std::size_t bitmap_compact(Dense<T> dense, std::size_t limit, std::uint8_t* bitmap, T* ov);
-}  // namespace avx2
+SPARCML_KERNEL_OF_T(std::size_t, bitmap_compact, Dense<T> dense, std::size_t limit,
+                    std::uint8_t* bitmap, T* ov);
 
 }  // namespace sparcml

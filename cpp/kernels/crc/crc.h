@@ -9,13 +9,7 @@
 namespace sparcml {
 
 // Continues from `crc`, the result of the preceding bytes (0 if there are none).
-std::uint32_t crc32c(const std::uint8_t* data, std::size_t n, std::uint32_t crc);
-
-namespace scalar {
-std::uint32_t crc32c(const std::uint8_t* data, std::size_t n, std::uint32_t crc);
-}
-namespace avx2 {
-std::uint32_t crc32c(const std::uint8_t* data, std::size_t n, std::uint32_t crc);
-}
+SPARCML_KERNEL(std::uint32_t, crc32c, const std::uint8_t* data, std::size_t n,
+               std::uint32_t crc);
 
 }  // namespace sparcml

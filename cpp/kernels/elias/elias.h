@@ -21,28 +21,13 @@ struct EliasPlan {
   std::size_t dense_bits, sparse_bits, nonzeros;
 };
 
-EliasPlan elias_plan(const std::int8_t* levels, std::size_t n);
+SPARCML_KERNEL(EliasPlan, elias_plan, const std::int8_t* levels, std::size_t n);
 // Returns whether the code has exactly this number of words of 8 bytes.
-bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
-                  std::size_t words);
+SPARCML_KERNEL(bool, elias_encode, const std::int8_t* levels, std::size_t n, bool sparse,
+               std::uint8_t* out, std::size_t words);
 // Returns whether the words are exactly a code of n levels, `nonzeros` of them nonzero if
 // sparse.
-bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,
-                  std::size_t nonzeros, std::int8_t* levels, std::size_t n);
-
-namespace scalar {
-EliasPlan elias_plan(const std::int8_t* levels, std::size_t n);
-bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
-                  std::size_t words);
-bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,
-                  std::size_t nonzeros, std::int8_t* levels, std::size_t n);
-}  // namespace scalar
-namespace avx2 {
-EliasPlan elias_plan(const std::int8_t* levels, std::size_t n);
-bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
-                  std::size_t words);
-bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,
-                  std::size_t nonzeros, std::int8_t* levels, std::size_t n);
-}  // namespace avx2
+SPARCML_KERNEL(bool, elias_decode, const std::uint8_t* data, std::size_t words, bool sparse,
+               std::size_t nonzeros, std::int8_t* levels, std::size_t n);
 
 }  // namespace sparcml

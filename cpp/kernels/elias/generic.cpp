@@ -72,21 +72,6 @@ inline Word gap_word(std::size_t gap) {
   return gap < gap_words.size() ? gap_words[gap] : omega(gap);
 }
 
-// No branch depends on whether a level is zero, which is hard to predict.
-inline EliasPlan plan(const std::int8_t* levels, std::size_t n) {
-  EliasPlan sum{0, 0, 0};
-  std::size_t before = 0;  // one past the last nonzero level
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto byte = static_cast<std::uint8_t>(levels[i]);
-    const std::size_t gap = i + 1 - before, present = byte != 0;
-    sum.dense_bits += dense_words[byte].length;
-    sum.sparse_bits += (sparse_words[byte].length + gap_word(gap).length) & (0 - present);
-    sum.nonzeros += present;
-    before = present ? i + 1 : before;
-  }
-  return sum;
-}
-
 // Like BitWriter, but within a given number of words.
 class Writer {
  public:
@@ -279,11 +264,23 @@ inline bool decode_sparse(Reader reader, std::size_t nonzeros, std::int8_t* leve
 }
 
 }  // namespace
-}  // namespace sparcml
 
-namespace sparcml::SPARCML_NAMESPACE {
+namespace SPARCML_NAMESPACE {
 
-EliasPlan elias_plan(const std::int8_t* levels, std::size_t n) { return plan(levels, n); }
+// No branch depends on whether a level is zero, which is hard to predict.
+EliasPlan elias_plan(const std::int8_t* levels, std::size_t n) {
+  EliasPlan sum{0, 0, 0};
+  std::size_t before = 0;  // one past the last nonzero level
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto byte = static_cast<std::uint8_t>(levels[i]);
+    const std::size_t gap = i + 1 - before, present = byte != 0;
+    sum.dense_bits += dense_words[byte].length;
+    sum.sparse_bits += (sparse_words[byte].length + gap_word(gap).length) & (0 - present);
+    sum.nonzeros += present;
+    before = present ? i + 1 : before;
+  }
+  return sum;
+}
 
 bool elias_encode(const std::int8_t* levels, std::size_t n, bool sparse, std::uint8_t* out,
                   std::size_t words) {
@@ -297,4 +294,5 @@ bool elias_decode(const std::uint8_t* data, std::size_t words, bool sparse,
   return sparse ? decode_sparse(reader, nonzeros, levels, n) : decode_dense(reader, levels, n);
 }
 
-}  // namespace sparcml::SPARCML_NAMESPACE
+}  // namespace SPARCML_NAMESPACE
+}  // namespace sparcml

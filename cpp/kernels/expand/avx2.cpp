@@ -61,8 +61,7 @@ const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size) {
   return expand_any<Vector<false>>(plane, fill, out, size);
 }
 
-template const char* bitmap_expand(Plane<float>, float, float*, std::size_t);
-template const char* bitmap_expand(Plane<double>, double, double*, std::size_t);
+SPARCML_FOR_REALS(bitmap_expand);
 
 std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words) {
   return count_ones(bits, words);

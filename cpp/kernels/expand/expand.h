@@ -19,21 +19,10 @@ struct Plane {
 };
 
 // Checks the bitmap and returns an error message or nullptr. Writes all of `out`.
-template <class T>
-const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
+SPARCML_KERNEL_OF_T(const char*, bitmap_expand, Plane<T> plane, T fill, T* out,
+                    std::size_t size);
 
 // Returns the number of ones in words of 8 bytes.
-std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words);
-
-namespace scalar {
-template <class T>
-const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
-std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words);
-}  // namespace scalar
-namespace avx2 {
-template <class T>
-const char* bitmap_expand(Plane<T> plane, T fill, T* out, std::size_t size);
-std::size_t bitmap_ones(const std::uint8_t* bits, std::size_t words);
-}  // namespace avx2
+SPARCML_KERNEL(std::size_t, bitmap_ones, const std::uint8_t* bits, std::size_t words);
 
 }  // namespace sparcml

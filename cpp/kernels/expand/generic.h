@@ -3,7 +3,7 @@
 // Isa::unpack writes 64 values for the 64 bits of a word, and may read 8 values too many.
 #pragma once
 
-#include "kernels/bitmap/generic.h"
+#include "kernels/bitmap/check.h"
 #include "kernels/expand/expand.h"
 
 namespace sparcml {

@@ -23,32 +23,34 @@
 
 namespace sparcml {
 
+namespace {
+
 // Returns the best r for n random indices that end with `last`.
-unsigned gap_parameter(std::size_t n, std::uint32_t last);
+inline unsigned gap_parameter(std::size_t n, std::uint32_t last) {
+  // Gaps of random indices are geometric: with x = P(gap >= 2^r) they need r + 1 / (1 - x)
+  // bits, and r + 1 is better while x > 1 / phi. At density p that is 2^r < log(phi) / -log(1 -
+  // p), and 1 / -log(1 - p) is 1/p - 1/2 up to a tenth. log(phi) = 31537 / 2^16.
+  const std::uint64_t range = std::uint64_t{last} + 1;
+  const std::uint64_t bound = 31537 * (2 * range - n);
+  unsigned r = 0;
+  while (r < 31 && (std::uint64_t{n} << (r + 17)) < bound) ++r;
+  return r;
+}
+
+}  // namespace
 
 // Returns the bytes of a code with r; 0 if the indices (n > 0) do not ascend strictly below
 // 2^32 - 1.
-std::size_t gap_nbytes(const std::uint32_t* indices, std::size_t n, unsigned r);
+SPARCML_KERNEL(std::size_t, gap_nbytes, const std::uint32_t* indices, std::size_t n,
+               unsigned r);
 
 // Writes the section of gap_nbytes bytes; the indices must be valid.
-void gap_encode(const std::uint32_t* indices, std::size_t n, unsigned r, std::uint8_t* out);
+SPARCML_KERNEL(void, gap_encode, const std::uint32_t* indices, std::size_t n, unsigned r,
+               std::uint8_t* out);
 
 // Checks the bytes and returns an error message or nullptr. `out` holds n indices, which are
 // unspecified after an error.
-const char* gap_decode(const std::uint8_t* data, std::size_t size, std::size_t n,
-                       std::uint32_t blocks, std::uint32_t* out);
-
-namespace scalar {
-std::size_t gap_nbytes(const std::uint32_t* indices, std::size_t n, unsigned r);
-void gap_encode(const std::uint32_t* indices, std::size_t n, unsigned r, std::uint8_t* out);
-const char* gap_decode(const std::uint8_t* data, std::size_t size, std::size_t n,
-                       std::uint32_t blocks, std::uint32_t* out);
-}  // namespace scalar
-namespace avx2 {
-std::size_t gap_nbytes(const std::uint32_t* indices, std::size_t n, unsigned r);
-void gap_encode(const std::uint32_t* indices, std::size_t n, unsigned r, std::uint8_t* out);
-const char* gap_decode(const std::uint8_t* data, std::size_t size, std::size_t n,
-                       std::uint32_t blocks, std::uint32_t* out);
-}  // namespace avx2
+SPARCML_KERNEL(const char*, gap_decode, const std::uint8_t* data, std::size_t size,
+               std::size_t n, std::uint32_t blocks, std::uint32_t* out);
 
 }  // namespace sparcml

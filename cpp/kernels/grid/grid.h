@@ -25,32 +25,17 @@ struct Grid : Buckets {
 };
 
 // `code` has 4 bytes per bucket and n * bits bits, padded to a byte.
-void to_grid(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
-             std::uint8_t* code);
-void from_grid(const std::uint8_t* code, std::size_t n, Grid grid, float* values);
+SPARCML_KERNEL(void, to_grid, const float* values, std::size_t n, Grid grid, std::uint64_t seed,
+               std::uint8_t* code);
+SPARCML_KERNEL(void, from_grid, const std::uint8_t* code, std::size_t n, Grid grid,
+               float* values);
 
 // The functions with `first` and `norms` handle a block of a longer vector that starts at
 // bucket `first`, in the calling thread; its sections begin at `norms` and `codes`.
-void from_grid_to(const std::uint8_t* norms, const std::uint8_t* codes, std::size_t n,
-                  Grid grid, float* values);
-
-namespace scalar {
-void to_grid(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
-             std::uint8_t* code);
-void from_grid(const std::uint8_t* code, std::size_t n, Grid grid, float* values);
-void to_grid_from(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
-                  std::uint64_t first, std::uint8_t* norms, std::uint8_t* codes);
-void from_grid_to(const std::uint8_t* norms, const std::uint8_t* codes, std::size_t n,
-                  Grid grid, float* values);
-}  // namespace scalar
-namespace avx2 {
-void to_grid(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
-             std::uint8_t* code);
-void from_grid(const std::uint8_t* code, std::size_t n, Grid grid, float* values);
-void to_grid_from(const float* values, std::size_t n, Grid grid, std::uint64_t seed,
-                  std::uint64_t first, std::uint8_t* norms, std::uint8_t* codes);
-void from_grid_to(const std::uint8_t* norms, const std::uint8_t* codes, std::size_t n,
-                  Grid grid, float* values);
-}  // namespace avx2
+SPARCML_KERNEL(void, to_grid_from, const float* values, std::size_t n, Grid grid,
+               std::uint64_t seed, std::uint64_t first, std::uint8_t* norms,
+               std::uint8_t* codes);
+SPARCML_KERNEL(void, from_grid_to, const std::uint8_t* norms, const std::uint8_t* codes,
+               std::size_t n, Grid grid, float* values);
 
 }  // namespace sparcml

@@ -10,22 +10,9 @@
 
 namespace sparcml {
 
-void to_half(const float* values, std::size_t n, std::uint16_t* out);
-void from_half(const std::uint16_t* bits, std::size_t n, float* out);
-void to_bfloat(const float* values, std::size_t n, std::uint16_t* out);
-void from_bfloat(const std::uint16_t* bits, std::size_t n, float* out);
-
-namespace scalar {
-void to_half(const float* values, std::size_t n, std::uint16_t* out);
-void from_half(const std::uint16_t* bits, std::size_t n, float* out);
-void to_bfloat(const float* values, std::size_t n, std::uint16_t* out);
-void from_bfloat(const std::uint16_t* bits, std::size_t n, float* out);
-}  // namespace scalar
-namespace avx2 {
-void to_half(const float* values, std::size_t n, std::uint16_t* out);
-void from_half(const std::uint16_t* bits, std::size_t n, float* out);
-void to_bfloat(const float* values, std::size_t n, std::uint16_t* out);
-void from_bfloat(const std::uint16_t* bits, std::size_t n, float* out);
-}  // namespace avx2
+SPARCML_KERNEL(void, to_half, const float* values, std::size_t n, std::uint16_t* out);
+SPARCML_KERNEL(void, from_half, const std::uint16_t* bits, std::size_t n, float* out);
+SPARCML_KERNEL(void, to_bfloat, const float* values, std::size_t n, std::uint16_t* out);
+SPARCML_KERNEL(void, from_bfloat, const std::uint16_t* bits, std::size_t n, float* out);
 
 }  // namespace sparcml

@@ -85,8 +85,12 @@ inline bool value_group(const std::int32_t* codes, const Multiples& multiples, f
   return largest <= last;
 }
 
-inline std::size_t all_to_integer(const float* v, std::size_t n, const Multiples& multiples,
-                                  std::uint8_t* packed) {
+}  // namespace
+
+namespace SPARCML_NAMESPACE {
+
+std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
+                       std::uint8_t* packed) {
   const float off = slack(multiples);
   for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * multiples.width) {
     const std::size_t size = n - i < kGroup ? n - i : kGroup;
@@ -102,8 +106,8 @@ inline std::size_t all_to_integer(const float* v, std::size_t n, const Multiples
   return n;
 }
 
-inline std::size_t all_from_integer(const std::uint8_t* packed, std::size_t n,
-                                    const Multiples& multiples, float* v) {
+std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
+                         float* v) {
   for (std::size_t i = 0; i < n; i += kGroup, packed += 8 * multiples.width) {
     const std::size_t size = n - i < kGroup ? n - i : kGroup;
     std::uint64_t words[kWords] = {};
@@ -117,19 +121,5 @@ inline std::size_t all_from_integer(const std::uint8_t* packed, std::size_t n,
   return n;
 }
 
-}  // namespace
+}  // namespace SPARCML_NAMESPACE
 }  // namespace sparcml
-
-namespace sparcml::SPARCML_NAMESPACE {
-
-std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
-                       std::uint8_t* packed) {
-  return all_to_integer(v, n, multiples, packed);
-}
-
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
-                         float* v) {
-  return all_from_integer(packed, n, multiples, v);
-}
-
-}  // namespace sparcml::SPARCML_NAMESPACE

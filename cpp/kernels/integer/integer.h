@@ -20,22 +20,9 @@ struct Multiples {
 // Both return n, or if a value is not a multiple (within the rounding of a sum of max_multiple
 // steps), too large, or a code not in use, a number of values before it that are valid.
 // `packed` has (n * width + 7) / 8 bytes.
-std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
-                       std::uint8_t* packed);
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
-                         float* v);
-
-namespace scalar {
-std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
-                       std::uint8_t* packed);
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
-                         float* v);
-}  // namespace scalar
-namespace avx2 {
-std::size_t to_integer(const float* v, std::size_t n, Multiples multiples,
-                       std::uint8_t* packed);
-std::size_t from_integer(const std::uint8_t* packed, std::size_t n, Multiples multiples,
-                         float* v);
-}  // namespace avx2
+SPARCML_KERNEL(std::size_t, to_integer, const float* v, std::size_t n, Multiples multiples,
+               std::uint8_t* packed);
+SPARCML_KERNEL(std::size_t, from_integer, const std::uint8_t* packed, std::size_t n,
+               Multiples multiples, float* v);
 
 }  // namespace sparcml

@@ -7,10 +7,6 @@
 #include "kernels/low_rank/low_rank.h"
 #include "kernels/selection/selection.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace sparcml {
 namespace {
 
@@ -115,7 +111,7 @@ struct ProjectColumns {
 template <class T>
 void write_row(const T* from, std::size_t n, T* to) {
   std::size_t j = 0;
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   constexpr std::size_t kWide = 32 / sizeof(T);
   if (reinterpret_cast<std::uintptr_t>(to) % 32 == 0)
     for (; j + kWide <= n; j += kWide)
@@ -194,35 +190,9 @@ void scale_to_one(double* column, std::size_t n) {
   if (largest > 0) scale_by(column, n, largest);
 }
 
-template <class T>
-void orthonormalize_all(T* P, std::size_t n, std::size_t r) {
-  // What is left of a dependent column are the rounding errors of its values.
-  const double dependent = 4 * static_cast<double>(std::numeric_limits<T>::epsilon());
-  std::vector<double> all(n * r);
-  for (std::size_t i = 0; i < n * r; ++i) all[i] = P[i];
-  for (std::size_t k = 0; k < r; ++k) {
-    double* column = all.data() + k * n;
-    scale_to_one(column, n);
-    const double before = std::sqrt(dot(column, column, n));
-    for (int twice = 0; twice < 2; ++twice)
-      for (std::size_t c = 0; c < k; ++c) {
-        const double* other = all.data() + c * n;
-        const double along = dot(other, column, n);
-        for (std::size_t i = 0; i < n; ++i) column[i] -= along * other[i];
-      }
-    const double after = std::sqrt(dot(column, column, n));
-    if (after <= dependent * before)  // false for NaN, which propagates
-      std::fill_n(column, n, 0.0);
-    else
-      scale_by(column, n, after);
-  }
-  for (std::size_t i = 0; i < n * r; ++i) P[i] = static_cast<T>(all[i]);
-}
-
 }  // namespace
-}  // namespace sparcml
 
-namespace sparcml::SPARCML_NAMESPACE {
+namespace SPARCML_NAMESPACE {
 
 template <class T>
 void project_rows(const T* M, std::size_t n, std::size_t m, const T* Q, std::size_t r, T* P) {
@@ -247,27 +217,41 @@ template <class T>
 void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M,
                     T* residual) {
   for_columns(r, ExpandFactors<T>{P, Q, n, m, r, M, residual});
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   _mm_sfence();
 #endif
 }
 
 template <class T>
 void orthonormalize(T* P, std::size_t n, std::size_t r) {
-  orthonormalize_all(P, n, r);
+  // What is left of a dependent column are the rounding errors of its values.
+  const double dependent = 4 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  std::vector<double> all(n * r);
+  for (std::size_t i = 0; i < n * r; ++i) all[i] = P[i];
+  for (std::size_t k = 0; k < r; ++k) {
+    double* column = all.data() + k * n;
+    scale_to_one(column, n);
+    const double before = std::sqrt(dot(column, column, n));
+    for (int twice = 0; twice < 2; ++twice)
+      for (std::size_t c = 0; c < k; ++c) {
+        const double* other = all.data() + c * n;
+        const double along = dot(other, column, n);
+        for (std::size_t i = 0; i < n; ++i) column[i] -= along * other[i];
+      }
+    const double after = std::sqrt(dot(column, column, n));
+    if (after <= dependent * before)  // false for NaN, which propagates
+      std::fill_n(column, n, 0.0);
+    else
+      scale_by(column, n, after);
+  }
+  for (std::size_t i = 0; i < n * r; ++i) P[i] = static_cast<T>(all[i]);
 }
 
-#define SPARCML_INSTANTIATE(T)                                                                \
-  template void project_rows(const T*, std::size_t, std::size_t, const T*, std::size_t, T*);  \
-  template void project_columns(const T*, std::size_t, std::size_t, const T*, std::size_t,    \
-                                T*);                                                          \
-  template bool project_corrected_rows(Correction<T>, std::size_t, std::size_t, const T*,     \
-                                       std::size_t, T*);                                      \
-  template void expand_factors(const T*, const T*, std::size_t, std::size_t, std::size_t, T*, \
-                               T*);                                                           \
-  template void orthonormalize(T*, std::size_t, std::size_t);
+SPARCML_FOR_REALS(project_rows);
+SPARCML_FOR_REALS(project_corrected_rows);
+SPARCML_FOR_REALS(project_columns);
+SPARCML_FOR_REALS(expand_factors);
+SPARCML_FOR_REALS(orthonormalize);
 
-SPARCML_INSTANTIATE(float)
-SPARCML_INSTANTIATE(double)
-
-}  // namespace sparcml::SPARCML_NAMESPACE
+}  // namespace SPARCML_NAMESPACE
+}  // namespace sparcml

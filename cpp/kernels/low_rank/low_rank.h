@@ -13,12 +13,12 @@ namespace sparcml {
 
 // P = M Q. Of each block of 1024 columns, product j is added to lane j mod 8 and the lanes as
 // in norms.h; then the sums of the blocks.
-template <class T>
-void project_rows(const T* M, std::size_t n, std::size_t m, const T* Q, std::size_t r, T* P);
+SPARCML_KERNEL_OF_T(void, project_rows, const T* M, std::size_t n, std::size_t m, const T* Q,
+                    std::size_t r, T* P);
 
 // Q = M^T P. Rows are added in their order within blocks of 256, then the sums of the blocks.
-template <class T>
-void project_columns(const T* M, std::size_t n, std::size_t m, const T* P, std::size_t r, T* Q);
+SPARCML_KERNEL_OF_T(void, project_columns, const T* M, std::size_t n, std::size_t m, const T* P,
+                    std::size_t r, T* Q);
 
 // P = M Q with M = scale residual + gradient, as add_residual() in selection.h writes it, in
 // one pass. Returns whether all of M is finite.
@@ -29,47 +29,15 @@ struct Correction {
   T* out;  // M; may be the residual
   T scale;
 };
-template <class T>
-bool project_corrected_rows(Correction<T> correction, std::size_t n, std::size_t m, const T* Q,
-                            std::size_t r, T* P);
+SPARCML_KERNEL_OF_T(bool, project_corrected_rows, Correction<T> correction, std::size_t n,
+                    std::size_t m, const T* Q, std::size_t r, T* P);
 
 // M = P Q^T, added from the first column to the last. Then residual -= M, unless it is nullptr.
-template <class T>
-void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M,
-                    T* residual);
+SPARCML_KERNEL_OF_T(void, expand_factors, const T* P, const T* Q, std::size_t n, std::size_t m,
+                    std::size_t r, T* M, T* residual);
 
 // Replaces the columns of P by orthonormal ones with the same span (Gram-Schmidt, twice per
 // column, in double precision). A column that depends on earlier ones becomes zero.
-template <class T>
-void orthonormalize(T* P, std::size_t n, std::size_t r);
-
-namespace scalar {
-template <class T>
-void project_rows(const T* M, std::size_t n, std::size_t m, const T* Q, std::size_t r, T* P);
-template <class T>
-void project_columns(const T* M, std::size_t n, std::size_t m, const T* P, std::size_t r, T* Q);
-template <class T>
-bool project_corrected_rows(Correction<T> correction, std::size_t n, std::size_t m, const T* Q,
-                            std::size_t r, T* P);
-template <class T>
-void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M,
-                    T* residual);
-template <class T>
-void orthonormalize(T* P, std::size_t n, std::size_t r);
-}  // namespace scalar
-namespace avx2 {
-template <class T>
-void project_rows(const T* M, std::size_t n, std::size_t m, const T* Q, std::size_t r, T* P);
-template <class T>
-void project_columns(const T* M, std::size_t n, std::size_t m, const T* P, std::size_t r, T* Q);
-template <class T>
-bool project_corrected_rows(Correction<T> correction, std::size_t n, std::size_t m, const T* Q,
-                            std::size_t r, T* P);
-template <class T>
-void expand_factors(const T* P, const T* Q, std::size_t n, std::size_t m, std::size_t r, T* M,
-                    T* residual);
-template <class T>
-void orthonormalize(T* P, std::size_t n, std::size_t r);
-}  // namespace avx2
+SPARCML_KERNEL_OF_T(void, orthonormalize, T* P, std::size_t n, std::size_t r);
 
 }  // namespace sparcml

@@ -11,16 +11,7 @@ namespace sparcml {
 
 // Returns the number of entries written. oi and ov must hold a.nnz + b.nnz entries, all of
 // which may be used as scratch.
-template <class T>
-std::size_t merge(Op op, Stream<T> a, Stream<T> b, std::size_t block, std::uint32_t* oi, T* ov);
-
-namespace scalar {
-template <class T>
-std::size_t merge(Op op, Stream<T> a, Stream<T> b, std::size_t block, std::uint32_t* oi, T* ov);
-}
-namespace avx2 {
-template <class T>
-std::size_t merge(Op op, Stream<T> a, Stream<T> b, std::size_t block, std::uint32_t* oi, T* ov);
-}
+SPARCML_KERNEL_OF_T(std::size_t, merge, Op op, Stream<T> a, Stream<T> b, std::size_t block,
+                    std::uint32_t* oi, T* ov);
 
 }  // namespace sparcml

@@ -23,13 +23,6 @@ std::size_t merge(Op op, Stream<T> a, Stream<T> b, std::size_t block, std::uint3
   return merge_any<Plain>(op, a, b, block, oi, ov);
 }
 
-template std::size_t merge(Op, Stream<float>, Stream<float>, std::size_t, std::uint32_t*,
-                           float*);
-template std::size_t merge(Op, Stream<double>, Stream<double>, std::size_t, std::uint32_t*,
-                           double*);
-template std::size_t merge(Op, Stream<std::int32_t>, Stream<std::int32_t>, std::size_t,
-                           std::uint32_t*, std::int32_t*);
-template std::size_t merge(Op, Stream<std::int64_t>, Stream<std::int64_t>, std::size_t,
-                           std::uint32_t*, std::int64_t*);
+SPARCML_FOR_NUMBERS(merge);
 
 }  // namespace sparcml::scalar

@@ -29,13 +29,6 @@ std::size_t merge_many(Op op, Stream<T>* streams, std::size_t count, std::size_t
   return fold_any<Vector>(op, streams, count, block, oi, ov);
 }
 
-template std::size_t merge_many(Op, Stream<float>*, std::size_t, std::size_t, std::uint32_t*,
-                                float*);
-template std::size_t merge_many(Op, Stream<double>*, std::size_t, std::size_t, std::uint32_t*,
-                                double*);
-template std::size_t merge_many(Op, Stream<std::int32_t>*, std::size_t, std::size_t,
-                                std::uint32_t*, std::int32_t*);
-template std::size_t merge_many(Op, Stream<std::int64_t>*, std::size_t, std::size_t,
-                                std::uint32_t*, std::int64_t*);
+SPARCML_FOR_NUMBERS(merge_many);
 
 }  // namespace sparcml::avx2

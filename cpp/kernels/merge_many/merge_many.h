@@ -9,19 +9,7 @@ namespace sparcml {
 
 // Returns the number of entries written, and advances the streams to their ends. oi and ov must
 // hold the entries of all streams; the entries not written may be used as scratch.
-template <class T>
-std::size_t merge_many(Op op, Stream<T>* streams, std::size_t count, std::size_t block,
-                       std::uint32_t* oi, T* ov);
-
-namespace scalar {
-template <class T>
-std::size_t merge_many(Op op, Stream<T>* streams, std::size_t count, std::size_t block,
-                       std::uint32_t* oi, T* ov);
-}
-namespace avx2 {
-template <class T>
-std::size_t merge_many(Op op, Stream<T>* streams, std::size_t count, std::size_t block,
-                       std::uint32_t* oi, T* ov);
-}
+SPARCML_KERNEL_OF_T(std::size_t, merge_many, Op op, Stream<T>* streams, std::size_t count,
+                    std::size_t block, std::uint32_t* oi, T* ov);
 
 }  // namespace sparcml

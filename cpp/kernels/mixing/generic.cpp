@@ -77,7 +77,7 @@ bool all_finite(const T* v, std::size_t n) {
 
 // A large result is written past the caches, which spares reading its old values.
 template <class T>
-void write(const T* from, T* out, std::size_t n, bool past_caches) {
+void write(const T* from, T* out, std::size_t n, [[maybe_unused]] bool past_caches) {
   std::size_t done = 0;
 #ifdef SPARCML_X86
   constexpr std::size_t kLanes = 16 / sizeof(T);
@@ -90,50 +90,15 @@ void write(const T* from, T* out, std::size_t n, bool past_caches) {
 }
 
 // Makes what `write` has written past the caches visible to other threads.
-void finish_writes(bool past_caches) {
+void finish_writes([[maybe_unused]] bool past_caches) {
 #ifdef SPARCML_X86
   if (past_caches) _mm_sfence();
-#else
-  (void)past_caches;
 #endif
 }
 
 template <class T>
 bool is_large(const T* out, std::size_t n) {
   return reinterpret_cast<std::uintptr_t>(out) % 16 == 0 && n * sizeof(T) >= 1 << 22;
-}
-
-template <class T>
-bool weighted_sum_all(const double* weights, const T* const* vectors, std::size_t count, T rate,
-                      const T* g, const T* base, T* out, std::size_t n) {
-  const bool past_caches = is_large(out, n);
-  const double one = 1;
-  bool finite = true;
-  double total[kBlock];
-  alignas(64) T block[kBlock], sums[kBlock];
-  for (std::size_t start = 0; start < n; start += kBlock) {
-    const std::size_t size = n - start < kBlock ? n - start : kBlock;
-    const T* step = g ? g + start : g;
-    const T* origin = base ? base + start : base;
-    const T* v[3];
-    for (std::size_t k = 0; k < 3 && k < count; ++k) v[k] = vectors[k] + start;
-    if (count == 1) {
-      weighted_sum_few<T, 1>(weights, v, rate, step, origin, block, size);
-    } else if (count == 2) {
-      weighted_sum_few<T, 2>(weights, v, rate, step, origin, block, size);
-    } else if (count == 3) {
-      weighted_sum_few<T, 3>(weights, v, rate, step, origin, block, size);
-    } else {
-      sum_block(weights, vectors, count, start, size, total);
-      for (std::size_t i = 0; i < size; ++i) sums[i] = static_cast<T>(total[i]);
-      v[0] = sums;
-      weighted_sum_few<T, 1>(&one, v, rate, step, origin, block, size);
-    }
-    finite = finite && all_finite(block, size);
-    write(block, out + start, size, past_caches);
-  }
-  finish_writes(past_caches);
-  return finite;
 }
 
 template <class T, std::size_t kCount>
@@ -173,10 +138,47 @@ void add_differences_many(const double* weights, const T* const* vectors, std::s
   }
 }
 
+}  // namespace
+
+namespace SPARCML_NAMESPACE {
+
 template <class T>
-void add_differences_all(const double* weights, const T* const* vectors, std::size_t count,
-                         double gamma, const T* own, const T* x, T rate, const T* g, T* out,
-                         std::size_t n) {
+bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
+                  const T* g, const T* base, T* out, std::size_t n) {
+  const bool past_caches = is_large(out, n);
+  const double one = 1;
+  bool finite = true;
+  double total[kBlock];
+  alignas(64) T block[kBlock], sums[kBlock];
+  for (std::size_t start = 0; start < n; start += kBlock) {
+    const std::size_t size = n - start < kBlock ? n - start : kBlock;
+    const T* step = g ? g + start : g;
+    const T* origin = base ? base + start : base;
+    const T* v[3];
+    for (std::size_t k = 0; k < 3 && k < count; ++k) v[k] = vectors[k] + start;
+    if (count == 1) {
+      weighted_sum_few<T, 1>(weights, v, rate, step, origin, block, size);
+    } else if (count == 2) {
+      weighted_sum_few<T, 2>(weights, v, rate, step, origin, block, size);
+    } else if (count == 3) {
+      weighted_sum_few<T, 3>(weights, v, rate, step, origin, block, size);
+    } else {
+      sum_block(weights, vectors, count, start, size, total);
+      for (std::size_t i = 0; i < size; ++i) sums[i] = static_cast<T>(total[i]);
+      v[0] = sums;
+      weighted_sum_few<T, 1>(&one, v, rate, step, origin, block, size);
+    }
+    finite = finite && all_finite(block, size);
+    write(block, out + start, size, past_caches);
+  }
+  finish_writes(past_caches);
+  return finite;
+}
+
+template <class T>
+void add_differences(const double* weights, const T* const* vectors, std::size_t count,
+                     double gamma, const T* own, const T* x, T rate, const T* g, T* out,
+                     std::size_t n) {
   const bool past_caches = is_large(out, n);
   alignas(64) T block[kBlock];
   for (std::size_t start = 0; start < n; start += kBlock) {
@@ -199,33 +201,27 @@ void add_differences_all(const double* weights, const T* const* vectors, std::si
   finish_writes(past_caches);
 }
 
-}  // namespace
+// The processor waits for memory here, so that nothing is gained by vectors.
+template <class T>
+void add_differences_at(const std::uint32_t* indices, std::size_t indexed, std::size_t block,
+                        const double* weights, const T* const* vectors, std::size_t count,
+                        double gamma, const T* own, const T* x, T rate, const T* g, T* out) {
+  for (std::size_t at = 0; at < indexed; ++at) {
+    const std::size_t start = indices[at] * block;
+    for (std::size_t i = start; i < start + block; ++i) {
+      const double mine = own[i];
+      double total = 0;
+      for (std::size_t k = 0; k < count; ++k)
+        total += weights[k] * (static_cast<double>(vectors[k][i]) - mine);
+      const T h = g != nullptr ? x[i] - rate * g[i] : x[i];
+      out[i] = static_cast<T>(static_cast<double>(h) + gamma * total);
+    }
+  }
+}
+
+SPARCML_FOR_REALS(weighted_sum);
+SPARCML_FOR_REALS(add_differences);
+SPARCML_FOR_REALS(add_differences_at);
+
+}  // namespace SPARCML_NAMESPACE
 }  // namespace sparcml
-
-namespace sparcml::SPARCML_NAMESPACE {
-
-template <class T>
-bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
-                  const T* g, const T* base, T* out, std::size_t n) {
-  return weighted_sum_all(weights, vectors, count, rate, g, base, out, n);
-}
-
-template <class T>
-void add_differences(const double* weights, const T* const* vectors, std::size_t count,
-                     double gamma, const T* own, const T* x, T rate, const T* g, T* out,
-                     std::size_t n) {
-  add_differences_all(weights, vectors, count, gamma, own, x, rate, g, out, n);
-}
-
-template bool weighted_sum(const double*, const float* const*, std::size_t, float, const float*,
-                           const float*, float*, std::size_t);
-template bool weighted_sum(const double*, const double* const*, std::size_t, double,
-                           const double*, const double*, double*, std::size_t);
-template void add_differences(const double*, const float* const*, std::size_t, double,
-                              const float*, const float*, float, const float*, float*,
-                              std::size_t);
-template void add_differences(const double*, const double* const*, std::size_t, double,
-                              const double*, const double*, double, const double*, double*,
-                              std::size_t);
-
-}  // namespace sparcml::SPARCML_NAMESPACE

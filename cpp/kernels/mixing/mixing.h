@@ -13,41 +13,21 @@ namespace sparcml {
 // Writes out[i] = sum_k weights[k] vectors[k][i], rounded, then - rate g[i], then - base[i].
 // `g` and `base` may be null. `out` may be one of the arrays. Returns whether all results are
 // finite.
-template <class T>
-bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
-                  const T* g, const T* base, T* out, std::size_t n);
+SPARCML_KERNEL_OF_T(bool, weighted_sum, const double* weights, const T* const* vectors,
+                    std::size_t count, T rate, const T* g, const T* base, T* out,
+                    std::size_t n);
 
 // Writes out[i] = h + gamma sum_k weights[k] (vectors[k][i] - own[i]), rounded once, where
 // h = x[i] - rate g[i] is rounded, too. `g` may be null. `out` may be one of the arrays.
-template <class T>
-void add_differences(const double* weights, const T* const* vectors, std::size_t count,
-                     double gamma, const T* own, const T* x, T rate, const T* g, T* out,
-                     std::size_t n);
+SPARCML_KERNEL_OF_T(void, add_differences, const double* weights, const T* const* vectors,
+                    std::size_t count, double gamma, const T* own, const T* x, T rate,
+                    const T* g, T* out, std::size_t n);
 
 // Like add_differences, only for the values of these blocks: entries [block i, block (i + 1))
 // for each of the indices.
-template <class T>
-void add_differences_at(const std::uint32_t* indices, std::size_t indexed, std::size_t block,
-                        const double* weights, const T* const* vectors, std::size_t count,
-                        double gamma, const T* own, const T* x, T rate, const T* g, T* out);
-
-namespace scalar {
-template <class T>
-bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
-                  const T* g, const T* base, T* out, std::size_t n);
-template <class T>
-void add_differences(const double* weights, const T* const* vectors, std::size_t count,
-                     double gamma, const T* own, const T* x, T rate, const T* g, T* out,
-                     std::size_t n);
-}  // namespace scalar
-namespace avx2 {
-template <class T>
-bool weighted_sum(const double* weights, const T* const* vectors, std::size_t count, T rate,
-                  const T* g, const T* base, T* out, std::size_t n);
-template <class T>
-void add_differences(const double* weights, const T* const* vectors, std::size_t count,
-                     double gamma, const T* own, const T* x, T rate, const T* g, T* out,
-                     std::size_t n);
-}  // namespace avx2
+SPARCML_KERNEL_OF_T(void, add_differences_at, const std::uint32_t* indices, std::size_t indexed,
+                    std::size_t block, const double* weights, const T* const* vectors,
+                    std::size_t count, double gamma, const T* own, const T* x, T rate,
+                    const T* g, T* out);
 
 }  // namespace sparcml

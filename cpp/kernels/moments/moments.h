@@ -15,13 +15,6 @@ struct Moments {
   std::size_t count;  // of values that are not NaN
 };
 
-Moments moments(const float* values, std::size_t n);
-
-namespace scalar {
-Moments moments(const float* values, std::size_t n);
-}  // namespace scalar
-namespace avx2 {
-Moments moments(const float* values, std::size_t n);
-}  // namespace avx2
+SPARCML_KERNEL(Moments, moments, const float* values, std::size_t n);
 
 }  // namespace sparcml

@@ -19,16 +19,8 @@
 namespace sparcml {
 
 // `code` has n + ceil(n / 8) bytes.
-void to_natural(const float* values, std::size_t n, std::uint64_t seed, std::uint8_t* code);
-void from_natural(const std::uint8_t* code, std::size_t n, float* values);
-
-namespace scalar {
-void to_natural(const float* values, std::size_t n, std::uint64_t seed, std::uint8_t* code);
-void from_natural(const std::uint8_t* code, std::size_t n, float* values);
-}  // namespace scalar
-namespace avx2 {
-void to_natural(const float* values, std::size_t n, std::uint64_t seed, std::uint8_t* code);
-void from_natural(const std::uint8_t* code, std::size_t n, float* values);
-}  // namespace avx2
+SPARCML_KERNEL(void, to_natural, const float* values, std::size_t n, std::uint64_t seed,
+               std::uint8_t* code);
+SPARCML_KERNEL(void, from_natural, const std::uint8_t* code, std::size_t n, float* values);
 
 }  // namespace sparcml

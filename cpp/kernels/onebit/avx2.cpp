@@ -34,7 +34,7 @@ class Lanes {
   }
 
  private:
-  __m256d first_ = _mm256_setzero_pd(), second_ = _mm256_setzero_pd();
+  __m256d first_{}, second_{};
 };
 
 struct Loops {

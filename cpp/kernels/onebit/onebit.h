@@ -20,31 +20,13 @@
 namespace sparcml {
 
 // `levels` has 2 entries per bucket, `scales` one; `bits` has (n + 7) / 8 bytes.
-void one_bit_zero(const float* v, std::size_t n, std::size_t bucket, float* levels,
-                  std::uint8_t* bits);
-void one_bit_mean(const float* v, std::size_t n, std::size_t bucket, float* levels,
-                  std::uint8_t* bits);
-void to_sign(const float* v, std::size_t n, std::size_t bucket, float* scales,
-             std::uint8_t* bits);
-void from_bitplane(const float* levels, const std::uint8_t* bits, std::size_t n,
-                   std::size_t bucket, float* v);
-
-#define SPARCML_ONE_BIT                                                               \
-  void one_bit_zero(const float* v, std::size_t n, std::size_t bucket, float* levels, \
-                    std::uint8_t* bits);                                              \
-  void one_bit_mean(const float* v, std::size_t n, std::size_t bucket, float* levels, \
-                    std::uint8_t* bits);                                              \
-  void to_sign(const float* v, std::size_t n, std::size_t bucket, float* scales,      \
-               std::uint8_t* bits);                                                   \
-  void from_bitplane(const float* levels, const std::uint8_t* bits, std::size_t n,    \
-                     std::size_t bucket, float* v);
-
-namespace scalar {
-SPARCML_ONE_BIT
-}  // namespace scalar
-namespace avx2 {
-SPARCML_ONE_BIT
-}  // namespace avx2
-#undef SPARCML_ONE_BIT
+SPARCML_KERNEL(void, one_bit_zero, const float* v, std::size_t n, std::size_t bucket,
+               float* levels, std::uint8_t* bits);
+SPARCML_KERNEL(void, one_bit_mean, const float* v, std::size_t n, std::size_t bucket,
+               float* levels, std::uint8_t* bits);
+SPARCML_KERNEL(void, to_sign, const float* v, std::size_t n, std::size_t bucket, float* scales,
+               std::uint8_t* bits);
+SPARCML_KERNEL(void, from_bitplane, const float* levels, const std::uint8_t* bits,
+               std::size_t n, std::size_t bucket, float* v);
 
 }  // namespace sparcml

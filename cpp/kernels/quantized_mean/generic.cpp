@@ -5,10 +5,6 @@
 #include "kernels/op.h"
 #include "kernels/quantized_mean/quantized_mean.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace sparcml {
 namespace {
 
@@ -39,10 +35,14 @@ inline bool past_caches(const float* to) {
   return reinterpret_cast<std::uintptr_t>(to) % 32 == 0;
 }
 
-}  // namespace
-}  // namespace sparcml
+void subtract(const float* seen, std::size_t n, float* corrected) {
+  SPARCML_IVDEP
+  for (std::size_t i = 0; i < n; ++i) corrected[i] = corrected[i] - seen[i];
+}
 
-namespace sparcml::SPARCML_NAMESPACE {
+}  // namespace
+
+namespace SPARCML_NAMESPACE {
 
 Found correct(CorrectedGradient input) {
   const float *r = input.residual, *g = input.gradient;
@@ -56,11 +56,6 @@ Found correct(CorrectedGradient input) {
   });
 }
 
-void subtract(const float* seen, std::size_t n, float* corrected) {
-  SPARCML_IVDEP
-  for (std::size_t i = 0; i < n; ++i) corrected[i] = corrected[i] - seen[i];
-}
-
 // Writes (sum + last) / ranks. A division by a power of two is a multiplication.
 void add_last(const float* sum, const float* last, float ranks, const float* seen,
               std::size_t n, float* mean, float* corrected) {
@@ -68,7 +63,7 @@ void add_last(const float* sum, const float* last, float ranks, const float* see
   const bool power = std::frexp(ranks, &exponent) == 0.5f;
   const float factor = 1 / ranks;
   std::size_t i = 0;
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   if (power && past_caches(mean)) {
     const __m256 by = _mm256_set1_ps(factor);
     const __m256 nan = _mm256_set1_ps(std::numeric_limits<float>::quiet_NaN());
@@ -89,4 +84,5 @@ void add_last(const float* sum, const float* last, float ranks, const float* see
   if (corrected != nullptr) subtract(seen, n, corrected);
 }
 
-}  // namespace sparcml::SPARCML_NAMESPACE
+}  // namespace SPARCML_NAMESPACE
+}  // namespace sparcml

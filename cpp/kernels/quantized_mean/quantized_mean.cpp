@@ -53,12 +53,11 @@ Found to_grid_corrected(CorrectedGradient input, Grid grid, std::uint64_t seed,
       block.residual += at;
       block.corrected += at;
     }
-    const Found found = SPARCML_PICK(correct)(block);
+    const Found found = correct(block);
     nonzeros.fetch_add(found.nonzeros, std::memory_order_relaxed);
     if (!found.finite) finite.store(false, std::memory_order_relaxed);
-    SPARCML_PICK(to_grid_from)
-    (feedback ? block.corrected : block.gradient, size, grid, seed, bucket, code + 4 * bucket,
-     codes + at / 8 * grid.bits);
+    to_grid_from(feedback ? block.corrected : block.gradient, size, grid, seed, bucket,
+                 code + 4 * bucket, codes + at / 8 * grid.bits);
   });
   return {nonzeros, finite};
 }
@@ -72,16 +71,15 @@ void mean_from_grid(const std::uint8_t* const* codes, std::size_t ranks, std::si
     if (ranks == 1) std::fill_n(sum, size, -0.0f);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       float* const values = rank == 0 && ranks > 1 ? sum : next;
-      SPARCML_PICK(from_grid_to)
-      (codes[rank] + 4 * bucket, codes[rank] + norms + at / 8 * grid.bits, size, grid, values);
+      from_grid_to(codes[rank] + 4 * bucket, codes[rank] + norms + at / 8 * grid.bits, size,
+                   grid, values);
       const bool is_seen = rank == own && corrected != nullptr;
       if (rank + 1 == ranks) {
-        SPARCML_PICK(add_last)
-        (sum, values, static_cast<float>(ranks), is_seen ? values : seen, size, mean + at,
-         corrected == nullptr ? nullptr : corrected + at);
+        add_last(sum, values, static_cast<float>(ranks), is_seen ? values : seen, size,
+                 mean + at, corrected == nullptr ? nullptr : corrected + at);
       } else {
         if (is_seen) std::copy_n(values, size, seen);
-        if (rank > 0) combine_dense(Op::sum, sum, values, sum, size);
+        if (rank > 0) combine_dense<float>(Op::sum, sum, values, sum, size);
       }
     }
   });

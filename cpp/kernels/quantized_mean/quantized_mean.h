@@ -32,17 +32,10 @@ Found to_grid_corrected(CorrectedGradient input, Grid grid, std::uint64_t seed,
 void mean_from_grid(const std::uint8_t* const* codes, std::size_t ranks, std::size_t own,
                     std::size_t n, Grid grid, float* mean, float* corrected);
 
-namespace scalar {
-Found correct(CorrectedGradient input);
-void subtract(const float* seen, std::size_t n, float* corrected);
-void add_last(const float* sum, const float* last, float ranks, const float* seen,
-              std::size_t n, float* mean, float* corrected);
-}  // namespace scalar
-namespace avx2 {
-Found correct(CorrectedGradient input);
-void subtract(const float* seen, std::size_t n, float* corrected);
-void add_last(const float* sum, const float* last, float ranks, const float* seen,
-              std::size_t n, float* mean, float* corrected);
-}  // namespace avx2
+// The loops over one block of these passes: the sum, and the mean that the last vector
+// completes.
+SPARCML_KERNEL(Found, correct, CorrectedGradient input);
+SPARCML_KERNEL(void, add_last, const float* sum, const float* last, float ranks,
+               const float* seen, std::size_t n, float* mean, float* corrected);
 
 }  // namespace sparcml

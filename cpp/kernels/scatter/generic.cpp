@@ -19,8 +19,12 @@ void scatter_values(T* dense, const Stream<T>& s) {
   for (; n < s.nnz; ++n) dense[s.indices[n]] = combine<op>(dense[s.indices[n]], s.values[n]);
 }
 
+}  // namespace
+
+namespace SPARCML_NAMESPACE {
+
 template <class T>
-void scatter_all(Op op, T* dense, const Stream<T>& s, std::size_t block) {
+void scatter(Op op, T* dense, Stream<T> s, std::size_t block) {
   with_op(op, [&](auto o) {
     constexpr Op known = decltype(o)::value;
     if (block == 1) return scatter_values<known>(dense, s);
@@ -34,7 +38,7 @@ void scatter_all(Op op, T* dense, const Stream<T>& s, std::size_t block) {
 }
 
 template <class T>
-void assign_all(T* dense, const Stream<T>& s, std::size_t block) {
+void scatter_assign(T* dense, Stream<T> s, std::size_t block) {
   for (std::size_t n = 0; n < s.nnz; ++n) {
     if (block == 1)
       dense[s.indices[n]] = s.values[n];
@@ -43,26 +47,8 @@ void assign_all(T* dense, const Stream<T>& s, std::size_t block) {
   }
 }
 
-}  // namespace
+SPARCML_FOR_NUMBERS(scatter);
+SPARCML_FOR_REALS(scatter_assign);
+
+}  // namespace SPARCML_NAMESPACE
 }  // namespace sparcml
-
-namespace sparcml::SPARCML_NAMESPACE {
-
-template <class T>
-void scatter(Op op, T* dense, Stream<T> stream, std::size_t block) {
-  scatter_all(op, dense, stream, block);
-}
-
-template <class T>
-void scatter_assign(T* dense, Stream<T> stream, std::size_t block) {
-  assign_all(dense, stream, block);
-}
-
-template void scatter(Op, float*, Stream<float>, std::size_t);
-template void scatter(Op, double*, Stream<double>, std::size_t);
-template void scatter(Op, std::int32_t*, Stream<std::int32_t>, std::size_t);
-template void scatter(Op, std::int64_t*, Stream<std::int64_t>, std::size_t);
-template void scatter_assign(float*, Stream<float>, std::size_t);
-template void scatter_assign(double*, Stream<double>, std::size_t);
-
-}  // namespace sparcml::SPARCML_NAMESPACE

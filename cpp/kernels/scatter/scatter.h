@@ -8,24 +8,9 @@
 namespace sparcml {
 
 // Sets dense[i] = dense[i] op value for each block index i.
-template <class T>
-void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
+SPARCML_KERNEL_OF_T(void, scatter, Op op, T* dense, Stream<T> stream, std::size_t block);
 
 // Sets dense[i] = value, bit for bit.
-template <class T>
-void scatter_assign(T* dense, Stream<T> stream, std::size_t block);
-
-namespace scalar {
-template <class T>
-void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
-template <class T>
-void scatter_assign(T* dense, Stream<T> stream, std::size_t block);
-}  // namespace scalar
-namespace avx2 {
-template <class T>
-void scatter(Op op, T* dense, Stream<T> stream, std::size_t block);
-template <class T>
-void scatter_assign(T* dense, Stream<T> stream, std::size_t block);
-}  // namespace avx2
+SPARCML_KERNEL_OF_T(void, scatter_assign, T* dense, Stream<T> stream, std::size_t block);
 
 }  // namespace sparcml

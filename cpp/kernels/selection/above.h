@@ -33,27 +33,5 @@ struct Above {
   }
 };
 
-template <class T>
-std::size_t at_least_any(const T* values, std::size_t size, T threshold,
-                         EntryBuffer<T> buffer) {
-  Above<T> above{buffer, key(threshold) - 1};
-  Vector<T> vector{values};
-  above.scan(vector, size);
-  return above.count;
-}
-
-template <class T>
-double at_least_with_residual_any(ResidualInput<T> input, T threshold, EntryBuffer<T> buffer,
-                                  std::size_t& count) {
-  Above<T> above{buffer, key(threshold) - 1};
-  BlockSquares squares(input.size);
-  {
-    ResidualAdder<T> adder(input, squares);
-    above.scan(adder, input.size);
-  }
-  count = above.count;
-  return squares.sum();
-}
-
 }  // namespace
 }  // namespace sparcml

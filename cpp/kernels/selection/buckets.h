@@ -139,36 +139,5 @@ void for_bucket_parts(std::size_t size, std::size_t k, std::size_t bucket,
   });
 }
 
-template <class T>
-void bucket_top_k_any(const T* values, std::size_t size, std::size_t k, std::size_t bucket,
-                      EntryBuffer<T> buffer) {
-  for_bucket_parts(size, k, bucket, buffer,
-                   [&](std::size_t start, std::size_t end, EntryBuffer<T> out) {
-                     Buckets<T> buckets(k, std::min(bucket, size), out);
-                     for (; start < end; start += bucket)
-                       buckets.select(values, start, std::min(bucket, size - start));
-                   });
-}
-
-template <class T>
-double bucket_top_k_with_residual_any(ResidualInput<T> input, std::size_t k, std::size_t bucket,
-                                      EntryBuffer<T> buffer) {
-  BlockSquares squares(input.size);
-  for_bucket_parts(input.size, k, bucket, buffer,
-                   [&](std::size_t start, std::size_t end, EntryBuffer<T> out) {
-                     Buckets<T> buckets(k, std::min(bucket, input.size), out);
-                     ResidualAdder<T> adder(input, squares, start);
-                     const std::uint32_t* cleared = out.indices;
-                     for (; start < end; start += bucket) {
-                       const std::size_t size = std::min(bucket, input.size - start);
-                       adder.until(start + size);
-                       buckets.select(input.out, start, size);
-                       const std::uint32_t* last = cleared + std::min(k, size);
-                       for (; cleared < last; ++cleared) input.out[*cleared] = 0;
-                     }
-                   });
-  return squares.sum();
-}
-
 }  // namespace
 }  // namespace sparcml

@@ -171,32 +171,5 @@ void finish(Candidates<T> candidates, const T* values, std::size_t size) {
   keep_largest<T>({buffer.indices, buffer.values, candidates.count}, k);
 }
 
-template <class T>
-void top_k_any(const T* values, std::size_t size, std::size_t k, EntryBuffer<T> buffer) {
-  if (k == 0) return;
-  const auto at = [&](std::size_t i) { return values[i]; };
-  Candidates<T> candidates{buffer, k, sampled_bound<T>(size, k, at), kCuts};
-  scan_in_parts(candidates, size, [&](std::size_t) { return Vector<T>{values}; });
-  finish(candidates, values, size);
-}
-
-template <class T>
-double top_k_with_residual_any(ResidualInput<T> input, std::size_t k, EntryBuffer<T> buffer) {
-  if (k == 0) return add_residual_any(input);
-  const Key<T> bound = with_term(input, [&](auto term) {
-    const auto at = [&](std::size_t i) {
-      return canonical(input.scale * input.residual[i] + term.peek(i));
-    };
-    return sampled_bound<T>(input.size, k, at);
-  });
-  Candidates<T> candidates{buffer, k, bound, kCuts};
-  BlockSquares squares(input.size);
-  scan_in_parts(candidates, input.size,
-                [&](std::size_t begin) { return ResidualAdder<T>(input, squares, begin); });
-  finish<T>(candidates, input.out, input.size);
-  for (std::size_t i = 0; i < k; ++i) input.out[buffer.indices[i]] = 0;
-  return squares.sum();
-}
-
 }  // namespace
 }  // namespace sparcml

@@ -18,7 +18,7 @@ namespace {
 template <class T>
 constexpr std::size_t kGroups = 128 / sizeof(T);
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 
 inline __m256i keys_of(const float* x) {
   const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));

@@ -125,7 +125,7 @@ inline void move_word(EntryBuffer<T> entries, std::size_t from, std::uint64_t ma
   move_tail(entries, from, mask, to);
 }
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 // Moves eight entries at a time. What it writes beyond the last one has been read already.
 template <>
 inline void move_word(EntryBuffer<float> entries, std::size_t from, std::uint64_t mask,

@@ -6,10 +6,6 @@
 #include "kernels/selection/selection.h"
 #include "kernels/spill.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 namespace sparcml {
 namespace {
 
@@ -23,7 +19,7 @@ inline Key<T> key(T x) {
   return static_cast<Key<T>>(bits(x) & Bits<T>(kNone<T>));
 }
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 
 inline unsigned some_above(__m256 x, std::int32_t bound) {
   const __m256i magnitude = _mm256_set1_epi32(kNone<float>);

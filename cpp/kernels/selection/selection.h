@@ -12,6 +12,7 @@
 // they add its term in place of the gradient, and write the new momentum, in the same scan.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,52 +51,35 @@ struct ResidualInput {
   MomentumInput<T> momentum = {};
 };
 
-// Returns the buffer size that top_k needs to hold its candidates.
-std::size_t top_k_capacity(std::size_t size, std::size_t k);
+namespace {
 
-#define SPARCML_SELECTION_FUNCTIONS                                                            \
-  template <class T>                                                                           \
-  void top_k(const T* values, std::size_t size, std::size_t k, EntryBuffer<T> buffer);         \
-  template <class T>                                                                           \
-  double top_k_with_residual(ResidualInput<T> input, std::size_t k, EntryBuffer<T> buffer);    \
-  template <class T>                                                                           \
-  void bucket_top_k(const T* values, std::size_t size, std::size_t k, std::size_t bucket,      \
-                    EntryBuffer<T> buffer);                                                    \
-  template <class T>                                                                           \
-  double bucket_top_k_with_residual(ResidualInput<T> input, std::size_t k, std::size_t bucket, \
-                                    EntryBuffer<T> buffer);                                    \
-  template <class T>                                                                           \
-  std::size_t at_least(const T* values, std::size_t size, T threshold, EntryBuffer<T> buffer); \
-  template <class T>                                                                           \
-  double at_least_with_residual(ResidualInput<T> input, T threshold, EntryBuffer<T> buffer,    \
-                                std::size_t& count);                                           \
-  template <class T>                                                                           \
-  double add_residual(ResidualInput<T> input);                                                 \
-  template <class T>                                                                           \
-  void block_squared_norms(const T* values, std::size_t size, std::size_t block, double* out)
+// Returns the buffer size that top_k needs to hold its candidates: twice k, and not less than a
+// sample may select for a small k.
+inline std::size_t top_k_capacity(std::size_t size, std::size_t k) {
+  constexpr std::size_t minimum = 1 << 15, word = 128;
+  return std::min(size, k + std::max(k, minimum)) + word;
+}
+
+}  // namespace
 
 // top_k and bucket_top_k require k <= size and k <= bucket; with a residual they set the
 // selected entries of `out` to zero. at_least returns the number of entries and writes those
 // that fit; with a residual it leaves them in `out`. block_squared_norms writes every NaN as
 // canonical.
-SPARCML_SELECTION_FUNCTIONS;
-namespace scalar {
-SPARCML_SELECTION_FUNCTIONS;
-}
-namespace avx2 {
-SPARCML_SELECTION_FUNCTIONS;
-}
-
-// Explicit instances, in the dispatcher and in each instruction set.
-#define SPARCML_SELECTION_INSTANCES(T)                                                         \
-  template void top_k(const T*, std::size_t, std::size_t, EntryBuffer<T>);                     \
-  template double top_k_with_residual(ResidualInput<T>, std::size_t, EntryBuffer<T>);          \
-  template void bucket_top_k(const T*, std::size_t, std::size_t, std::size_t, EntryBuffer<T>); \
-  template double bucket_top_k_with_residual(ResidualInput<T>, std::size_t, std::size_t,       \
-                                             EntryBuffer<T>);                                  \
-  template std::size_t at_least(const T*, std::size_t, T, EntryBuffer<T>);                     \
-  template double at_least_with_residual(ResidualInput<T>, T, EntryBuffer<T>, std::size_t&);   \
-  template double add_residual(ResidualInput<T>);                                              \
-  template void block_squared_norms(const T*, std::size_t, std::size_t, double*)
+SPARCML_KERNEL_OF_T(void, top_k, const T* values, std::size_t size, std::size_t k,
+                    EntryBuffer<T> buffer);
+SPARCML_KERNEL_OF_T(double, top_k_with_residual, ResidualInput<T> input, std::size_t k,
+                    EntryBuffer<T> buffer);
+SPARCML_KERNEL_OF_T(void, bucket_top_k, const T* values, std::size_t size, std::size_t k,
+                    std::size_t bucket, EntryBuffer<T> buffer);
+SPARCML_KERNEL_OF_T(double, bucket_top_k_with_residual, ResidualInput<T> input, std::size_t k,
+                    std::size_t bucket, EntryBuffer<T> buffer);
+SPARCML_KERNEL_OF_T(std::size_t, at_least, const T* values, std::size_t size, T threshold,
+                    EntryBuffer<T> buffer);
+SPARCML_KERNEL_OF_T(double, at_least_with_residual, ResidualInput<T> input, T threshold,
+                    EntryBuffer<T> buffer, std::size_t& count);
+SPARCML_KERNEL_OF_T(double, add_residual, ResidualInput<T> input);
+SPARCML_KERNEL_OF_T(void, block_squared_norms, const T* values, std::size_t size,
+                    std::size_t block, double* out);
 
 }  // namespace sparcml

@@ -30,7 +30,7 @@ struct Lanes {
   }
 };
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 
 // The same eight lanes in registers.
 struct WideLanes {

@@ -9,7 +9,7 @@
 namespace sparcml {
 namespace {
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 inline __m256 broadcast(float x) { return _mm256_set1_ps(x); }
 inline __m256d broadcast(double x) { return _mm256_set1_pd(x); }
 inline void store(float* to, __m256 x) { _mm256_storeu_ps(to, x); }
@@ -35,7 +35,7 @@ struct GradientTerm {
 
   T peek(std::size_t i) const { return gradient[i]; }
   T next(std::size_t i) const { return gradient[i]; }
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   auto wide(std::size_t i) const { return load(gradient + i); }
 #endif
 };
@@ -52,7 +52,7 @@ struct MomentumTerm {
     state.velocity[i] = v;
     return term_of<nesterov>(v, gradient[i]);
   }
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
   auto wide(std::size_t i) const {
     const auto g = load(gradient + i);
     const auto v = velocity_of<nesterov>(broadcast(state.momentum), load(state.u + i), g);
@@ -72,7 +72,7 @@ struct MomentumTerm {
 // written at once are not sent in parts.
 constexpr std::size_t kLine = 64, kLarge = 1 << 22;  // bytes
 
-#ifdef __AVX2__
+#ifdef SPARCML_AVX2
 
 template <class T>
 inline bool past_caches(const T* velocity, std::size_t size) {

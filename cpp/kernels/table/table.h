@@ -20,19 +20,9 @@ struct Table : Buckets {
 };
 
 // `code` has 4 bytes per bucket and n * bits bits, padded to a byte.
-void to_table(const float* values, std::size_t n, Table table, std::uint64_t seed,
-              std::uint8_t* code);
-void from_table(const std::uint8_t* code, std::size_t n, Table table, float* values);
-
-namespace scalar {
-void to_table(const float* values, std::size_t n, Table table, std::uint64_t seed,
-              std::uint8_t* code);
-void from_table(const std::uint8_t* code, std::size_t n, Table table, float* values);
-}  // namespace scalar
-namespace avx2 {
-void to_table(const float* values, std::size_t n, Table table, std::uint64_t seed,
-              std::uint8_t* code);
-void from_table(const std::uint8_t* code, std::size_t n, Table table, float* values);
-}  // namespace avx2
+SPARCML_KERNEL(void, to_table, const float* values, std::size_t n, Table table,
+               std::uint64_t seed, std::uint8_t* code);
+SPARCML_KERNEL(void, from_table, const std::uint8_t* code, std::size_t n, Table table,
+               float* values);
 
 }  // namespace sparcml

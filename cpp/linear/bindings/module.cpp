@@ -13,10 +13,20 @@ std::size_t threads() { return shared->threads(); }
 void run_parts(std::size_t parts, void (*call)(void*, std::size_t), void* context) {
   shared->run_parts(parts, call, context);
 }
-std::size_t ascending_prefix(const std::uint32_t* values, std::size_t count,
-                             std::uint32_t limit) {
-  return shared->ascending_prefix(values, count, limit);
+
+// The header of this kernel refers to both.
+namespace scalar {
+std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n,
+                             std::uint32_t blocks) {
+  return (*shared->ascending_prefix)(indices, n, blocks);
 }
+}  // namespace scalar
+namespace avx2 {
+std::size_t ascending_prefix(const std::uint32_t* indices, std::size_t n,
+                             std::uint32_t blocks) {
+  return (*shared->ascending_prefix)(indices, n, blocks);
+}
+}  // namespace avx2
 
 }  // namespace sparcml
 

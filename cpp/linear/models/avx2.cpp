@@ -35,7 +35,7 @@ inline __m256i high(__m256i x) { return _mm256_cvtepi32_epi64(_mm256_extracti128
 
 // Adds value * weight in eight lanes; masked lanes are zero and read nothing.
 struct Lanes {
-  __m256d even = _mm256_setzero_pd(), odd = _mm256_setzero_pd();  // lanes 0 to 3, 4 to 7
+  __m256d even{}, odd{};  // lanes 0 to 3, 4 to 7
 
   void add(const float* weights, __m256i at, const float* values, __m256i wanted) {
     const __m256 mask = _mm256_castsi256_ps(wanted);
@@ -154,17 +154,8 @@ void combine_each(const Rows<T>& rows, const std::int64_t* chosen, const double*
   combine_each_any<Vector>(rows, chosen, slopes, count, features, take);
 }
 
-#define SPARCML_HALVES(T)                                                                     \
-  template Total slopes(const Rows<T>&, const std::int64_t*, std::size_t, Loss, double,       \
-                        const Model<T>&, double*);                                            \
-  template void combine_each(const Rows<T>&, const std::int64_t*, const double*, std::size_t, \
-                             std::size_t, const Take<T>&);
-SPARCML_HALVES(float)
-SPARCML_HALVES(double)
-
-template Total gradient(const Rows<float>&, const std::int64_t*, std::size_t, Loss, double,
-                        const Model<float>&, std::uint32_t*, float*);
-template Total gradient(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,
-                        const Model<double>&, std::uint32_t*, double*);
+SPARCML_FOR_REALS(gradient);
+SPARCML_FOR_REALS(slopes);
+SPARCML_FOR_REALS(combine_each);
 
 }  // namespace sparcml::linear::avx2

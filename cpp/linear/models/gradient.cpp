@@ -5,24 +5,6 @@
 namespace sparcml::linear {
 
 template <class T>
-Total gradient(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
-               double share, const Model<T>& model, std::uint32_t* indices, T* values) {
-  return SPARCML_PICK(gradient<T>)(rows, chosen, count, loss, share, model, indices, values);
-}
-
-template <class T>
-Total slopes(const Rows<T>& rows, const std::int64_t* chosen, std::size_t count, Loss loss,
-             double share, const Model<T>& model, double* out) {
-  return SPARCML_PICK(slopes<T>)(rows, chosen, count, loss, share, model, out);
-}
-
-template <class T>
-void combine_each(const Rows<T>& rows, const std::int64_t* chosen, const double* slopes,
-                  std::size_t count, std::size_t features, const Take<T>& take) {
-  SPARCML_PICK(combine_each<T>)(rows, chosen, slopes, count, features, take);
-}
-
-template <class T>
 static void margins_of(const Rows<T>& rows, std::size_t first, std::size_t last,
                        const T* weights, double* out) {
   for (std::size_t row = first; row < last; ++row) {
@@ -53,18 +35,6 @@ void margins(const Rows<T>& rows, std::size_t first, std::size_t last, const T* 
   });
 }
 
-template Total gradient(const Rows<float>&, const std::int64_t*, std::size_t, Loss, double,
-                        const Model<float>&, std::uint32_t*, float*);
-template Total gradient(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,
-                        const Model<double>&, std::uint32_t*, double*);
-template Total slopes(const Rows<float>&, const std::int64_t*, std::size_t, Loss, double,
-                      const Model<float>&, double*);
-template Total slopes(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,
-                      const Model<double>&, double*);
-template void combine_each(const Rows<float>&, const std::int64_t*, const double*, std::size_t,
-                           std::size_t, const Take<float>&);
-template void combine_each(const Rows<double>&, const std::int64_t*, const double*, std::size_t,
-                           std::size_t, const Take<double>&);
 template void margins(const Rows<float>&, std::size_t, std::size_t, const float*, double*);
 template void margins(const Rows<double>&, std::size_t, std::size_t, const double*, double*);
 

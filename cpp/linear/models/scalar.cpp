@@ -55,17 +55,8 @@ void combine_each(const Rows<T>& rows, const std::int64_t* chosen, const double*
   combine_each_any<Plain>(rows, chosen, slopes, count, features, take);
 }
 
-#define SPARCML_HALVES(T)                                                                     \
-  template Total slopes(const Rows<T>&, const std::int64_t*, std::size_t, Loss, double,       \
-                        const Model<T>&, double*);                                            \
-  template void combine_each(const Rows<T>&, const std::int64_t*, const double*, std::size_t, \
-                             std::size_t, const Take<T>&);
-SPARCML_HALVES(float)
-SPARCML_HALVES(double)
-
-template Total gradient(const Rows<float>&, const std::int64_t*, std::size_t, Loss, double,
-                        const Model<float>&, std::uint32_t*, float*);
-template Total gradient(const Rows<double>&, const std::int64_t*, std::size_t, Loss, double,
-                        const Model<double>&, std::uint32_t*, double*);
+SPARCML_FOR_REALS(gradient);
+SPARCML_FOR_REALS(slopes);
+SPARCML_FOR_REALS(combine_each);
 
 }  // namespace sparcml::linear::scalar

@@ -89,8 +89,8 @@ double run_all(const Rows<T>& rows, const std::int64_t* order, const std::int64_
       continue;
     }
     slopes.resize(count);
-    const Total found = linear::slopes(rows, order + from, count, loss,
-                                       count ? 1.0 / count : 0.0, model, slopes.data());
+    const Total found = linear::slopes<T>(rows, order + from, count, loss,
+                                          count ? 1.0 / count : 0.0, model, slopes.data());
     const Step<lazy, T> step(model, rates[i]);
     combine_each<T>(rows, order + from, slopes.data(), count, model.features,
                     [&](const std::uint32_t* columns, const T* values, std::size_t nnz) {

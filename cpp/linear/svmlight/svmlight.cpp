@@ -32,7 +32,7 @@ std::string quoted(const char* p) {
   constexpr std::ptrdiff_t longest = 40;
   const char* end = token_end(p);
   const bool cut = end - p > longest;
-  return "'" + std::string(p, cut ? p + longest : end) + (cut ? "...'" : "'");
+  return std::string("'").append(p, cut ? p + longest : end) + (cut ? "...'" : "'");
 }
 
 // Whether the token at p is nan, inf or infinity, with or without a sign.
