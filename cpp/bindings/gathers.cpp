@@ -1,4 +1,3 @@
-#include "bindings/call_state.h"
 #include "bindings/message_loop.h"
 #include "messages/allgather_add.h"
 #include "messages/encode.h"
@@ -66,54 +65,11 @@ Returned run_allgather(MessageLoop& loop, nb::handle host, int code, std::uint32
   });
 }
 
-// Adds what a source computes on all ranks to `out`, one vector of each rank after the other,
-// each in a call of its own. Ends early if shapes differ, and returns those vectors.
-Returned add_from(MessageLoop& loop, nb::handle host, int code, CallState& state,
-                  ms::Source<double>& source, nb::handle out) {
-  constexpr int float64 = 2;
-  require(source.size() <= UINT32_MAX, "add_from: vectors must have less than 2^32 values");
-  const auto blocks = static_cast<std::uint32_t>(source.size());
-  const ms::Shared sums = sums_of<double>(out, blocks, 1);
-  auto* const to = reinterpret_cast<double*>(sums->data);
-  ms::Vector<double> x;
-  ms::Counters counters;
-  nb::object items = nb::none();
-  const auto compute = [&] {
-    nb::gil_scoped_release nogil;
-    return source.next(x);
-  };
-  for (bool is_first = true; items.is_none() && compute(); is_first = false) {
-    if (!is_first) ++state.sequence;
-    const auto describe = [&] {
-      return nb::make_tuple("allgather", "sum", state.sequence, nb::none());
-    };
-    PythonHost python(host, loop.moves(), describe);
-    const Identity id{code, static_cast<std::uint32_t>(state.sequence), false};
-    ms::Call call = loop.call(python, id, float64, blocks, 1, 0);
-    std::vector<ms::Message> messages;
-    const bool adds = loop.execute(python, call, [&](ms::Call& c) {
-      x = ms::densify_if_smaller(c, std::move(x));
-      const ms::Message own = ms::encode(c, x, 0);
-      messages = ms::allgather(c, own);
-      c.finish();
-      return ms::add_all(c, messages, to);
-    });
-    if (!adds) items = items_of<double>(call, messages);
-    counters.add(call.counters);
-  }
-  return MessageLoop::returned(std::move(items), counters);
-}
-
 }  // namespace
 
-void register_gathers(nb::module_& m, nb::class_<MessageLoop>& loop) {
-  nb::class_<ms::Source<double>>(m, "VectorSource",
-                                 "Sparse float64 vectors, computed one after the other.")
-      .def_prop_ro("size", &ms::Source<double>::size, "Size of the vectors.");
+void register_gathers(nb::module_&, nb::class_<MessageLoop>& loop) {
   loop.def("allgather", run_allgather, "host"_a, "code"_a, "sequence"_a, "traced"_a, "dtype"_a,
            "blocks"_a, "block"_a, "message"_a.none(), "indices"_a.none(), "values"_a.none(),
            "out"_a.none(),
-           "Gather or add the vectors of all ranks; return them and the counters.")
-      .def("add_from", add_from, "host"_a, "code"_a, "state"_a, "source"_a, "out"_a,
-           "Add all vectors of the sources of all ranks; return the counters.");
+           "Gather or add the vectors of all ranks; return them and the counters.");
 }

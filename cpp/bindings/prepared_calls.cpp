@@ -206,32 +206,6 @@ nb::object PreparedCalls::allreduce(nb::handle x, nb::handle op, nb::handle algo
   return result;
 }
 
-template <class T>
-bool PreparedCalls::reduce_steps(ms::Steps<T>& steps, nb::handle dtype, nb::handle algorithm) {
-  bool is_held = false;
-  const auto compute = [&] {
-    nb::gil_scoped_release nogil;
-    return steps.vector();
-  };
-  const ms::Vector<T>* x;
-  while ((x = compute())) {
-    const CallShape shape{nb::borrow(algorithm), nb::borrow(dtype),
-                          static_cast<std::int64_t>(x->blocks), 1};
-    const auto found = calls_.find(shape);
-    if (found == calls_.end()) break;
-    const std::shared_ptr<PreparedCall> call = found->second;
-    if (call->dtype != (std::is_same_v<T, float> ? 1 : 2)) break;
-    const double* predicted = prediction(*call, shape, x->nnz, false);
-    if (!predicted || !(is_held = is_held || acquire())) break;
-    const auto stream = [&] { return stream_of(shape, *x); };
-    const ms::Vector<T> sum = run<T>(*call, shape, *x, *predicted, stream);
-    nb::gil_scoped_release nogil;
-    steps.apply(sum);
-  }
-  if (is_held) release();
-  return !x;
-}
-
 void register_prepared_calls(nb::module_& m) {
   nb::class_<CallState>(m, "CallState", "The current or last call of a communicator.")
       .def(nb::init<>())
@@ -255,10 +229,6 @@ void register_prepared_calls(nb::module_& m) {
            "predicted"_a, "Prepare sums of a shape, for vectors of similar nnz.")
       .def("allreduce", &PreparedCalls::allreduce, "x"_a.none(), "op"_a.none(),
            "algorithm"_a.none(), "Return the sum, or None if it is not prepared.")
-      .def("reduce_steps", &PreparedCalls::reduce_steps<float>, "steps"_a, "dtype"_a,
-           "algorithm"_a, "Make steps; return whether all are made, or Python must make one.")
-      .def("reduce_steps", &PreparedCalls::reduce_steps<double>, "steps"_a, "dtype"_a,
-           "algorithm"_a, "Make steps; return whether all are made, or Python must make one.")
       .def("take_over", &PreparedCalls::take_over,
            "Return whether an error has left a call of this thread, and its lock.")
       .def("clear", &PreparedCalls::clear, "Forget all prepared sums.");

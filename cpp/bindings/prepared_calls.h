@@ -7,7 +7,6 @@
 
 #include "bindings/call_state.h"
 #include "bindings/reduction_calls.h"
-#include "messages/steps.h"
 
 // What calls of one shape have in common. Objects are compared by identity: other strings and
 // dtypes that are equal only take the way through Python.
@@ -66,11 +65,6 @@ class PreparedCalls {
 
   // Returns the sum, or None if Python must make this call.
   nb::object allreduce(nb::handle x, nb::handle op, nb::handle algorithm);
-
-  // Reduces the vectors of steps and applies the sums, until all steps are made or Python must
-  // make a call. Returns whether all are made.
-  template <class T>
-  bool reduce_steps(ms::Steps<T>& steps, nb::handle dtype, nb::handle algorithm);
 
   // Returns whether an error has left a call of this thread unfinished, whose lock the caller
   // then releases.

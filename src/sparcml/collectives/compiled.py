@@ -174,21 +174,6 @@ class CompiledCollectives(LoopHost):
         """Add the streams of all ranks to an array, or return them if their shapes differ."""
         return self._gather(name, op, sequence, *added)
 
-    def add_from(
-        self, state: _core.CallState, source: _core.VectorSource, out: Values
-    ) -> list[Stream | Number] | None:
-        """Add all vectors of all ranks' sources to an array, each as `allgather_add` does.
-
-        Returns:
-            None, or the vectors of a call in which their shapes differ.
-        """
-        code = self._code("allgather", "sum")
-        returned = self.loop.add_from(self, code, state, source, out)
-        self.count(returned)
-        return (
-            None if returned[0] is None else self._items(returned[0], out.dtype, out.size)
-        )
-
     def _gather(
         self, name: str, op: str, sequence: int, x: Stream | Number, out: Values | None
     ) -> list[Stream | Number] | None:

@@ -27,9 +27,9 @@ from .arguments import (
     to_operand,
     write_to,
 )
+from .neighbor_calls import NeighborCalls
 from .requests import RequestQueue
 from .selection import AlgorithmSelector, quantized_nbytes
-from .source_calls import SourceCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 MAX_KEY = 2**53  # integers that a float64 represents exactly
 
 
-class Communicator(SourceCalls):
+class Communicator(NeighborCalls):
     """One rank's place among `size` ranks.
 
     All ranks make the same calls in the same order. Vectors may be a `Stream`, a NumPy

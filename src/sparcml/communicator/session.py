@@ -180,25 +180,6 @@ class Session(CallSequence):
         if items is not None:
             add_all(items, out)
 
-    def add_from(self, source: _core.VectorSource, out: Values) -> bool:
-        """Add the vectors of all ranks in one compiled call; return whether there is one.
-
-        Each vector counts as a call of `allgather_add`.
-        """
-        compiled = self.compiled
-        if compiled is None or compiled.is_traced():
-            return False
-        self._enter("allgather")
-        try:
-            items = compiled.add_from(self._state, source, out)
-        except BaseException as error:
-            self._fail_compiled(error, None)
-            raise
-        self._leave(None)
-        if items is not None:
-            add_all(items, out)  # raises
-        return True
-
     def barrier(self, name: str) -> bool:
         """Wait for all ranks in a compiled barrier; return whether there is one."""
         compiled = self.compiled

@@ -1,0 +1,39 @@
+// Active columns as a bitmap (see bitmap.h), and the positions of columns among them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa.h"
+#include "kernels/threads/pool.h"
+
+namespace sparcml {
+
+constexpr std::uint32_t kInactive = UINT32_MAX;
+
+// op.h explains the anonymous namespace.
+namespace {
+
+// Returns the number of parts in which threads process columns.
+inline std::size_t column_parts(std::size_t columns) {
+  constexpr std::size_t worth = 1 << 16;  // columns for which further threads are woken
+  return columns < worth || threads() == 1 ? 1 : 4 * threads();
+}
+
+}  // namespace
+
+// Returns the largest column, 0 if there is none.
+std::uint32_t largest_column(const std::uint32_t* columns, std::size_t count);
+
+// Sets the bits of the columns.
+void mark_columns(const std::uint32_t* columns, std::size_t count, std::uint64_t* bitmap);
+
+// Writes the number of bits set before each word; returns the number of all.
+std::size_t count_columns(const std::uint64_t* bitmap, std::size_t words,
+                          std::uint32_t* before);
+
+// Writes the number of bits set before that of columns[i], or kInactive if that is not set.
+SPARCML_KERNEL(void, column_positions, const std::uint32_t* columns, std::size_t count,
+               const std::uint64_t* bitmap, const std::uint32_t* before, std::uint32_t* out);
+
+}  // namespace sparcml
