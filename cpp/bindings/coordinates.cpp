@@ -172,8 +172,7 @@ void register_coordinates(nb::module_& m) {
       "chosen"_a.noconvert(), "changes"_a.noconvert(), "margin_changes"_a.noconvert(),
       "oi"_a.noconvert(), "ov"_a.noconvert(),
       "Move the changes of the margins to sorted sparse entries; return their number.");
-  nb::class_<ScdRounds, ms::Source<double>>(m, "SCDRounds",
-                                            "Rounds of coordinate descent on one rank.")
+  nb::class_<ScdRounds>(m, "SCDRounds", "Rounds of coordinate descent on one rank.")
       .def(nb::init<In<std::int64_t>, In<std::uint32_t>, In<double>, In<std::int64_t>,
                     std::size_t, std::size_t, In<double>, In<double>, int, double, double,
                     double, double, Out<double>, Out<double>, Out<double>, Out<double>>(),

@@ -10,6 +10,7 @@ void register_crc(nb::module_& m);
 void register_ascending(nb::module_& m);
 void register_coalesce(nb::module_& m);
 void register_compact(nb::module_& m);
+void register_compiled_calls(nb::module_& m);
 void register_dense(nb::module_& m);
 void register_elias(nb::module_& m);
 void register_expand(nb::module_& m);
@@ -28,7 +29,6 @@ void register_integer(nb::module_& m);
 void register_column_index(nb::module_& m);
 void register_messages(nb::module_& m);
 void register_mixing(nb::module_& m);
-void register_prepared_calls(nb::module_& m);
 void register_moments(nb::module_& m);
 void register_natural(nb::module_& m);
 void register_quantized_mean(nb::module_& m);
@@ -62,9 +62,9 @@ NB_MODULE(_core, m) {
   register_integer(m);
   register_column_index(m);
   register_messages(m);
+  register_compiled_calls(m);
   register_coordinates(m);  // after the class of vector sources
   register_sgd_steps(m);
-  register_prepared_calls(m);
   register_mixing(m);
   register_moments(m);
   register_natural(m);

@@ -6,42 +6,11 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.kernels import linear as loops
 from sparcml.stream import Stream
 
 
-class Changes:
-    """Two rounds of coordinate descent on 8 rows, for `add_from`."""
-
-    def __init__(self, ranks):
-        self.margins, self.arrays = np.zeros(8), (np.zeros(1), np.ones(1), np.zeros(8))
-        self.columns = loops.Csc(
-            np.array([0, 8]), np.arange(8, dtype=np.uint32), np.ones(8)
-        )
-        labels = np.where(np.arange(8) % 4, 1.0, -1.0)
-        self.objective = loops.SCDObjective(labels, np.empty(0), 0, 0.0, 0.1, ranks)
-
-    def __len__(self):
-        return 2
-
-    def compiled(self):
-        coordinates, radius, changes = self.arrays
-        chosen = np.zeros(2, np.int64)
-        return loops.scd_rounds(
-            self.columns,
-            chosen,
-            1,
-            2,
-            self.objective,
-            coordinates,
-            radius,
-            self.margins,
-            changes,
-        )
-
-
 class Halving:
-    """Three steps without a compiled form, for `reduce_steps`."""
+    """Three steps for `reduce_steps`."""
 
     dtype = np.dtype(np.float32)
 
@@ -65,12 +34,12 @@ BAD_OUTS = {
 
 
 @pytest.mark.parametrize("name", BAD_OUTS)
-def test_add_from_checks_its_array_before_the_call(name):
+def test_add_from_checks_its_array_before_a_call(name):
     make, message = BAD_OUTS[name]
 
     def body(comm):
         with pytest.raises(ValueError, match=message):
-            comm.add_from(Changes(comm.size), make())
+            comm.add_from([np.ones(8)], make())
         return float(comm.allreduce(1.0))  # still open
 
     assert sparcml.launch(body, 2) == [2.0, 2.0]
@@ -87,7 +56,7 @@ def test_add_from_takes_a_generator(ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_steps_without_compiled_code(ranks):
+def test_reduce_steps(ranks):
     def body(comm):
         steps = Halving()
         comm.reduce_steps(steps)
@@ -97,20 +66,16 @@ def test_steps_without_compiled_code(ranks):
 
 
 def test_a_failing_thread_does_not_release_the_lock_of_another():
-    class Broken:
-        dtype = np.dtype(np.float32)
-        compiled = "not steps"
-
     def body(comm):
         x = Stream(1000, np.array([1], np.uint32), np.ones(1, np.float32))
         for _ in range(3):
-            comm.allreduce(x)  # prepares it
+            comm.allreduce(x)
         errors = []
 
         def fail():
             try:
-                comm.reduce_steps(Broken())
-            except TypeError as error:
+                comm.allreduce(x)
+            except RuntimeError as error:
                 errors.append(error)
 
         entered = threading.Event()
@@ -124,7 +89,7 @@ def test_a_failing_thread_does_not_release_the_lock_of_another():
         if comm.rank == 0:
             thread.join()
             assert len(errors) == 1
-        assert not comm._session._busy.locked()
+        assert not comm._session.state.is_busy
         return float(result.values[0])
 
     assert sparcml.launch(body, 2) == [2.0, 2.0]

@@ -175,7 +175,7 @@ def test_compiled_rounds_equal_the_definition(case, ranks):
             comm._session.use_python()
         state = scd.run(comm, rows.part(comm.rank, comm.size))
         arrays = [state.coordinates, state.margins, state.bias, state.trust_radius]
-        stats, number = comm.stats, comm._session._state.sequence
+        stats, number = comm.stats, comm._session.state.sequence
         counts = stats.messages, stats.bytes, stats.received_messages, number
         return [array.tobytes() for array in arrays], state.objectives, counts
 
@@ -204,30 +204,10 @@ def test_a_rank_that_raises_between_rounds():
 def test_ranks_with_margins_of_different_sizes():
     def body(comm):
         size = 40 + comm.rank
-        columns = loops.Csc(np.array([0, 2]), np.array([3, 5], np.uint32), np.ones(2))
-        objective = loops.SCDObjective(np.ones(size), np.empty(0), 0, 0.0, 0.1, comm.size)
-
-        class Changes:
-            def __len__(self):
-                return 1
-
-            def compiled(self):
-                return loops.scd_rounds(
-                    columns,
-                    np.array([0]),
-                    1,
-                    1,
-                    objective,
-                    np.zeros(1),
-                    np.ones(1),
-                    np.zeros(size),
-                    np.zeros(size),
-                )
-
         with pytest.raises(
             MismatchError, match=r"must have 4[01] values of float64 on all"
         ):
-            comm.add_from(Changes(), np.zeros(size))
+            comm.add_from([np.ones(size)], np.zeros(size))
         return float(comm.allreduce(1.0))
 
     assert sparcml.launch(body, 2) == [2.0, 2.0]

@@ -307,7 +307,7 @@ def test_steps_without_python_between_equal_the_definition(case, dtype, ranks, m
         if comm.rank not in compiled:
             comm._session.use_python()
         state = sgd.run(comm, rows.part(comm.rank, comm.size))
-        counts = comm.stats.messages, comm.stats.bytes, comm._session._state.sequence
+        counts = comm.stats.messages, comm.stats.bytes, comm._session.state.sequence
         calls = {name: p.calls for name, p in comm.stats.allreduces.items()}
         arrays = [np.array(state.weights), np.array([state.intercept])]
         return [array.tobytes() for array in arrays], state.losses, counts, calls

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..collectives.agree import agree_on_root
 from ..collectives.alltoall import alltoall
-from ..collectives.barrier import barrier
 from ..collectives.broadcast import broadcast
 from ..collectives.checks import Shape
 from ..collectives.numbers import as_number, fold, is_number
@@ -31,9 +30,10 @@ from .arguments import (
 from .requests import NonBlocking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..collectives.numbers import Number
+    from ..costs import Network
     from ..observe import Stats
     from ..transport import Transport
 
@@ -43,8 +43,10 @@ CONTAINERS = (*VECTOR_TYPES, "number")  # the position is sent in a broadcast
 class CollectiveCalls(NonBlocking):
     """Blocking collectives; `out` is a NumPy array or a CPU tensor for the result."""
 
-    def __init__(self, transport: Transport, stats: Stats | None) -> None:
-        super().__init__(transport, stats)
+    def __init__(
+        self, transport: Transport, stats: Stats | None, network: Network | None
+    ) -> None:
+        super().__init__(transport, stats, network)
         self._roots: dict[str, int] = {}  # of the last call of each collective
 
     def _agree_on_root(self, function: str, root: int, about: str = "") -> None:
@@ -147,6 +149,20 @@ class CollectiveCalls(NonBlocking):
         self._session.allgather_add(stream, target)
         return out
 
+    def add_from(self, source: Iterable[Any], out: Any) -> Any:
+        """Add vectors of all ranks to an array as they are computed; return it. Collective.
+
+        The same as `allgather_add` for each vector.
+
+        Args:
+            source: Iterable of this rank's vectors, as many as on the other ranks. Each may
+                depend on `out` after the vectors before.
+            out: Array of their size and dtype.
+        """
+        for x in source:
+            self.allgather_add(x, out)
+        return out
+
     @overload
     def alltoall(self, vectors: Sequence[Any], *, out: None = None) -> list[Any]: ...
     @overload
@@ -209,9 +225,7 @@ class CollectiveCalls(NonBlocking):
         Args:
             name: "barrier", or another collective that is one.
         """
-        if not self._session.barrier(name):
-            with self._session.call(name, "sum", None) as call:
-                barrier(call)
+        self._session.barrier(name)
 
 
 def _writer(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from ..costs import Network
     from ..transport import Transport
 
 T = TypeVar("T")
@@ -47,11 +48,13 @@ class Endpoint:
         cache: Objects that the layers above store with this communicator.
     """
 
-    def __init__(self, transport: Transport, stats: Stats | None) -> None:
+    def __init__(
+        self, transport: Transport, stats: Stats | None, network: Network | None
+    ) -> None:
         self._transport = transport
         self.stats = stats or Stats(clock=transport.now)
         self.cache = CommunicatorCache()
-        self._session = Session(transport, self.stats)
+        self._session = Session(transport, self.stats, network)
 
     @property
     def rank(self) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..collectives.numbers import Number
+    from ..costs import Network
     from ..observe import Stats
     from ..quantize import Quantizer
     from ..transport import Transport
@@ -36,8 +37,10 @@ MAX_AGREED = 256  # topologies that a communicator remembers
 class NeighborCalls(CollectiveCalls):
     """Collectives in which a rank communicates with its neighbours only."""
 
-    def __init__(self, transport: Transport, stats: Stats | None) -> None:
-        super().__init__(transport, stats)
+    def __init__(
+        self, transport: Transport, stats: Stats | None, network: Network | None
+    ) -> None:
+        super().__init__(transport, stats, network)
         self._agreed: dict[int, None] = {}  # fingerprints of topologies, oldest first
 
     def neighbor_allreduce(

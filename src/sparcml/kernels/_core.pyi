@@ -1,7 +1,8 @@
 """The compiled inner loops of sparcml."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, overload
+import enum
+from typing import Annotated, Any, Final, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -413,53 +414,248 @@ def message_memory(nbytes: int) -> memoryview:
 def release_messages() -> int:
     """Free the unused memory of messages; return its bytes."""
 
-class MessageLoop:
-    """Collectives whose rounds run without the GIL."""
+class Channel:
+    """What moves the messages of compiled collectives."""
 
-    def poll(self) -> bool:
-        """Make progress in the current wait; return whether over."""
+def host_channel(rank: int, size: int) -> Channel:
+    """Return a channel whose messages the host moves."""
 
-    def barrier(self, host: object, code: int, sequence: int, traced: bool, dtype: int) -> tuple[Any, ...]:
-        """Wait for all ranks; return the counters."""
+def mpi_channel(rank: int, size: int, handle_bytes: int, functions: Sequence[int], handles: Sequence[int], any_source: int, any_tag: int, tag_at: int, segment_bytes: int, paced_bytes: int, spin: float, give_way: float) -> Channel:
+    """
+    Return a channel through functions of an MPI library, given by their addresses. The handles are those of the communicators for messages and control messages, of bytes, and of the types and operations in the order of headers.
+    """
 
-    def agree(self, host: object, code: int, sequence: int, traced: bool, round: int, dtype: int, blocks: int, block: int, nnz: int) -> tuple[Any, ...]:
-        """
-        Return the nnz of all ranks, or their headers if they differ, and the counters.
-        """
+class CallState:
+    """The current or last call of a communicator."""
 
-    def allgather(self, host: object, code: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, message: object | None, indices: object | None, values: object | None, out: object | None) -> tuple[Any, ...]:
-        """Gather or add the vectors of all ranks; return them and the counters."""
-
-    def add_from(self, host: object, code: int, state: CallState, source: VectorSource, out: object) -> tuple[Any, ...]:
-        """Add all vectors of the sources of all ranks; return the counters."""
-
-    def allreduce(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object) -> tuple[Any, ...]:
-        """Reduce a vector; return the result and the counters."""
-
-    def allreduce_quantized(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object, own: bytes, reduced: bytes, seed: int, wants_seen: bool) -> tuple[Any, ...]:
-        """
-        Reduce a vector with quantized values; return the result, what the ranks saw, and the counters.
-        """
-
-    def native(self, host: object, agreement: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, op: int, type: int, handle: int, values: object, out: object) -> tuple[Any, ...]:
-        """
-        Run the engine's allreduce; return whether there is a NaN, and the counters.
-        """
-
-class VectorSource:
-    """Sparse float64 vectors, computed one after the other."""
+    def __init__(self) -> None: ...
 
     @property
-    def size(self) -> int:
-        """Size of the vectors."""
+    def sequence(self) -> int:
+        """Number of the call."""
 
-def host_loop(rank: int, size: int) -> MessageLoop:
-    """Return a loop whose messages the host moves."""
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread is in the call."""
 
-def mpi_loop(rank: int, size: int, handle_bytes: int, functions: Sequence[int], handles: Sequence[int], any_source: int, any_tag: int, tag_at: int, segment_bytes: int, paced_bytes: int, spin: float, give_way: float) -> MessageLoop:
-    """
-    Return a loop over functions of an MPI library, given by their addresses.
-    """
+    @property
+    def is_closed(self) -> bool:
+        """Whether the communicator is closed."""
+
+    @is_closed.setter
+    def is_closed(self, arg: bool, /) -> None: ...
+
+    def begin(self, name: object) -> None:
+        """Begin the next call, or raise if another thread is in one."""
+
+    def end(self) -> None:
+        """End the call."""
+
+    def fail(self) -> None:
+        """End the call after an error."""
+
+    def __str__(self) -> str: ...
+
+class CallIdentity:
+    """What messages and errors say of a call."""
+
+    def __init__(self, name: object, op: object, code: int) -> None: ...
+
+    @property
+    def name(self) -> str:
+        """Collective."""
+
+    @property
+    def op(self) -> str:
+        """Operation."""
+
+class CurrentCall:
+    """The call that compiled code is in."""
+
+    @property
+    def identity(self) -> CallIdentity:
+        """Collective and operation."""
+
+    @property
+    def sequence(self) -> int:
+        """Number of the call."""
+
+    @property
+    def x(self) -> Any:
+        """Vector of this rank, or None."""
+
+    @property
+    def quantizer(self) -> Any:
+        """Quantizer of the call, or None."""
+
+class Case:
+    """What the calls that share a choice have in common."""
+
+    def __init__(self, size: int, block: int, dtype: int, op: int, quantizer: object | None) -> None: ...
+
+class ChoiceCache:
+    """Algorithms that `auto` has chosen, by case."""
+
+    def __init__(self) -> None: ...
+
+    MIN_CALLS: Final[int] = ...
+    """Calls that a new choice holds for."""
+
+    SIMILAR_CALLS: Final[int] = ...
+    """Calls with similar results, after which a choice holds again."""
+
+    MAX_CASES: Final[int] = ...
+    """Cached cases."""
+
+    SAMPLE: Final[int] = ...
+    """Values of a dense result that are read."""
+
+    def choice(self, case: Case) -> int | None:
+        """
+        Return the number of the algorithm that was chosen, if the choice still holds.
+        """
+
+    def store(self, case: Case, algorithm: int | None) -> None:
+        """
+        Store a choice that the ranks have agreed on, or None if they must in each call.
+        """
+
+    def record(self, case: Case, nnz: int) -> None:
+        """
+        Record the nnz of a result, and drop the choice if it has changed by 2x.
+        """
+
+    def clear(self) -> None:
+        """Discard all choices and predictions."""
+
+@overload
+def estimated_nnz(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, fill: float) -> int: ...
+
+@overload
+def estimated_nnz(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, fill: float) -> int: ...
+
+@overload
+def estimated_nnz(values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, fill: int) -> int: ...
+
+@overload
+def estimated_nnz(values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, fill: int) -> int:
+    """Return the number of blocks that differ from fill, by a sample."""
+
+class Algorithm(enum.Enum):
+    """The compiled allreduces."""
+
+    ssar_recursive_double = 3
+
+    ssar_split_allgather = 4
+
+    dsar_split_allgather = 5
+
+    native = 6
+
+    ssar_ring = 15
+
+class CallEvent:
+    """An event of a trace; -1: a field without a value."""
+
+    @property
+    def phase(self) -> str:
+        """Phase."""
+
+    @property
+    def start(self) -> float:
+        """Seconds on the clock of time.perf_counter."""
+
+    @property
+    def end(self) -> float:
+        """Seconds on the clock of time.perf_counter."""
+
+    @property
+    def round(self) -> int:
+        """Round of the message."""
+
+    @property
+    def peer(self) -> int:
+        """The other rank."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the message."""
+
+    @property
+    def nnz(self) -> int:
+        """Entries that are encoded, or added."""
+
+class CallCounters:
+    """What compiled calls have counted."""
+
+    @property
+    def messages(self) -> int:
+        """Messages sent."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes sent."""
+
+    @property
+    def received_messages(self) -> int:
+        """Messages received."""
+
+    @property
+    def received_bytes(self) -> int:
+        """Bytes received."""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds per phase."""
+
+    @property
+    def allreduces(self) -> list[tuple[str, int, float, float]]:
+        """
+        Names of algorithms, with their calls and predicted and measured seconds.
+        """
+
+class CompiledCalls:
+    """The compiled collectives of one communicator."""
+
+    def __init__(self, host: object, channel: object, state: object, choices: object, stream: object) -> None: ...
+
+    def poll(self) -> bool:
+        """Make progress in the current wait; return whether it is over."""
+
+    def drain(self) -> CallCounters | None:
+        """Return what was counted since the last time, or None."""
+
+    @property
+    def current(self) -> CurrentCall:
+        """The call in progress, or the last one."""
+
+    def allreduce(self, x: Any, op: Any, algorithm: Any) -> Any:
+        """
+        Return the sum or mean, or None if Python must check, choose or trace first.
+        """
+
+    def reduce(self, identity: CallIdentity, x: object, quantizer: object, quantization: Quantization | None, wants_seen: bool) -> tuple[Any, list[Any]]:
+        """
+        Return the result for a stream, a dense one for the engine's own allreduce. With quantized values also what the ranks saw, if that is wanted: this rank's part of each range, its own range, and that range as decoded.
+        """
+
+    def barrier(self, identity: CallIdentity) -> None:
+        """Wait for all ranks."""
+
+    def agree(self, identity: CallIdentity, x: object, quantizer: object, round: int) -> Any:
+        """
+        Return the nnz of all ranks, or what the host makes of headers that differ.
+        """
+
+    def allgather(self, identity: CallIdentity, x: object, described: object, out: object) -> Any:
+        """
+        Return the vectors and numbers of all ranks, or add vectors to out. The shape of x in the header is that of `described`.
+        """
+
+class Quantization:
+    """How a call quantizes values."""
+
+    def __init__(self, own: bytes, reduced: bytes, seed: int) -> None: ...
 
 def linear_scd_steps(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], chosen: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], loss: int, l1: float, l2: float, share: float, ranks: float, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], trust_radius: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], margins: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], margin_changes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], changes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Make one step per chosen column, in order."""
@@ -472,7 +668,7 @@ def linear_take_margin_changes(indptr: Annotated[NDArray[numpy.int64], dict(shap
     Move the changes of the margins to sorted sparse entries; return their number.
     """
 
-class SCDRounds(VectorSource):
+class SCDRounds:
     """Rounds of coordinate descent on one rank."""
 
     def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], chosen: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block_size: int, rounds: int, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sample_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], loss: int, l1: float, l2: float, share: float, ranks: float, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], trust_radius: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], margins: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], margin_changes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
@@ -540,58 +736,6 @@ class SGDStepsFloat64(StepsFloat64):
 
     def apply(self, indices: object | None, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """Apply the sum of the current vector over all ranks."""
-
-class CallState:
-    """The current or last call of a communicator."""
-
-    def __init__(self) -> None: ...
-
-    @property
-    def sequence(self) -> int:
-        """Number of the call."""
-
-    @sequence.setter
-    def sequence(self, arg: int, /) -> None: ...
-
-    def begin(self, name: object) -> int:
-        """Begin the next call; return its number."""
-
-    def end(self) -> None:
-        """End the call."""
-
-    def __str__(self) -> str: ...
-
-class Totals:
-    """Sums of the counters of prepared calls."""
-
-    def __init__(self) -> None: ...
-
-    def drain(self) -> tuple[Any, ...] | None:
-        """Return the counters since the last time, or None if there are none."""
-
-class PreparedCalls:
-    """Allreduces that were prepared."""
-
-    def __init__(self, host: object, loop: object, transport: object, stats: object, busy: object, state: object, totals: object, stream: object, frombuffer: object, uint32: object) -> None: ...
-
-    def prepare(self, algorithm: object, dtype: object, size: int, block: int, name: object, choice: object | None, code: int, number: int, dtype_code: int, nnz: int, predicted: float) -> None:
-        """Prepare sums of a shape, for vectors of similar nnz."""
-
-    def allreduce(self, x: object | None, op: object | None, algorithm: object | None) -> object:
-        """Return the sum, or None if it is not prepared."""
-
-    @overload
-    def reduce_steps(self, steps: StepsFloat32, dtype: object, algorithm: object) -> bool: ...
-
-    @overload
-    def reduce_steps(self, steps: StepsFloat64, dtype: object, algorithm: object) -> bool:
-        """Make steps; return whether all are made, or Python must make one."""
-
-    def take_over(self) -> bool:
-        """Return whether an error has left a call of this thread, and its lock."""
-
-    def clear(self) -> None:
-        """Forget all prepared sums."""
 
 @overload
 def weighted_sum(weights: Sequence[float], vectors: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]], rate: float, g: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, base: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> bool: ...

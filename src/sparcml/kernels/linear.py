@@ -286,7 +286,7 @@ def scd_rounds(
     trust_radius: Doubles,
     margins: Doubles,
     margin_changes: Doubles,
-) -> _core.VectorSource:
+) -> _core.SCDRounds:
     """Return rounds of steps as a source for `Communicator.add_from`.
 
     A round is `scd_steps` on the next block of the chosen columns, then `take_margin_changes`.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
-    from ...kernels._core import VectorSource
+    from ...kernels._core import SCDRounds
     from ..data.rows import Rows
 
 
@@ -247,7 +247,7 @@ class MarginChanges:
             taken = loops.take_margin_changes(run.columns, block, steps, self._changes)
             yield Stream.unchecked(self._changes.size, *taken)
 
-    def compiled(self) -> VectorSource:
+    def compiled(self) -> SCDRounds:
         """Return the same as a compiled source."""
         run, state = self._run, self._run.state
         return loops.scd_rounds(
