@@ -131,7 +131,7 @@ def test_a_pinned_choice_holds_until_the_choices_are_reset():
         for step in range(4):
             if step == 2:
                 comm.reset_choices()
-            names.append(comm.pin_algorithm(x))
+            names.append(comm._pin_algorithm(x))
             counts.append(comm.stats.messages)
         return names, counts, comm.explain(x).choice
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -23,6 +24,7 @@ from .arguments import (
     to_operand,
     write_to,
 )
+from .calls import Calls
 from .neighbor_calls import NeighborCalls
 from .requests import RequestQueue
 from .selection import AUTO, AlgorithmSelector, quantized_nbytes
@@ -46,9 +48,15 @@ if TYPE_CHECKING:
 
 
 MAX_KEY = 2**53  # integers that a float64 represents exactly
+DEPRECATED: dict[str, Callable[[Communicator], Any]] = {  # until the next release
+    "is_compiled": lambda comm: comm._session.compiled is not None,
+    "meet": lambda comm: comm._session.barrier,
+    "pin_algorithm": lambda comm: comm._pin_algorithm,
+    "sum_in_two_passes": lambda comm: comm._sum_in_two_passes,
+}
 
 
-class Communicator(NeighborCalls):
+class Communicator(Calls, NeighborCalls):
     """One rank's place among `size` ranks.
 
     All ranks make the same calls in the same order. Vectors may be a `Stream`, a NumPy
@@ -70,6 +78,18 @@ class Communicator(NeighborCalls):
 
     def __repr__(self) -> str:
         return f"Communicator(rank={self.rank}, size={self.size}, engine={self.engine})"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in DEPRECATED:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+            warnings.warn(
+                f"Communicator.{name} is internal and will be removed in the next release",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            return DEPRECATED[name](self)
 
     @property
     def network(self) -> Network:
@@ -104,14 +124,14 @@ class Communicator(NeighborCalls):
         self._selector.reset()
         self._submit_internal("reset_choices", lambda comm: comm.reset_choices())
 
-    def pin_algorithm(self, x: Any, quantize: Quantizer | None = None) -> str:
+    def _pin_algorithm(self, x: Any, quantize: Quantizer | None = None) -> str:
         """Return the choice of `auto` for sums of vectors with the size and nnz of x.
 
         Collective in the first call. The choice holds until `recalibrate` or
         `reset_choices`, without the agreement that `allreduce` repeats from time to time.
         """
-        stream, _ = to_operand("pin_algorithm", x, "sum")
-        check_integers("pin_algorithm", stream, "sum", quantize)
+        stream, _ = to_operand("allreduce", x, "sum")
+        check_integers("allreduce", stream, "sum", quantize)
         return self._selector.pin(stream, quantize)
 
     def _set_network(self, network: Network) -> None:
@@ -236,12 +256,7 @@ class Communicator(NeighborCalls):
         while (x := steps.vector()) is not None:
             steps.apply(self.allreduce(x, algorithm=algorithm))
 
-    @property
-    def is_compiled(self) -> bool:
-        """Whether compiled forms of collectives may run in place of their definitions."""
-        return self._session.compiled is not None
-
-    def sum_in_two_passes(
+    def _sum_in_two_passes(
         self,
         x: Stream,
         passes: Passes,

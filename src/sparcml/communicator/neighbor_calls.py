@@ -10,7 +10,7 @@ from ..collectives.neighbor_allreduce import neighbor_allreduce
 from ..collectives.neighbor_exchange import neighbor_exchange
 from ..stream import Stream
 from .arguments import check_finite, check_integers, copy_canonical, to_operand
-from .collective_calls import CollectiveCalls
+from .endpoint import Endpoint
 from .neighbor_arguments import (
     check_floats,
     check_quantizer,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_AGREED = 256  # topologies that a communicator remembers
 
 
-class NeighborCalls(CollectiveCalls):
+class NeighborCalls(Endpoint):
     """Collectives in which a rank communicates with its neighbours only."""
 
     def __init__(
