@@ -134,9 +134,8 @@ class CompiledCollectives:
         With `out`, streams of its size are added to it, and the result is None.
         """
         described = x if isinstance(x, Stream) else numbers.DESCRIBED
-        identity = self._identity(name, op)
         items: list[Stream | Number] | None = self.calls.allgather(
-            identity, x, described, out
+            self._identity(name, op), x, described, out
         )
         return items
 
@@ -148,9 +147,8 @@ class CompiledCollectives:
         self, name: str, op: str, x: Stream, quantizer: Quantizer | None
     ) -> tuple[int, ...] | MismatchError:
         """Return the nnz of all ranks, or the mismatch between them."""
-        identity, code = self._identity(name, op), quantizer_code(quantizer)
         agreed: tuple[int, ...] | MismatchError = self.calls.agree(
-            identity, x, quantizer, code
+            self._identity(name, op), x, quantizer, quantizer_code(quantizer)
         )
         return agreed
 
