@@ -49,10 +49,11 @@ format: $(VENV)/.quick
 	$(BIN)/ruff format .
 	find cpp -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format -i
 
-# Rewrite the stub of the compiled module; a test compares it with the committed one.
+# Rewrite the stubs of the compiled modules; a test compares them with the committed ones.
 stub: $(VENV)/.quick
-	$(BIN)/python -m nanobind.stubgen -m sparcml.kernels._core -p cpp/bindings/stub_patterns.nb \
-	  -o src/sparcml/kernels/_core.pyi
+	for folder in kernels linear; do \
+	  $(BIN)/python -m nanobind.stubgen -m sparcml.$$folder._core \
+	    -p cpp/bindings/stub_patterns.nb -o src/sparcml/$$folder/_core.pyi || exit 1; done
 
 # Measure again and save the rows; `make bench docs` also rewrites the page.
 RESULTS = benchmarks/results/$(shell date -u +%F)

@@ -25,9 +25,9 @@ import sparcml
 from sparcml import buffer_pool
 from sparcml.bench.results import write_json
 from sparcml.environment import describe
-from sparcml.kernels import linear, reduction, selection
+from sparcml.kernels import reduction, selection
 from sparcml.kernels.threads import default_threads, threads, using_threads
-from sparcml.linear import SGD, Constant, read_svmlight, write_svmlight
+from sparcml.linear import SGD, Constant, loops, read_svmlight, write_svmlight
 from sparcml.linear.data import synthetic
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def tasks(rows: Rows, folder: Path) -> dict[str, Callable[[], Any]]:
     """Return what is measured; each task returns an array to compare."""
     values = np.random.default_rng(0).standard_normal(VALUES, np.float32)
     weights = np.random.default_rng(1).standard_normal(rows.features, np.float32)
-    csr = linear.Csr(rows.indptr, rows.indices, rows.values, rows.labels)
+    csr = loops.Csr(rows.indptr, rows.indices, rows.values, rows.labels)
     sgd = SGD(learning_rate=Constant(0.1), batch_size=1000, epochs=1)
     # Calls on one thread and on all alternate; each continues its own training.
     states = cycle([sgd.run(sparcml.world(), rows) for _ in range(2)])
@@ -60,7 +60,7 @@ def tasks(rows: Rows, folder: Path) -> dict[str, Callable[[], Any]]:
     return {
         "copy of 16 M values": lambda: _copy(values, copies),
         "SGD epoch, batches of 1,000": lambda: _epoch(sgd, rows, next(states)),
-        "prediction": lambda: linear.margins(csr, weights),
+        "prediction": lambda: loops.margins(csr, weights),
         "LIBSVM reading": lambda: read_svmlight(text, features=rows.features).values,
         "TopK 1 % of 16 M": lambda: selection.top_k(values, VALUES // 100)[0],
         "TopK 4 of 512 with residual, 16 M": lambda: _with_residual(values, residual),

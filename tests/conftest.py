@@ -26,6 +26,15 @@ QUICK_CASES = 2
 QUICK_EXAMPLES = 10  # of hypothesis
 
 
+@pytest.fixture(params=kernels.isas())
+def isa(request):
+    """Runs the test on each instruction set of this processor."""
+    before = kernels.isa()
+    kernels.use_isa(request.param)
+    yield request.param
+    kernels.use_isa(before)
+
+
 def pytest_report_header(config):
     return f"sparcml {sparcml.__version__}, kernels on {kernels.isa()} of {kernels.isas()}"
 

@@ -1,6 +1,7 @@
 """The package from outside: what importing it costs, its stub, its documents."""
 
 import doctest
+import importlib
 import os
 import re
 import runpy
@@ -13,8 +14,8 @@ import pytest
 from nanobind.stubgen import StubGen, load_pattern_file
 
 import sparcml
+from sparcml import kernels
 from sparcml.collectives import ALLREDUCES
-from sparcml.kernels import _core
 from sparcml.stream import stream
 
 ROOT = Path(__file__).parents[1]
@@ -108,14 +109,16 @@ for name in names:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_committed_stub_is_the_compiled_module():
+@pytest.mark.parametrize("folder", ["kernels", "linear"])
+def test_the_committed_stub_is_the_compiled_module(folder):
+    module = importlib.import_module(f"sparcml.{folder}._core")
     patterns = load_pattern_file(str(ROOT / "cpp/bindings/stub_patterns.nb"))
-    generator = StubGen(_core, patterns=patterns)
-    generator.put(_core)
-    assert generator.get() == (ROOT / "src/sparcml/kernels/_core.pyi").read_text()
+    generator = StubGen(module, patterns=patterns)
+    generator.put(module)
+    assert generator.get() == (ROOT / f"src/sparcml/{folder}/_core.pyi").read_text()
 
 
-@pytest.mark.parametrize("isa", _core.isas())
+@pytest.mark.parametrize("isa", kernels.isas())
 def test_an_instruction_set_can_be_forced(isa):
     code = "from sparcml import kernels; print(kernels.isa())"
     assert python(code, SPARCML_ISA=isa).stdout == f"{isa}\n"

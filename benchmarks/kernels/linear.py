@@ -17,9 +17,9 @@ import numpy as np
 from kernels.case import Case, Floor
 from sparcml import kernels
 from sparcml.bench.vectors import nonzero_integers
-from sparcml.kernels import linear as loops
-from sparcml.kernels.column_index import ColumnBitmap
-from tests.kernels.reference import linear as reference
+from sparcml.linear import loops
+from sparcml.linear.data.column_index import ColumnBitmap
+from tests.linear import reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,8 +82,9 @@ def _gradient(what: str, rows: loops.Csr, features: int) -> Case:
     ours, theirs = cycle(batches), cycle(batches[len(batches) // 2 :] + batches)
 
     def gradient(batch: NDArray[np.int64]) -> Arrays:
-        found = loops.gradient(rows, batch, SQUARED, 1.0, model)
-        return found.indices[:-1], found.values[:-1]
+        one, ends = np.ones(1), np.array([0, batch.size])
+        steps = loops.SGDSteps(rows, batch, ends, one, SQUARED, 0.0, model, shares=one)
+        return steps.gradient().pairs()
 
     indices, values = reference.combine_rows(rows, batches[0], -rows.labels[batches[0]])
     want = indices, values.astype(np.float32)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sparcml
-from sparcml.kernels import linear as loops
-from sparcml.linear import LOSSES, SGD, Constant
+from sparcml.linear import LOSSES, SGD, Constant, loops
 from sparcml.linear.solvers.objective import to_csr
 
 from .data import DATA
@@ -54,23 +53,29 @@ class Steps:
 
     def add(self, rows: Rows) -> None:
         """Return the gradient of the next rank."""
-        csr, chosen = to_csr(rows), np.arange(len(rows))
-
-        def gradient() -> loops.Gradient:
-            return loops.gradient(csr, chosen, self.loss.code, 1e-3, self.model)
-
-        found = gradient()
-        size = self.model.weights.size + 1
-        self.gradients.append(sparcml.Stream.unchecked(size, found.indices, found.values))
+        steps = self._steps(rows)
+        self.gradients.append(steps.gradient())
         if len(self.gradients) == 1:
-            self.seconds = _median(gradient)
+            self.rows = rows
+            self.seconds = _median(self._steps(rows).gradient)
 
     def applied(self, total: sparcml.Stream) -> float:
         """Return the seconds of updating the weights."""
-        return _median(
-            lambda: loops.apply_gradient(
-                self.model, 0.0, 0.0, 1e-9, total.raw_indices, total.raw_values
-            )
+        steps = self._steps(self.rows)
+        return _median(lambda: steps.apply(total), prepare=steps.gradient)
+
+    def _steps(self, rows: Rows) -> loops.SGDSteps:
+        """Return equal steps, enough for `_median`."""
+        steps, count = RUNS + 1, len(rows)
+        return loops.SGDSteps(
+            to_csr(rows),
+            np.tile(np.arange(count), steps),
+            np.arange(steps + 1) * count,
+            np.full(steps, 1e-9),
+            self.loss.code,
+            1.0,
+            self.model,
+            shares=np.full(steps, 1e-3),
         )
 
 
@@ -122,11 +127,14 @@ def _row(published: Published, steps: Steps, sums: str, algorithm: str) -> Row:
     }
 
 
-def _median(job: Callable[[], object]) -> float:
-    job()
+def _median(
+    job: Callable[[], object], prepare: Callable[[], object] = lambda: None
+) -> float:
+    """Return the median seconds of a job, without those of what prepares each."""
     taken = []
-    for _ in range(RUNS):
+    for _ in range(RUNS + 1):
+        prepare()
         start = time.perf_counter()
         job()
         taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
+    return statistics.median(taken[1:])

@@ -17,8 +17,6 @@ import numpy as np
 from sparcml import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from sparcml import Communicator
@@ -58,25 +56,15 @@ class Timed:
         self._note(before, _stored(x), _stored(total))
         return total
 
-    def allgather_add(self, x: Stream, out: NDArray[Any]) -> None:
+    def _allgather_add(self, x: Stream, out: NDArray[Any]) -> None:
         """As the communicator's."""
         before = self._now()
         if self._plain is None:
-            self._comm.allgather_add(x, out)
+            self._comm._allgather_add(x, out)
         else:
             for part in self._plain.allgather(x.to_dense()):
                 out += part
         self._note(before, x.nnz, x.size)
-
-    def add_from(self, source: Iterable[Stream], out: NDArray[Any]) -> None:
-        """As the communicator's, one call after the other."""
-        for x in source:
-            self.allgather_add(x, out)
-
-    def reduce_steps(self, steps: Any, algorithm: str) -> None:
-        """As the communicator's, one call after the other."""
-        while (x := steps.vector()) is not None:
-            steps.apply(self.allreduce(x, algorithm=algorithm))
 
     def _now(self) -> tuple[float, float, int, int]:
         stats = self._comm.stats

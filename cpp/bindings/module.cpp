@@ -5,7 +5,6 @@ namespace nb = nanobind;
 void register_isa(nb::module_& m);
 void register_threads(nb::module_& m);
 void register_bitmap(nb::module_& m);
-void register_coordinates(nb::module_& m);
 void register_crc(nb::module_& m);
 void register_ascending(nb::module_& m);
 void register_coalesce(nb::module_& m);
@@ -17,22 +16,18 @@ void register_expand(nb::module_& m);
 void register_gap(nb::module_& m);
 void register_grid(nb::module_& m);
 void register_half(nb::module_& m);
-void register_linear(nb::module_& m);
 void register_low_rank(nb::module_& m);
 void register_merge(nb::module_& m);
 void register_merge_many(nb::module_& m);
 void register_onebit(nb::module_& m);
 void register_scatter(nb::module_& m);
 void register_selection(nb::module_& m);
-void register_sgd_steps(nb::module_& m);
 void register_integer(nb::module_& m);
-void register_column_index(nb::module_& m);
 void register_messages(nb::module_& m);
 void register_mixing(nb::module_& m);
 void register_moments(nb::module_& m);
 void register_natural(nb::module_& m);
 void register_quantized_mean(nb::module_& m);
-void register_svmlight(nb::module_& m);
 void register_table(nb::module_& m);
 
 NB_MODULE(_core, m) {
@@ -52,7 +47,6 @@ NB_MODULE(_core, m) {
   register_gap(m);
   register_grid(m);
   register_half(m);
-  register_linear(m);
   register_low_rank(m);
   register_merge(m);
   register_merge_many(m);
@@ -60,15 +54,11 @@ NB_MODULE(_core, m) {
   register_scatter(m);
   register_selection(m);
   register_integer(m);
-  register_column_index(m);
   register_messages(m);
   register_compiled_calls(m);
-  register_coordinates(m);  // after the class of vector sources
-  register_sgd_steps(m);
   register_mixing(m);
   register_moments(m);
   register_natural(m);
   register_quantized_mean(m);
-  register_svmlight(m);
   register_table(m);
 }

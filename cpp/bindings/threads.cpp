@@ -1,5 +1,5 @@
 #include "bindings/arrays.h"
-#include "kernels/threads/pool.h"
+#include "bindings/shared.h"
 
 void register_threads(nb::module_& m) {
   m.def("threads", &sparcml::threads, "Return the number of threads that a kernel may use.");
@@ -12,4 +12,7 @@ void register_threads(nb::module_& m) {
       "count"_a, "Let kernels use this many threads; results do not depend on it.");
   m.def("usable_processors", &sparcml::usable_processors,
         "Return the number of processors that this process may use.");
+  static constexpr SharedFunctions shared = {sparcml::active_isa, sparcml::threads,
+                                             sparcml::run_parts, sparcml::ascending_prefix};
+  m.attr("_shared") = nb::capsule(&shared, SharedFunctions::name);
 }

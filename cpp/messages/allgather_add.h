@@ -9,18 +9,6 @@
 
 namespace sparcml::messages {
 
-// Vectors that a rank computes one after the other, each from the results of those before.
-template <class T>
-class Source {
- public:
-  virtual ~Source() = default;
-
-  virtual std::size_t size() const = 0;  // of the vectors
-
-  // Computes the next vector, which is valid until the next call; returns whether there is one.
-  virtual bool next(Vector<T>& x) = 0;
-};
-
 // Returns whether a message holds a vector that is shaped as `own` says.
 inline bool is_alike(const Message& message, const Header& own) {
   const Header h = read_header(message.data());

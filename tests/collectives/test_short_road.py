@@ -1,10 +1,12 @@
 """Allreduces without Python against the definitions: the same bits, messages, counts, errors."""
 
+import threading
 from itertools import product
 
 import numpy as np
 import pytest
 
+import sparcml
 from sparcml.collectives.compiled import ALGORITHMS
 from sparcml.errors import MismatchError
 from sparcml.stream import Stream
@@ -134,3 +136,33 @@ def test_closed():
 
     results, _ = run(body, 2, compiled=range(2))
     assert results == ["after ssar_recursive_double #4"] * 2
+
+
+def test_a_failing_thread_does_not_release_the_lock_of_another():
+    def body(comm):
+        x = Stream(1000, np.array([1], np.uint32), np.ones(1, np.float32))
+        for _ in range(3):
+            comm.allreduce(x)
+        errors = []
+
+        def fail():
+            try:
+                comm.allreduce(x)
+            except RuntimeError as error:
+                errors.append(error)
+
+        entered = threading.Event()
+        if comm.rank == 0:
+            thread = threading.Thread(target=lambda: (entered.wait(), fail()))
+            thread.start()
+            threading.Timer(0.1, entered.set).start()
+        else:
+            threading.Event().wait(0.5)
+        result = comm.allreduce(x)  # rank 0 waits in it while its thread fails
+        if comm.rank == 0:
+            thread.join()
+            assert len(errors) == 1
+        assert not comm._session.state.is_busy
+        return float(result.values[0])
+
+    assert sparcml.launch(body, 2) == [2.0, 2.0]

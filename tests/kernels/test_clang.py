@@ -1,4 +1,4 @@
-"""The kernels compile with clang and libc++, as on macOS."""
+"""The kernels compile with clang and libc++, from version 20 on, as on macOS."""
 
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 CPP = Path(__file__).parents[2] / "cpp"
-PORTABLE = ("kernels/isa.cpp", "kernels/svmlight/svmlight.cpp")
+PORTABLE = ("kernels/isa.cpp", "linear/svmlight/svmlight.cpp")
 
 
 @pytest.mark.skipif(shutil.which("clang++") is None, reason="no clang++ here")

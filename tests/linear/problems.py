@@ -4,7 +4,8 @@ import numpy as np
 
 from sparcml.linear import LOSSES, Rows
 from sparcml.linear.data.shuffle import permuted_positions
-from tests.kernels.reference import linear as reference
+
+from . import reference
 
 
 def problem(count=120, features=300, each=9, *, signs=True, seed=0, dtype=np.float64):

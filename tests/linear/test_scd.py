@@ -8,8 +8,7 @@ import pytest
 
 import sparcml
 from sparcml.errors import MismatchError
-from sparcml.kernels import linear as loops
-from sparcml.linear import LOSSES, SCD, Penalty, Rows, SCDState
+from sparcml.linear import LOSSES, SCD, Penalty, Rows, SCDState, _core, loops
 from sparcml.linear.data.partition import partition_columns
 from sparcml.linear.solvers.objective import objective
 
@@ -119,7 +118,7 @@ def test_partition_columns(ranks, monkeypatch):
         np.testing.assert_array_equal(share.weights, rows.weights)
         columns = share.columns
         assert (
-            loops.first_invalid_row(columns.indptr, columns.indices, 50)
+            _core.first_invalid_row(columns.indptr, columns.indices, 50)
             == columns.indptr.size - 1
         )
         for k, column in enumerate(X.T[rank::ranks]):
@@ -201,52 +200,54 @@ def test_a_rank_that_raises_between_rounds():
         sparcml.launch(descend, 3)
 
 
+def scd_steps(columns, margins, ranks, trust_radius, coordinates):
+    """Return steps for labels of 1."""
+    objective = loops.SCDObjective(np.ones(margins.size), np.empty(0), 0, 0.0, 0.1, ranks)
+    return loops.SCDSteps(columns, objective, coordinates, trust_radius, margins)
+
+
 def test_ranks_with_margins_of_different_sizes():
     def body(comm):
-        size = 40 + comm.rank
+        margins = np.zeros(40 + comm.rank)
+        columns = loops.Csc(np.array([0, 2]), np.array([3, 5], np.uint32), np.ones(2))
+        steps = scd_steps(columns, margins, comm.size, np.ones(1), np.zeros(1))
         with pytest.raises(
             MismatchError, match=r"must have 4[01] values of float64 on all"
         ):
-            comm.add_from([np.ones(size)], np.zeros(size))
+            comm._allgather_add(steps.changes(np.array([0])), margins)
         return float(comm.allreduce(1.0))
 
     assert sparcml.launch(body, 2) == [2.0, 2.0]
 
 
-def test_add_from_an_iterable():
-    """Vectors that depend on those before, without a compiled form."""
-
-    def body(comm):
-        out = np.ones(3)
-
-        class Doubling:
-            def __len__(self):
-                return 4
-
-            def __iter__(self):
-                return (out.copy() for _ in range(4))
-
-        assert comm.add_from(Doubling(), out) is out
-        return out.tolist()
-
-    for ranks in (1, 2, 3):
-        assert sparcml.launch(body, ranks) == [[(1.0 + ranks) ** 4] * 3] * ranks
-
-
-def test_margin_changes_are_taken_once():
+def test_margin_changes_are_those_of_the_columns():
     rng = np.random.default_rng(0)
     size, count = 5000, 30  # more than one group of words
     each = [np.sort(rng.choice(size, 9, replace=False)) for _ in range(count)]
     indptr = np.arange(count + 1) * 9
     columns = loops.Csc(indptr, np.concatenate(each).astype(np.uint32), np.ones(9 * count))
     chosen = rng.permutation(count)[:20]
-    changes = np.where(np.arange(20) % 4, 0.5, 0.0)
-    margins = np.zeros(size)
-    for j, by in zip(chosen, changes, strict=True):
-        margins[each[j]] += by
-    expected = margins.copy()
-    indices, values = loops.take_margin_changes(columns, chosen, changes, margins)
-    assert (np.diff(indices.astype(int)) > 0).all()
-    assert indices.tolist() == np.flatnonzero(expected).tolist()
-    assert values.tolist() == expected[indices].tolist()
-    assert not margins.any()
+    coordinates, trust_radius = np.zeros(count), np.ones(count)
+    trust_radius[chosen[::4]] = 0.0  # these do not change
+    steps = scd_steps(columns, np.zeros(size), 2, trust_radius, coordinates)
+    changes = steps.changes(chosen)
+    expected = np.zeros(size)
+    for j in chosen:
+        expected[each[j]] += coordinates[j]
+    assert (coordinates[chosen] == 0).sum() == 5
+    assert (np.diff(changes.indices.astype(int)) > 0).all()
+    assert changes.indices.tolist() == np.flatnonzero(expected).tolist()
+    assert changes.values.tolist() == expected[changes.indices].tolist()
+    assert steps.changes(chosen[:0]).nnz == 0  # they were taken
+
+
+def test_arguments_of_steps_are_checked():
+    columns = loops.Csc(np.array([0, 2]), np.array([3, 5], np.uint32), np.ones(2))
+    one = np.ones(1)
+    with pytest.raises(ValueError, match="one value per column"):
+        scd_steps(columns, np.zeros(9), 1, np.ones(2), one)
+    steps = scd_steps(columns, np.zeros(9), 2, one, one.copy())
+    with pytest.raises(ValueError, match="among those given"):
+        steps.changes(np.array([1]))
+    with pytest.raises(ValueError, match="must exchange changes"):
+        steps.run(np.array([0]))

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparcml
-from sparcml import kernels
 from sparcml.linear import DataError, read_svmlight
 from sparcml.linear.data import svmlight
 
@@ -190,6 +189,11 @@ def test_unusual_numbers_are_exact(tmp_path):
         for _ in range(5000)
     ]
     texts += ["1e-400", "0e999999999999", "4.9e-324", "1.7976931348623157e308", "9" * 30]
+    texts += [
+        "1" + "0" * 400 + "e-800",
+        "1" + "0" * 400 + "e-300",
+        "1e-99999999999999999999",
+    ]
     texts += ["0." + "0" * 400 + "1", "0" * 50 + "1.5", "9007199254740993", "1e22", "1e23"]
     texts += [
         "2.4703282292062327e-324",
@@ -229,6 +233,8 @@ BAD = {
     "1 1:NaN": (5, "the value 'NaN' is not finite"),
     "1 1:1e39": (5, "the value '1e39' is too large"),
     "1 1:1e999": (5, "the value '1e999' is too large"),
+    "1 1:1e99999999999999999999": (5, "the value '1e99999999999999999999' is too large"),
+    f"1 1:0.{'0' * 400}1e800": (5, "the value '0.000000"),
     "1 3:1 2:1": (7, "index 2 after 3: they must ascend"),
     "1 3:1 3:1": (7, "index 3 is there twice"),
     "1 4294967296:1": (3, "index 4294967296 is above the largest, 4294967295"),
@@ -379,7 +385,7 @@ def test_any_bytes_are_refused_or_read(tmp_path_factory, data):
 
 
 def test_text_must_be_padded():
-    parser = kernels.svmlight_parser(1, 9, np.float32)
+    parser = svmlight.parser_of(1, 9, np.float32)
     with pytest.raises(ValueError, match="8 bytes of padding"):
         parser.feed(np.zeros(10, np.uint8), 3, 3)
     assert parser.feed(np.frombuffer(b"1 2:1\n2 3" + bytes(8), np.uint8), 9, 9) == 6

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.kernels import SVMLIGHT_PADDING, svmlight_parser
 from sparcml.kernels.threads import using_threads
-from sparcml.linear import DataError, read_svmlight, write_svmlight
+from sparcml.linear import DataError, _core, read_svmlight, write_svmlight
 from sparcml.linear.data import svmlight, synthetic
 
 THREADS = (1, 2, 3, 5)
@@ -186,13 +185,13 @@ def test_index_bounds_are_those_of_all_parts(path):
 def test_lines_that_start_before_stop():
     """The parser reads these and no others, for any number of threads."""
     text = "".join(LINES).encode()
-    buffer = np.frombuffer(text + b" " * SVMLIGHT_PADDING, np.uint8)
+    buffer = np.frombuffer(text + b" " * _core.SVMLIGHT_PADDING, np.uint8)
     start = text.index(b"\n", 5 * PART) + 1
     for stop in (start - 1, start, start + 1):
         results = set()
         for count in THREADS:
             with using_threads(count):
-                parser = svmlight_parser(0, 10**6, np.float32)
+                parser = svmlight.parser_of(0, 10**6, np.float32)
                 parsed = parser.feed(buffer, len(text), stop)
                 results.add((parsed, parser.lines, parser.rows, parser.largest))
         assert len(results) == 1

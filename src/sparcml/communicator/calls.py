@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, overload
 
 from ..collectives.agree import agree_on_root
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ..costs import Network
     from ..observe import Stats
     from ..quantize import Quantizer
+    from ..stream.arrays import Values
     from ..transport import Transport
     from .requests import Request
 
@@ -135,34 +137,44 @@ class Calls(Endpoint):
         items = self._session.allgather("allgather", "sum", sent)
         return [restore(item) for item in items] if write is None else write(*items)
 
-    def allgather_add(self, x: Any, out: Any) -> Any:
-        """Add the vectors of all ranks to an array in rank order; return it. Collective.
+    def _allgather_add(self, x: Stream, out: Values) -> None:
+        """Add the vectors of all ranks to an array in rank order. Collective.
 
         The messages are those of `allgather`. Ranks whose arrays had the same bits have the
         same bits afterwards.
 
         Args:
             x: This rank's vector.
-            out: Array of x's size and dtype.
+            out: Contiguous array of x's size and dtype.
         """
-        stream, _ = to_stream(x, bitwise=True, function="allgather_add")
-        stream = densify_if_smaller(stream)
-        target = check_out("allgather_add", out, stream.size, stream.dtype)
-        self._session.allgather_add(stream, target)
-        return out
+        self._session.allgather_add(densify_if_smaller(x), out)
+
+    # Names that are deprecated, for one more release.
+
+    def allgather_add(self, x: Any, out: Any) -> Any:
+        """Add the vectors of all ranks to an array; return it. Deprecated, use `allgather`."""
+        _warn("allgather_add", "add what `allgather` returns")
+        return self._add(x, out)
 
     def add_from(self, source: Iterable[Any], out: Any) -> Any:
-        """Add vectors of all ranks to an array as they are computed; return it. Collective.
-
-        The same as `allgather_add` for each vector.
-
-        Args:
-            source: Iterable of this rank's vectors, as many as on the other ranks. Each may
-                depend on `out` after the vectors before.
-            out: Array of their size and dtype.
-        """
+        """Add vectors of all ranks to an array, each as it is computed. Deprecated."""
+        _warn("add_from", "add what `allgather` returns for each vector")
         for x in source:
-            self.allgather_add(x, out)
+            self._add(x, out)
+        return out
+
+    def reduce_steps(self, steps: Any, algorithm: str = "auto") -> None:
+        """Apply the allreduce of each vector of some steps. Deprecated."""
+        _warn("reduce_steps", "call `allreduce` in a loop")
+        comm: Any = self
+        while (x := steps.vector()) is not None:
+            steps.apply(comm.allreduce(x, algorithm=algorithm))
+
+    def _add(self, x: Any, out: Any) -> Any:
+        stream, _ = to_stream(x, bitwise=True, function="allgather_add")
+        self._allgather_add(
+            stream, check_out("allgather_add", out, stream.size, stream.dtype)
+        )
         return out
 
     @overload
@@ -274,6 +286,11 @@ class Calls(Endpoint):
         """Start a broadcast; `wait` returns the root's vector. Collective."""
         root = check_root("ibroadcast", root, self.size)
         return self._submit("ibroadcast", x, lambda c: c.broadcast(x, root, out=out))
+
+
+def _warn(name: str, remedy: str) -> None:
+    message = f"Communicator.{name} is deprecated and will be removed; {remedy}"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
 def _writer(

@@ -244,18 +244,6 @@ class Communicator(Calls, NeighborCalls):
             copy_canonical(x) if seen is None else seen, op, self.size
         )
 
-    def reduce_steps(self, steps: Any, algorithm: str = "auto") -> None:
-        """Add up the vectors of steps over all ranks, and apply each sum. Collective.
-
-        Args:
-            steps: This rank's steps, as many as on the other ranks: `steps.vector()` returns
-                the vector of the current step, or None after the last, and
-                `steps.apply(result)` applies the sum and begins the next step.
-            algorithm: Algorithm of the allreduces.
-        """
-        while (x := steps.vector()) is not None:
-            steps.apply(self.allreduce(x, algorithm=algorithm))
-
     def _sum_in_two_passes(
         self,
         x: Stream,

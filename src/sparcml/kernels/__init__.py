@@ -57,11 +57,6 @@ from .selection import bucket_top_k as bucket_top_k
 from .selection import bucket_top_k_with_residual as bucket_top_k_with_residual
 from .selection import top_k as top_k
 from .selection import top_k_with_residual as top_k_with_residual
-from .svmlight import SVMLIGHT_PADDING as SVMLIGHT_PADDING
-from .svmlight import SvmlightParser as SvmlightParser
-from .svmlight import svmlight_format as svmlight_format
-from .svmlight import svmlight_parser as svmlight_parser
-from .svmlight import svmlight_row_bytes as svmlight_row_bytes
 from .threads import set_threads as set_threads
 from .threads import threads as threads
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.column_index import INACTIVE, ColumnBitmap
+from ...kernels import bitmap_decode
 from ...stream import Stream
+from .._core import column_positions, count_columns, mark_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,11 +21,47 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
-    from ...kernels.linear import LazyWeights
+    from ..loops import LazyWeights
     from .rows import Rows
 
+    Columns = NDArray[np.uint32]
 
 MIN_FEATURES = 1 << 18  # columns whose weights exceed a cache
+INACTIVE = 2**32 - 1
+
+
+class ColumnBitmap:
+    """A set of columns, stored in one and a half bits per column of the matrix.
+
+    A bitmap marks the active columns, and one count per 64 columns gives their positions.
+
+    Args:
+        size: Number of columns of the matrix.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size, self._count = size, 0
+        self._bitmap = np.zeros(-(-size // 64), np.uint64)
+        self._before = np.zeros(self._bitmap.size, np.uint32)
+
+    def add(self, columns: Columns) -> None:
+        """Add columns in any order, with repetitions; call `count` afterwards."""
+        mark_columns(columns, self._bitmap)
+
+    def count(self) -> int:
+        """Update the counts that positions are computed from; return the number of columns."""
+        self._count = count_columns(self._bitmap, self._before)
+        return self._count
+
+    def columns(self) -> Columns:
+        """Return the active columns, ascending."""
+        return bitmap_decode(self._bitmap.view(np.uint8), self._count, self._size)
+
+    def positions(self, columns: Columns) -> Columns:
+        """Return the positions of columns among the active ones, or `INACTIVE`."""
+        out = np.empty(columns.size, np.uint32)
+        column_positions(columns, self._bitmap, self._before, out)
+        return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...communicator.collective_errors import allgather_numbers
 from ...errors import MismatchError
-from ...kernels.linear import NO_WEIGHTS, Csc
+from ..loops import EMPTY, Csc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def partition_columns(comm: Communicator, rows: Rows) -> ColumnPartition:
     return ColumnPartition(
         by_column,
         allgather_rows(comm, rows.labels),
-        allgather_rows(comm, weights) if weighted else NO_WEIGHTS,
+        allgather_rows(comm, weights) if weighted else EMPTY,
     )
 
 

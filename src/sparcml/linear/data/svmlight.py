@@ -15,8 +15,13 @@ from ...communicator.collective_errors import (
 )
 from ...errors import DataError
 from ...files import replacing
-from ...kernels import SVMLIGHT_PADDING as PADDING
-from ...kernels import svmlight_format, svmlight_parser, svmlight_row_bytes
+from .._core import SVMLIGHT_PADDING as PADDING  # bytes after the text that are read
+from .._core import (
+    SvmlightParser32,
+    SvmlightParser64,
+    svmlight_format,
+    svmlight_row_bytes,
+)
 from .row_cache import BESIDE, USER, cached_rows
 from .rows import MAX_FEATURES, Rows
 from .sources import Piece, find_sources, split_text
@@ -29,13 +34,14 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from ...communicator.communicator import Communicator
-    from ...kernels import SvmlightParser
     from .sources import PathLike, Source
 
 NEWLINE, SPACE = 10, 32
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which some editors write before UTF-8 text
 BLOCK = 1 << 22  # long enough to be divided among threads
 WRITE_BLOCK = 1 << 22
+
+Parser = SvmlightParser32 | SvmlightParser64
 
 
 def read_svmlight(
@@ -121,7 +127,7 @@ def _read(
 
 
 def _label_names(
-    comm: Communicator | None, parser: SvmlightParser, counts: NDArray[np.int64]
+    comm: Communicator | None, parser: Parser, counts: NDArray[np.int64]
 ) -> tuple[tuple[str, ...] | None, NDArray[np.float64]]:
     """Return the words that are labels on any rank, and the positions of this rank's."""
     words = [word.decode("utf-8", "backslashreplace") for word in parser.words]
@@ -155,10 +161,19 @@ def _bounds(zero_based: bool | str, features: int | None) -> tuple[int, int]:
     return (1 if zero_based is False else 0), (limit - 1 if zero_based is True else limit)
 
 
-def _parse(
-    pieces: list[Piece], lowest: int, highest: int, dtype: DTypeLike
-) -> SvmlightParser:
-    parser = svmlight_parser(lowest, highest, dtype)
+def parser_of(lowest: int, highest: int, dtype: DTypeLike) -> Parser:
+    """Return a parser of rows with indices from `lowest` to `highest`."""
+    if np.dtype(dtype) == np.float32:
+        return SvmlightParser32(lowest, highest)
+    if np.dtype(dtype) == np.float64:
+        return SvmlightParser64(lowest, highest)
+    raise ValueError(
+        f"read_svmlight: dtype must be float32 or float64, got {np.dtype(dtype)}"
+    )
+
+
+def _parse(pieces: list[Piece], lowest: int, highest: int, dtype: DTypeLike) -> Parser:
+    parser = parser_of(lowest, highest, dtype)
     for piece in pieces:
         before = parser.lines
         with piece.source.text(max(piece.start - 1, 0)) as file:
@@ -173,7 +188,7 @@ def _parse(
     return parser
 
 
-def _feed(parser: SvmlightParser, file: BufferedIOBase, piece: Piece) -> None:
+def _feed(parser: Parser, file: BufferedIOBase, piece: Piece) -> None:
     """Parse the lines that start in a piece, to their ends."""
     position = piece.start
     if position > 0:  # the file is one byte before it, which may be a newline

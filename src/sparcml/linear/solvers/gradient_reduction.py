@@ -17,37 +17,8 @@ if TYPE_CHECKING:
     from ...aggregate import Method
     from ...aggregate import State as MethodState
     from ...communicator.communicator import Communicator
-    from ...kernels.linear import SGDSteps
 
 COMMUNICATION = ("sparse", "dense")
-
-
-class GradientSteps:
-    """Steps of `Communicator.reduce_steps`: gradients of batches, whose sums are applied.
-
-    Args:
-        compiled: The steps.
-        dtype: Data type of the weights.
-    """
-
-    def __init__(self, compiled: SGDSteps, dtype: np.dtype[Any]) -> None:
-        self.compiled, self.dtype = compiled, dtype
-
-    def vector(self) -> Stream | None:
-        """Return the gradient of the current batch, or None after the last."""
-        found = self.compiled.vector()
-        if found is None:
-            return None
-        nnz, indices, values = found
-        return Stream.unchecked(
-            self.compiled.size,
-            np.frombuffer(indices[0], np.uint32, nnz, indices[1]),
-            np.frombuffer(values[0], self.dtype, nnz, values[1]),
-        )
-
-    def apply(self, result: Stream) -> None:
-        """Update the weights with the sum of all ranks' gradients."""
-        self.compiled.apply(result.raw_indices, result.raw_values)
 
 
 @dataclass
@@ -81,22 +52,6 @@ class GradientReduction:
     def is_local(self) -> bool:
         """Whether there is nothing to communicate or compress."""
         return self.comm.size == 1 and self.method is None
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether sparse gradients are added up as they are."""
-        return self.method is None and self.communication == "sparse"
-
-    def run(self, steps: GradientSteps) -> None:
-        """Make steps with all ranks. Collective."""
-        start, made = self.comm.now(), steps.compiled.made
-        self.comm.reduce_steps(steps, self.algorithm)
-        # Computing does not advance a virtual clock.
-        is_simulated = self.comm._session.transport.is_simulated
-        computing = 0.0 if is_simulated else steps.compiled.seconds
-        self.seconds += max(0.0, self.comm.now() - start - computing)
-        ring = ring_nbytes(self.comm.size, self._full_size * steps.dtype.itemsize)
-        self.dense_bytes += (steps.compiled.made - made) * ring
 
     def sum(
         self, gradient: Stream, state: MethodState, steps: int = 1

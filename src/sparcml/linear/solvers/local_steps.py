@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import decentralized
-from ...kernels import linear as loops
 from ...stream import Stream
+from .. import loops
 from .objective import LOSSES
 from .sgd_state import INTERCEPT, SCALE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...kernels.linear import Csr, Gradient
     from .gradient_reduction import GradientReduction
     from .sgd import SGD
     from .sgd_state import SGDState
@@ -45,19 +44,10 @@ class LocalSteps:
     def __init__(self, solver: SGD, reduction: GradientReduction) -> None:
         self.solver, self.reduction = solver, reduction
 
-    def step(self, state: SGDState, own: Gradient, learning_rate: float) -> None:
-        """Update this rank's weights with its own gradient, whose last entry is the intercept's."""
+    def step(self, state: SGDState, steps: loops.SGDSteps, gradient: Stream) -> None:
+        """Update this rank's weights with its own gradient."""
         self._begin(state)
-        nnz = own.indices.size - (not self.solver.intercept)
-        loops.apply_gradient(
-            state.model,
-            0.0,
-            self.solver.decay,
-            learning_rate,
-            own.indices[:nnz],
-            own.values[:nnz],
-            self.solver.intercept_rate,
-        )
+        steps.apply(gradient)
 
     @property
     def is_compiled(self) -> bool:
@@ -67,7 +57,7 @@ class LocalSteps:
     def steps(
         self,
         state: SGDState,
-        rows: Csr,
+        rows: loops.Csr,
         order: NDArray[np.int64],
         offsets: NDArray[np.int64],
         rates: NDArray[np.float64],
@@ -84,7 +74,7 @@ class LocalSteps:
         self._begin(state)
         solver, counts = self.solver, np.diff(offsets)
         has_rows = counts > 0  # a step without rows changes nothing
-        state.pending = loops.sgd_steps(
+        state.pending = loops.SGDSteps(
             rows,
             order,
             np.append(offsets[:-1][has_rows], offsets[-1]),
@@ -92,10 +82,8 @@ class LocalSteps:
             LOSSES[solver.loss].code,
             solver.intercept * solver.intercept_rate,
             state.model,
-            0.0,
-            0.0,
-            state.pending,
-        )
+            losses=state.pending,
+        ).run()
 
     def _begin(self, state: SGDState) -> None:
         if state.shared is None:

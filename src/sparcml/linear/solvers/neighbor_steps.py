@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ...communicator.communicator import Communicator
     from ...decentralized import Method
-    from ...kernels.linear import Gradient
+    from ...stream import Stream
     from .sgd import SGD
     from .sgd_state import SGDState
 
@@ -42,20 +42,19 @@ class NeighborSteps:
         self.comm, self.method, self.solver = comm, method, solver
         self.seconds, self.dense_bytes = 0.0, 0.0
 
-    def step(self, state: SGDState, gradient: Gradient, learning_rate: float) -> None:
+    def step(self, state: SGDState, gradient: Stream, learning_rate: float) -> None:
         """Update this rank's model with its gradient and its neighbours' models. Collective.
 
         Args:
             state: State of the solver; it is changed.
             gradient: Gradient of the loss of this rank's rows; its last entry is the
-                intercept's.
+                intercept's, if there is one.
             learning_rate: Learning rate.
         """
         start = self.comm.now()
         x, intercept = self._vector(state), self.solver.intercept
         g = np.zeros_like(x)
-        nnz = gradient.indices.size - (not intercept)
-        kernels.scatter_assign(g, gradient.indices[:nnz], gradient.values[:nnz])
+        kernels.scatter_assign(g, *gradient.pairs())
         if intercept:
             g[-1] *= self.solver.intercept_rate
         if self.solver.penalty.l2:

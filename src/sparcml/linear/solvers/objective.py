@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DataError
-from ...kernels import linear as loops
 from ...validation import check_real
+from .. import loops
+from .._core import first_invalid_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,13 +139,13 @@ class Penalty:
 
 def to_csr(rows: Rows) -> loops.Csr:
     """Return the arrays of rows as the compiled loops take them."""
-    weights = loops.NO_WEIGHTS if rows.weights is None else rows.weights
+    weights = loops.EMPTY if rows.weights is None else rows.weights
     return loops.Csr(rows.indptr, rows.indices, rows.values, rows.labels, weights)
 
 
 def check_rows(rows: Rows, loss: Loss) -> None:
     """Raise DataError unless columns ascend and labels fit the loss."""
-    row = loops.first_invalid_row(rows.indptr, rows.indices, rows.features)
+    row = first_invalid_row(rows.indptr, rows.indices, rows.features)
     if row < len(rows):
         raise DataError(
             f"row {rows.first + row}: columns must ascend and be below {rows.features}"

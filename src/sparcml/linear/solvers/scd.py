@@ -16,24 +16,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...communicator.collective_errors import allgather_numbers, require_same
-from ...kernels import linear as loops
-from ...stream import Stream
 from ...validation import check_integer, check_real
+from .. import loops
 from ..data.partition import ColumnPartition, check_partition, partition_columns
 from .objective import Penalty, check_rows, loss_of
 from .scd_state import SCDState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from ...communicator.communicator import Communicator
-    from ...kernels._core import SCDRounds
     from ..data.rows import Rows
 
 
-CALL_ROUNDS = 100  # rounds per compiled call, so that signals are handled
 SEPARATED = 1e-3  # fraction of the first objective at which classes are separated
 
 
@@ -159,7 +156,13 @@ class SCDRun:
         self.rounds = -(-int(columns) // solver.block_size)
         # A step of the intercept reads all rows; in these rounds it costs no more than others.
         self.intercept_every = max(1, total * self.rounds // max(int(entries), 1))
-        self.changes = np.zeros(total) if comm.size > 1 else None
+        self.steps = loops.SCDSteps(
+            self.columns,
+            self.objective,
+            self.state.coordinates,
+            self.state.trust_radius,
+            self.state.margins,
+        )
         if not self.state.objectives:
             self.state.objectives.append(self._evaluate())
 
@@ -170,33 +173,27 @@ class SCDRun:
         order = np.random.default_rng(key).permutation(self.active)
         # A single rank exchanges nothing, so it needs rounds for the intercept only.
         every = self.intercept_every
-        first = every if self.changes is None else 1
+        first = every if self.comm.size == 1 else 1
         made = 0
         for end in (*range(first, self.rounds, every), self.rounds):
             self._steps(order[made * block_size : end * block_size], end - made)
             made = end
             if self.solver.intercept:
-                loops.intercept_step(self.objective, state.margins, state.bias)
+                self.steps.step_intercept(state.bias)
         state.objectives.append(self._evaluate())
 
     def _steps(self, chosen: NDArray[np.int64], rounds: int) -> None:
-        """Make steps on some coordinates; several ranks exchange their changes in rounds."""
-        state, block_size = self.state, self.solver.block_size
-        if self.changes is None:
-            loops.scd_steps(
-                self.columns,
-                chosen,
-                self.objective,
-                state.coordinates,
-                state.trust_radius,
-                state.margins,
-            )
+        """Make steps on some coordinates; several ranks exchange their changes in rounds.
+
+        The last rounds of a rank may have fewer coordinates, or none.
+        """
+        if self.comm.size == 1:
+            self.steps.run(chosen)
             return
-        for start in range(0, rounds, CALL_ROUNDS):
-            some = min(CALL_ROUNDS, rounds - start)
-            part = chosen[start * block_size : (start + some) * block_size]
-            source = MarginChanges(self, part, some, self.changes)
-            self.comm.add_from(source, state.margins)
+        block_size = self.solver.block_size
+        for start in range(0, rounds * block_size, block_size):
+            changes = self.steps.changes(chosen[start : start + block_size])
+            self.comm._allgather_add(changes, self.state.margins)
 
     def _evaluate(self) -> float:
         """Return the objective."""
@@ -206,58 +203,3 @@ class SCDRun:
         own = self.solver.penalty.value(self.state.coordinates)
         penalty = self.comm.allreduce(np.array([own], np.float64))[0]
         return float(losses.mean() + penalty) if losses.size else float(penalty)
-
-
-class MarginChanges:
-    """The changes of the margins by this rank's steps: one stream per round.
-
-    Args:
-        run: Columns, objective, state and block size.
-        chosen: The columns to update.
-        rounds: Number of rounds; the last ones may have fewer columns, or none.
-        changes: Zeros, one per row.
-    """
-
-    def __init__(
-        self,
-        run: SCDRun,
-        chosen: NDArray[np.int64],
-        rounds: int,
-        changes: NDArray[np.float64],
-    ) -> None:
-        self._run, self._chosen, self._rounds, self._changes = run, chosen, rounds, changes
-
-    def __len__(self) -> int:
-        return self._rounds
-
-    def __iter__(self) -> Iterator[Stream]:
-        run, state = self._run, self._run.state
-        block_size = run.solver.block_size
-        for start in range(0, self._rounds * block_size, block_size):
-            block = self._chosen[start : start + block_size]
-            steps = loops.scd_steps(
-                run.columns,
-                block,
-                run.objective,
-                state.coordinates,
-                state.trust_radius,
-                state.margins,
-                self._changes,
-            )
-            taken = loops.take_margin_changes(run.columns, block, steps, self._changes)
-            yield Stream.unchecked(self._changes.size, *taken)
-
-    def compiled(self) -> SCDRounds:
-        """Return the same as a compiled source."""
-        run, state = self._run, self._run.state
-        return loops.scd_rounds(
-            run.columns,
-            self._chosen,
-            run.solver.block_size,
-            self._rounds,
-            run.objective,
-            state.coordinates,
-            state.trust_radius,
-            state.margins,
-            self._changes,
-        )

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import decentralized
-from ...kernels import linear as loops
-from ...stream import Stream
+from .. import loops
 from ..data.column_index import MIN_FEATURES, ColumnIndex
 from ..data.partition import check_partition
 from ..data.shuffle import batches
-from .gradient_reduction import GradientReduction, GradientSteps
+from .gradient_reduction import GradientReduction
 from .local_steps import LocalSteps
 from .neighbor_steps import NeighborSteps
 from .objective import check_rows, loss_of, mean_loss, to_csr
@@ -174,21 +173,11 @@ class SGDRun:
         )
         before = state.seen - starts[0]  # rows of earlier epochs
         rates = solver.learning_rate.at((before + starts[:-1]) / self.rows.total)
+        counts, own = np.diff(starts), offsets[state.step : stop + 1]
         if isinstance(self.reduction, GradientReduction) and self.reduction.is_local:
-            state.pending = loops.sgd_steps(
-                self.csr,
-                order,
-                offsets[state.step : stop + 1],
-                rates,
-                self.loss.code,
-                solver.intercept * solver.intercept_rate,
-                state.model,
-                solver.penalty.l1,
-                solver.decay,
-                state.pending,
-            )
+            state.pending = self._sgd_steps(order, own, rates).run()
         elif self.local is not None and self.local.is_compiled:
-            rows_per_rank = np.diff(starts) / self.comm.size
+            rows_per_rank = counts / self.comm.size
             first = begin = state.step
             while first < stop:
                 last = min(stop, self.local.round_end(first, self.steps))
@@ -199,81 +188,56 @@ class SGDRun:
                 if self.local.ends_round(last, self.steps):
                     self.local.exchange(state, last)
                 first = last
-        elif self.local is None and self._is_exact():
-            self._reduce_steps(
-                order, offsets[state.step : stop + 1], rates, np.diff(starts)
-            )
         else:
-            for t, rate in enumerate(rates):
-                batch = order[offsets[state.step + t] : offsets[state.step + t + 1]]
-                self._step(batch, int(starts[t + 1] - starts[t]), float(rate))
+            # The mean over ranks of their own gradients is that of the batch, and else the sum.
+            is_own = self.local is not None or isinstance(self.reduction, NeighborSteps)
+            shares = (self.comm.size if is_own else 1) / counts
+            steps = self._sgd_steps(order, own, rates, shares)
+            for t, rate in enumerate(rates.tolist()):
+                self._step(steps, rate)
                 made = state.step + t + 1
                 if self.local is not None and self.local.ends_round(made, self.steps):
                     self.local.exchange(state, made)
+            state.pending = steps.losses
         state.step, state.seen = stop, int(before + starts[-1])
         if stop == self.steps and isinstance(self.reduction, NeighborSteps):
             self.reduction.end_epoch(state)
         if self.watch is not None and (stop % self.every == 0 or stop == self.steps):
             self._report(self.watch, float(rates[-1]))
 
-    def _is_exact(self) -> bool:
-        return isinstance(self.reduction, GradientReduction) and self.reduction.is_exact
-
-    def _reduce_steps(
+    def _sgd_steps(
         self,
         order: NDArray[np.int64],
-        offsets: NDArray[np.int64],
+        starts: NDArray[np.int64],
         rates: NDArray[np.float64],
-        counts: NDArray[np.int64],
-    ) -> None:
-        """Make the same steps as `_step` on several batches, of `counts` rows of all ranks."""
+        shares: NDArray[np.float64] = loops.EMPTY,
+    ) -> loops.SGDSteps:
+        """Return the steps on some batches, see `SGDSteps`."""
         state, solver = self.state, self.solver
-        assert isinstance(self.reduction, GradientReduction)
-        source = loops.sgd_source(
+        return loops.SGDSteps(
             self.csr,
             order,
-            offsets,
+            starts,
             rates,
-            1.0 / counts,
             self.loss.code,
             solver.intercept * solver.intercept_rate,
             state.model,
             solver.penalty.l1,
             solver.decay,
-            state.pending,
+            shares=shares,
+            losses=state.pending,
         )
-        self.reduction.run(GradientSteps(source, state.model.weights.dtype))
-        state.pending = source.losses
 
-    def _step(self, batch: NDArray[np.int64], count: int, learning_rate: float) -> None:
-        """Make one step with all ranks on a batch of `count` rows, here those of `batch`."""
-        state, solver = self.state, self.solver
-        # The mean over ranks of their own gradients is that of the batch, and else the sum.
-        is_own = self.local is not None or isinstance(self.reduction, NeighborSteps)
-        ranks = self.comm.size if is_own else 1
-        scale = ranks / count
-        own = loops.gradient(self.csr, batch, self.loss.code, scale, state.model)
-        state.pending += own.loss
+    def _step(self, steps: loops.SGDSteps, learning_rate: float) -> None:
+        """Make the next step with all ranks."""
+        state, gradient = self.state, steps.gradient()
         if isinstance(self.reduction, NeighborSteps):
-            self.reduction.step(state, own, learning_rate)
-            return
-        if self.local is not None:
-            self.local.step(state, own, learning_rate)
-            return
-        nnz = own.indices.size - (not solver.intercept)
-        gradient = Stream.unchecked(
-            self.reduction.size, own.indices[:nnz], own.values[:nnz]
-        )
-        total, state.method = self.reduction.sum(gradient, state.method)
-        loops.apply_gradient(
-            state.model,
-            solver.penalty.l1,
-            solver.decay,
-            learning_rate,
-            total.raw_indices,
-            total.raw_values,
-            solver.intercept_rate,
-        )
+            self.reduction.step(state, gradient, learning_rate)
+        elif self.local is not None:
+            self.local.step(state, steps, gradient)
+        else:
+            total, state.method = self.reduction.sum(gradient, state.method)
+            steps.apply(total)
 
     def _global_mean(self, loss_sum: float, count: int) -> float:
         """Return the mean loss over all ranks; raise if it diverges."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels import linear as loops
+from .. import loops
 from ..data.column_index import map_columns, nonzero_columns
 
 if TYPE_CHECKING:
