@@ -283,7 +283,7 @@ def test_two_threads_on_one_communicator():
         failures = []
 
         def intrude():
-            while not comm._session._busy.locked():
+            while not comm._session.state.is_busy:
                 pass
             try:
                 comm.allreduce(X)

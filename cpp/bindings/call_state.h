@@ -1,43 +1,57 @@
-// Which call of a communicator is in progress, and what its compiled calls have counted.
+// Which call of a communicator is in progress.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include <map>
-#include <string>
-
-#include "messages/call.h"
+#include <cstdint>
 
 namespace nb = nanobind;
-namespace ms = sparcml::messages;
 
-// The number of the current or last call, and its name, which is formatted when it is read.
+// The number of the current or last call, and its name, which is formatted when it is read. One
+// call at a time: the GIL protects the fields.
 struct CallState {
   std::uint64_t sequence = 0;
   nb::object name = nb::str("start");
-  bool is_over = false;
+  bool is_busy = false, is_over = false, is_closed = false;
 
-  std::uint64_t begin(nb::object call) {
-    name = std::move(call), is_over = false;
-    return ++sequence;
+  // Begins the next call.
+  void begin(nb::handle call) {
+    if (is_busy) {
+      PyErr_Format(PyExc_RuntimeError,
+                   "%S: another thread is using this communicator; give each thread its own "
+                   "with duplicate()",
+                   call.ptr());
+      throw nb::python_error();
+    }
+    is_busy = true, is_over = false;
+    name = nb::borrow(call);
+    ++sequence;
   }
+  void end() { is_over = true, is_busy = false; }
+
+  // Ends a call that has failed; errors continue to name it.
+  void fail() { is_busy = false; }
+
   nb::str describe() const {
     return nb::str("{}{} #{}").format(is_over ? "after " : "", name, sequence);
   }
 };
 
-// Sums of the counters of calls that Python has not counted yet.
-struct Totals {
-  struct Times {
-    std::int64_t calls = 0;
-    double predicted = 0, measured = 0;
-  };
-  ms::Counters counters;
-  std::map<std::string, Times> allreduces;  // elements keep their addresses
-  bool is_empty = true;
+// What the messages of a call say of it, and what its errors say.
+struct Identity {
+  nb::object name, op;  // of the collective and the operation, as the caller names it
+  std::uint8_t code;    // of both in headers, see collectives/base.py
 
-  void add(const ms::Counters& c) {
-    is_empty = false;
-    counters.add(c);
-  }
+  static constexpr int mean = 4;
+
+  int algorithm() const { return code >> 3; }
+  bool is_mean() const { return (code & 7) == mean; }
+  int reduction() const { return is_mean() ? 0 : code & 7; }
+};
+
+// The call that compiled code is in, for errors.
+struct CurrentCall {
+  Identity identity;
+  std::uint64_t sequence = 0;
+  nb::object x, quantizer;  // of this rank; None if there are none
 };

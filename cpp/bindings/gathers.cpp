@@ -1,75 +1,126 @@
-#include "bindings/message_loop.h"
+#include "bindings/compiled_calls.h"
 #include "messages/allgather_add.h"
 #include "messages/encode.h"
 
 namespace {
 
-// Returns the vectors of all ranks by rank; other messages, and vectors of another shape, as
-// bytes. It needs the GIL.
-template <class T>
-nb::object items_of(ms::Call& call, const std::vector<ms::Message>& messages) {
-  const ms::Header own = call.header(0);
-  nb::list items;
-  for (int rank = 0; rank < call.size(); ++rank) {
-    const ms::Message& message = messages[static_cast<std::size_t>(rank)];
-    if (ms::is_alike(message, own))
-      items.append(result_of(call, ms::decode<T>(call, message, {rank, 0, own.blocks})));
-    else
-      items.append(nb::bytes(message.data(), message.size));
-  }
-  return items;
+// The header that describes this rank's vector.
+ms::Header description(const ms::Call& call, int round, std::size_t nnz) {
+  ms::Header own = call.header(round);
+  own.value_format = ms::no_values;
+  own.nnz = static_cast<std::uint32_t>(nnz);
+  return own;
 }
 
-// Returns an array to which vectors of this shape are added.
-template <class T>
-ms::Shared sums_of(nb::handle out, std::uint32_t blocks, std::uint32_t block) {
-  const ms::Shared sums = memory_of(out);
-  require(sums->writable && sums->size == std::size_t{blocks} * block * sizeof(T),
-          "allgather: out must be writable and have the size of the vector");
-  return sums;
-}
-
-// Returns the vectors of all ranks by rank; other messages, and vectors of another shape, as
-// bytes. The input is a message, or a sparse vector that is encoded here. If `out` is given and
-// all vectors have one shape, they are added to it, and the result is None.
-Returned run_allgather(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
-                       bool traced, int dtype, std::uint32_t blocks, std::uint32_t block,
-                       nb::handle message, nb::handle indices, nb::handle values,
-                       nb::handle out) {
-  require(block > 0, "allgather: block must be positive");
-  return with_type(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    ms::Message own;
-    ms::Vector<T> x;
-    if (message.is_none()) {
-      x = vector_of<T>("allgather", blocks, block, indices, values);
-    } else {
-      const ms::Shared memory = memory_of(message);
-      require(memory->size >= ms::header_bytes, "allgather: message must have a header");
-      own = {memory, memory->size};
-    }
-    ms::Shared sums;
-    if (!out.is_none()) sums = sums_of<T>(out, blocks, block);
-    return loop.run(
-        host, {code, sequence, traced}, dtype, blocks, block, 0, [&](ms::Call& call) {
-          if (!own.memory) own = ms::encode(call, x, 0);
-          call.channel.longest = ms::Channel::physical_memory();  // shapes may differ
-          const auto messages = ms::allgather(call, own);
-          call.finish();
-          const bool adds =
-              sums && ms::add_all(call, messages, reinterpret_cast<T*>(sums->data));
-          nb::gil_scoped_acquire gil;
-          if (adds) return nb::object(nb::none());
-          return items_of<T>(call, messages);
-        });
+// Returns whether all ranks have vectors of the same shape and the same round.
+bool same(const std::vector<ms::Header>& headers, const ms::Header& own) {
+  return std::all_of(headers.begin(), headers.end(), [&](const ms::Header& h) {
+    return h.dtype == own.dtype && h.blocks == own.blocks && h.block == own.block &&
+           h.round == own.round;
   });
 }
 
 }  // namespace
 
-void register_gathers(nb::module_&, nb::class_<MessageLoop>& loop) {
-  loop.def("allgather", run_allgather, "host"_a, "code"_a, "sequence"_a, "traced"_a, "dtype"_a,
-           "blocks"_a, "block"_a, "message"_a.none(), "indices"_a.none(), "values"_a.none(),
+void CompiledCalls::barrier(const Identity& id) {
+  in_call(id, nb::none(), nb::none(), [&](PythonHost& host) {
+    return execute(host, id, {1, 0, 1}, nullptr, [](ms::Call& call) {
+      ms::barrier(call);
+      call.finish();
+      return true;
+    });
+  });
+}
+
+nb::object CompiledCalls::agree(const Identity& id, nb::handle x, nb::handle quantizer,
+                                int round) {
+  const Operand operand = streams_.read(x);
+  return agree(id, operand.shape, x, quantizer, round, operand.nnz());
+}
+
+nb::object CompiledCalls::agree(const Identity& id, const Shape& shape, nb::handle x,
+                                nb::handle quantizer, int round, std::size_t nnz) {
+  return in_call(id, x, quantizer, [&](PythonHost& host) {
+    bool is_same = false;
+    const auto headers = execute(host, id, shape, nullptr, [&](ms::Call& call) {
+      const ms::Header own = description(call, round, nnz);
+      auto all = ms::agree(call, own);
+      call.finish();
+      is_same = same(all, own);
+      return all;
+    });
+    if (!is_same)
+      return host_.attr("resolve")(
+          nb::bytes(headers.data(), headers.size() * ms::header_bytes));
+    nb::list counts;
+    for (const ms::Header& h : headers) counts.append(h.nnz);
+    return nb::object(nb::tuple(counts));
+  });
+}
+
+nb::object CompiledCalls::allgather(const Identity& id, nb::handle x, nb::handle described,
+                                    nb::handle out) {
+  const Operand operand = streams_.read(described);
+  const Shape& shape = operand.shape;
+  return with_type(shape.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    ms::Shared sums;
+    if (!out.is_none()) {
+      sums = memory_of(out);
+      require(sums->writable && sums->size == shape.blocks * shape.entry_bytes(),
+              "allgather: out must be writable and have the size of the vector");
+    }
+    return in_call(id, nb::none(), nb::none(), [&](PythonHost& host) {
+      ms::Message own;
+      ms::Vector<T> vector;
+      if (x.is(described) && !operand.is_dense() && nb::cast<double>(operand.fill) == 0) {
+        vector = operand.vector<T>("allgather");
+      } else {
+        const ms::Shared memory = memory_of(host_.attr("encode")(x));
+        own = {memory, memory->size};
+      }
+      std::vector<std::optional<ms::Vector<T>>> vectors;  // of this shape
+      bool is_added = false;
+      const auto messages = execute(host, id, shape, nullptr, [&](ms::Call& call) {
+        if (!own.memory) own = ms::encode(call, vector, 0);
+        call.channel.longest = ms::Channel::physical_memory();  // shapes may differ
+        auto all = ms::allgather(call, own);
+        call.finish();
+        is_added = sums && ms::add_all(call, all, reinterpret_cast<T*>(sums->data));
+        for (int rank = 0; rank < call.size() && !is_added; ++rank) {
+          const ms::Message& message = all[static_cast<std::size_t>(rank)];
+          vectors.emplace_back();
+          if (ms::is_alike(message, call.header(0)))
+            vectors.back() = ms::decode<T>(call, message, {rank, 0, call.blocks});
+        }
+        return all;
+      });
+      if (is_added) return nb::object(nb::none());
+      nb::list items;
+      for (std::size_t rank = 0; rank < vectors.size(); ++rank) {
+        const ms::Message& message = messages[rank];
+        if (vectors[rank])
+          items.append(streams_.make(shape, *vectors[rank], operand.fill, true));
+        else
+          items.append(host_.attr("decode")(nb::bytes(message.data(), message.size), rank));
+      }
+      return nb::object(items);
+    });
+  });
+}
+
+void register_gathers(nb::class_<CompiledCalls>& calls) {
+  const auto agree =
+      nb::overload_cast<const Identity&, nb::handle, nb::handle, int>(&CompiledCalls::agree);
+  calls.def("barrier", &CompiledCalls::barrier, "identity"_a, "Wait for all ranks.")
+      .def("agree", agree, "identity"_a, "x"_a, "quantizer"_a.none(), "round"_a,
+           nb::sig("def agree(self, identity: CallIdentity, x: object, quantizer: object, "
+                   "round: int) -> typing.Any"),
+           "Return the nnz of all ranks, or what the host makes of headers that differ.")
+      .def("allgather", &CompiledCalls::allgather, "identity"_a, "x"_a, "described"_a,
            "out"_a.none(),
-           "Gather or add the vectors of all ranks; return them and the counters.");
+           nb::sig("def allgather(self, identity: CallIdentity, x: object, described: object, "
+                   "out: object) -> typing.Any"),
+           "Return the vectors and numbers of all ranks, or add vectors to out. The shape of x "
+           "in the header is that of `described`.");
 }

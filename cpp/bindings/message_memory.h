@@ -50,14 +50,3 @@ inline nb::object array_of(const ms::Shared& memory, const void* data, std::size
     return nb::make_tuple(nb::cast(MessageMemory{memory}), offset);
   return nb::make_tuple(nb::bytes(start, nbytes), 0);
 }
-
-// Returns nnz, indices and values of a result.
-template <class T>
-nb::object result_of(const ms::Call& call, const ms::Vector<T>& x) {
-  nb::gil_scoped_acquire gil;
-  const std::size_t nbytes = x.nnz * call.block * sizeof(T);
-  nb::object values = array_of(x.value_memory, x.values, nbytes);
-  if (x.dense) return nb::make_tuple(x.nnz, nb::none(), values);
-  const ms::Shared& memory = x.index_memory ? x.index_memory : x.value_memory;
-  return nb::make_tuple(x.nnz, array_of(memory, x.indices, 4 * x.nnz), values);
-}

@@ -1,13 +1,13 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <memory>
-
-#include "bindings/message_loop.h"
+#include "bindings/arrays.h"
+#include "bindings/message_memory.h"
 #include "messages/mpi_channel.h"
 
 namespace {
+
+constexpr std::size_t mpi_functions = 8, mpi_handles = 11;
 
 int lend(PyObject* self, Py_buffer* view, int flags) {
   const ms::Shared& memory = nb::inst_ptr<MessageMemory>(self)->memory;
@@ -17,50 +17,28 @@ int lend(PyObject* self, Py_buffer* view, int flags) {
 
 PyType_Slot memory_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(lend)}, {0, nullptr}};
 
-Returned run_barrier(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
-                     bool traced, int dtype) {
-  return loop.run(host, {code, sequence, traced}, dtype, 0, 1, 0, [](ms::Call& call) {
-    ms::barrier(call);
-    call.finish();
-    nb::gil_scoped_acquire gil;
-    return nb::object(nb::none());
-  });
-}
-
-Returned run_agree(MessageLoop& loop, nb::handle host, int code, std::uint32_t sequence,
-                   bool traced, int round, int dtype, std::uint32_t blocks, std::uint32_t block,
-                   std::uint32_t nnz) {
-  return loop.run(host, {code, sequence, traced}, dtype, blocks, block, 0, [&](ms::Call& call) {
-    const ms::Header own = description(call, round, nnz);
-    const auto headers = ms::agree(call, own);
-    call.finish();
-    nb::gil_scoped_acquire gil;
-    if (!same(headers, own))
-      return nb::object(nb::bytes(headers.data(), headers.size() * ms::header_bytes));
-    nb::list counts;
-    for (const ms::Header& h : headers) counts.append(h.nnz);
-    return nb::object(nb::tuple(counts));
-  });
-}
-
 template <class Handle>
-std::unique_ptr<MessageLoop> mpi_loop(int rank, int size, const std::vector<std::size_t>& at,
-                                      const std::vector<std::size_t>& handles, int any_source,
-                                      int any_tag, std::size_t tag_at,
-                                      std::size_t segment_bytes, std::size_t paced_bytes,
-                                      const ms::WaitPolicy& policy) {
+std::unique_ptr<ms::Channel> mpi_channel(int rank, int size, const std::vector<std::size_t>& at,
+                                         const std::vector<std::size_t>& handles,
+                                         int any_source, int any_tag, std::size_t tag_at,
+                                         std::size_t segment_bytes, std::size_t paced_bytes,
+                                         const ms::WaitPolicy& policy) {
   ms::MpiFunctions<Handle> mpi;
-  static_assert(sizeof mpi == 8 * sizeof(std::size_t));
+  static_assert(sizeof mpi == mpi_functions * sizeof(std::size_t));
   std::memcpy(&mpi, at.data(), sizeof mpi);
-  const auto handle = [&](std::size_t i) {
-    Handle h;
-    std::memcpy(&h, &handles[i], sizeof h);
-    return h;
-  };
-  const ms::MpiSettings<Handle> settings{handle(0), handle(1), handle(2),     any_source,
-                                         any_tag,   tag_at,    segment_bytes, paced_bytes};
-  return std::make_unique<MessageLoop>(
-      std::make_unique<ms::MpiChannel<Handle>>(rank, size, mpi, settings, policy), false);
+  std::array<Handle, mpi_handles> h;
+  for (std::size_t i = 0; i < mpi_handles; ++i) std::memcpy(&h[i], &handles[i], sizeof h[i]);
+  const ms::MpiSettings<Handle> settings{h[0],
+                                         h[1],
+                                         h[2],
+                                         {h[3], h[4], h[5], h[6]},
+                                         {h[7], h[8], h[9], h[10]},
+                                         any_source,
+                                         any_tag,
+                                         tag_at,
+                                         segment_bytes,
+                                         paced_bytes};
+  return std::make_unique<ms::MpiChannel<Handle>>(rank, size, mpi, settings, policy);
 }
 
 }  // namespace
@@ -79,39 +57,30 @@ void register_messages(nb::module_& m) {
   m.def(
       "release_messages", [] { return ms::BlockPool::instance().release(); },
       "Free the unused memory of messages; return its bytes.");
-  nb::class_<MessageLoop> loop(m, "MessageLoop",
-                               "Collectives whose rounds run without the GIL.");
-  loop.def("poll", &MessageLoop::poll,
-           "Make progress in the current wait; return whether over.")
-      .def("barrier", run_barrier, "host"_a, "code"_a, "sequence"_a, "traced"_a, "dtype"_a,
-           "Wait for all ranks; return the counters.")
-      .def("agree", run_agree, "host"_a, "code"_a, "sequence"_a, "traced"_a, "round"_a,
-           "dtype"_a, "blocks"_a, "block"_a, "nnz"_a,
-           "Return the nnz of all ranks, or their headers if they differ, and the counters.");
-  register_gathers(m, loop);
-  register_reductions(loop);
+  nb::class_<ms::Channel>(m, "Channel", "What moves the messages of compiled collectives.");
   m.def(
-      "host_loop",
-      [](int rank, int size) {
-        return std::make_unique<MessageLoop>(std::make_unique<ms::HostChannel>(rank, size),
-                                             true);
+      "host_channel",
+      [](int rank, int size) -> std::unique_ptr<ms::Channel> {
+        return std::make_unique<ms::HostChannel>(rank, size);
       },
-      "rank"_a, "size"_a, "Return a loop whose messages the host moves.");
+      "rank"_a, "size"_a, "Return a channel whose messages the host moves.");
   m.def(
-      "mpi_loop",
+      "mpi_channel",
       [](int rank, int size, int handle_bytes, std::vector<std::size_t> functions,
          std::vector<std::size_t> handles, int any_source, int any_tag, std::size_t tag_at,
          std::size_t segment_bytes, std::size_t paced_bytes, double spin, double give_way) {
-        require(functions.size() == 8 && handles.size() == 3,
-                "mpi_loop: there must be 8 functions and 3 handles");
+        require(functions.size() == mpi_functions && handles.size() == mpi_handles,
+                "mpi_channel: there must be 8 functions and 11 handles");
         require(handle_bytes == 4 || handle_bytes == 8,
-                "mpi_loop: handles must have 4 or 8 bytes");
+                "mpi_channel: handles must have 4 or 8 bytes");
         const ms::WaitPolicy policy{spin, give_way};
-        const auto make = handle_bytes == 4 ? mpi_loop<std::int32_t> : mpi_loop<void*>;
+        const auto make = handle_bytes == 4 ? mpi_channel<std::int32_t> : mpi_channel<void*>;
         return make(rank, size, functions, handles, any_source, any_tag, tag_at, segment_bytes,
                     paced_bytes, policy);
       },
       "rank"_a, "size"_a, "handle_bytes"_a, "functions"_a, "handles"_a, "any_source"_a,
       "any_tag"_a, "tag_at"_a, "segment_bytes"_a, "paced_bytes"_a, "spin"_a, "give_way"_a,
-      "Return a loop over functions of an MPI library, given by their addresses.");
+      "Return a channel through functions of an MPI library, given by their addresses. The "
+      "handles are those of the communicators for messages and control messages, of bytes, and "
+      "of the types and operations in the order of headers.");
 }

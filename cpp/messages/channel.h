@@ -6,6 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
+#include "kernels/op.h"
 #include "messages/memory.h"
 
 namespace sparcml::messages {
@@ -50,7 +51,8 @@ struct NativeCall {
   const std::uint8_t* in;
   std::uint8_t* out;
   std::size_t count, item_bytes;
-  std::uint64_t type, op;
+  int dtype;  // its number in headers
+  Op op;
 };
 
 // Ordered messages between this rank and its peers, without tags.
@@ -76,7 +78,7 @@ class Channel {
   virtual void finish(Host& host) = 0;
 
   // Calls the engine's own allreduce of a vector, in the order of its elements; `done` is
-  // called with each part that is complete. Types and operations are handles of the engine.
+  // called with each part that is complete.
   virtual void native(Host&, const NativeCall&,
                       const std::function<void(std::size_t, std::size_t)>&) {
     throw std::logic_error("this engine has no allreduce for the compiled loop");

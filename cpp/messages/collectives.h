@@ -8,6 +8,21 @@
 
 namespace sparcml::messages {
 
+// The compiled allreduces, by their numbers in headers.
+enum class Algorithm : int {
+  ssar_recursive_double = 3,
+  ssar_split_allgather = 4,
+  dsar_split_allgather = 5,
+  native = 6,
+  ssar_ring = 15
+};
+constexpr std::pair<const char*, Algorithm> algorithms[] = {
+    {"ssar_recursive_double", Algorithm::ssar_recursive_double},
+    {"ssar_split_allgather", Algorithm::ssar_split_allgather},
+    {"dsar_split_allgather", Algorithm::dsar_split_allgather},
+    {"native", Algorithm::native},
+    {"ssar_ring", Algorithm::ssar_ring}};
+
 // Waits until all ranks have arrived.
 void barrier(Call& call);
 

@@ -71,11 +71,8 @@ class MpiChannel final : public Channel {
   void native(Host& host, const NativeCall& call,
               const std::function<void(std::size_t, std::size_t)>& done) override {
     const std::size_t step = native_bytes / call.item_bytes;
-    const auto handle = [](std::uint64_t value) {
-      Handle h;
-      std::memcpy(&h, &value, sizeof h);
-      return h;
-    };
+    const Handle type = mpi_.set.types[static_cast<std::size_t>(call.dtype - 1)],
+                 op = mpi_.set.ops[static_cast<std::size_t>(call.op)];
     std::size_t complete = 0;
     for (std::size_t start = 0; start < call.count || complete < call.count;) {
       if (start < call.count) {
@@ -84,11 +81,10 @@ class MpiChannel final : public Channel {
         sending_.push_back({(rank + 1) % size, Action::native});
         Transfer& t = sending_.back();
         Handle request;
-        mpi_.check(
-            host,
-            mpi_.mpi.iallreduce(call.in + at, call.out + at, static_cast<int>(part),
-                                handle(call.type), handle(call.op), mpi_.set.comm, &request),
-            t.peer, t.action);
+        mpi_.check(host,
+                   mpi_.mpi.iallreduce(call.in + at, call.out + at, static_cast<int>(part),
+                                       type, op, mpi_.set.comm, &request),
+                   t.peer, t.action);
         t.requests.push_back(request);
         t.is_posted = true;
         t.length[0] = static_cast<std::int64_t>(part);

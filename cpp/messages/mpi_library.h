@@ -5,6 +5,7 @@
 // layout of a status is private to the library, but for the place of its tag.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 namespace sparcml::messages {
@@ -26,6 +27,7 @@ struct MpiFunctions {
 template <class Handle>
 struct MpiSettings {
   Handle comm, control, byte;
+  std::array<Handle, 4> types, ops;  // in the order of their numbers in headers
   int any_source, any_tag;
   std::size_t tag_at;  // offset of the tag in a status
   std::size_t segment_bytes;

@@ -5,15 +5,13 @@ import pytest
 
 import sparcml
 from sparcml import MismatchError, Stream
-from sparcml.communicator.choice_cache import (
-    MAX_CASES,
-    MIN_CALLS,
-    SAMPLE,
-    SIMILAR_CALLS,
-    ChoiceCache,
-    estimated_nnz,
-)
+from sparcml.communicator.selection import estimated_nnz
 from sparcml.costs import Network
+from sparcml.kernels._core import Case, ChoiceCache
+from sparcml.quantize import QSGD
+
+MIN_CALLS, SIMILAR_CALLS = ChoiceCache.MIN_CALLS, ChoiceCache.SIMILAR_CALLS
+MAX_CASES, SAMPLE = ChoiceCache.MAX_CASES, ChoiceCache.SAMPLE
 
 
 def vector(rank, size, nnz):
@@ -93,17 +91,31 @@ def test_a_mismatch_is_reported_in_later_calls():
         sparcml.launch(body, 3)
 
 
+def case(size, quantizer=None):
+    return Case(size, block=1, dtype=1, op=0, quantizer=quantizer)
+
+
 def test_the_number_of_cached_cases_is_limited():
     cache = ChoiceCache()
-    for case in range(MAX_CASES + 10):
-        cache.store(case, "ssar_ring")
-    assert [cache.choice(case) for case in (9, 10)] == [None, "ssar_ring"]
+    for size in range(MAX_CASES + 10):
+        cache.store(case(size), 15)
+    assert [cache.choice(case(size)) for size in (9, 10)] == [None, 15]
+    cache.store(case(10), 4)  # the newest now
+    cache.store(case(0), 15)
+    assert [cache.choice(case(size)) for size in (10, 11)] == [4, None]
+
+
+def test_equal_quantizers_are_one_case():
+    cache = ChoiceCache()
+    cache.store(case(7, QSGD(4)), 4)
+    choices = [cache.choice(case(7, q)) for q in (QSGD(4), QSGD(8), None)]
+    assert choices == [4, None, None]
 
 
 def test_the_native_allreduce_is_agreed_on_in_every_call():
     cache = ChoiceCache()
-    cache.store("case", None)
-    assert cache.choice("case") is None
+    cache.store(case(1), None)
+    assert cache.choice(case(1)) is None
     many = [vector(rank, 1 << 20, 200_000) for rank in range(4)]
     for counts in sparcml.launch(
         lambda comm: [messages_of(comm, many[comm.rank]) for _ in range(3)], 4
@@ -119,7 +131,7 @@ def test_a_pinned_choice_holds_until_the_choices_are_reset():
         for step in range(4):
             if step == 2:
                 comm.reset_choices()
-            names.append(comm.pin_algorithm(x))
+            names.append(comm._pin_algorithm(x))
             counts.append(comm.stats.messages)
         return names, counts, comm.explain(x).choice
 

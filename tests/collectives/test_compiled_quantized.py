@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sparcml.collectives.compiled_quantized import ALGORITHMS, QuantizedAllreduce
+from sparcml.collectives.base import ALLREDUCES
+from sparcml.collectives.compiled import ALGORITHMS as COMPILED
 from sparcml.errors import MismatchError, WireError
 from sparcml.quantize import QSGD, TernGrad
 from sparcml.stream import OPS, Stream
@@ -13,6 +14,7 @@ from sparcml.wire.header import SIZE, checksum
 
 from .test_compiled import INPUTS, bits, run, vector
 
+ALGORITHMS = tuple(name for name in COMPILED if ALLREDUCES[name].supports_quantization)
 DTYPES = (np.float32, np.float64)
 QUANTIZERS = (
     QSGD(8),
@@ -39,10 +41,17 @@ def operand(rank, dtype, case, op="sum", extreme=False):
 
 
 def test_which_are_compiled():
-    assert all(QuantizedAllreduce.has(a, q) for a, q in product(ALGORITHMS, QUANTIZERS))
-    assert not QuantizedAllreduce.has("ssar_split_allgather", QSGD(4, coder="rice"))
-    assert not QuantizedAllreduce.has("ssar_split_allgather", TernGrad())
-    assert not QuantizedAllreduce.has("oktopk", QSGD())
+    def body(comm):
+        def has(algorithm, quantizer):
+            return comm._session.compiled.has(algorithm, "sum", np.dtype("f4"), quantizer)
+
+        assert all(has(a, q) for a, q in product(ALGORITHMS, QUANTIZERS))
+        assert not has("ssar_split_allgather", QSGD(4, coder="rice"))
+        assert not has("ssar_split_allgather", TernGrad())
+        assert not has("oktopk", QSGD())
+        return True
+
+    assert run(body, 2, compiled=range(2))[0] == [True, True]
 
 
 @pytest.mark.parametrize("ranks", range(1, 10))

@@ -65,3 +65,22 @@ def test_steps(ranks):
         return steps.made, float(steps.x)
 
     assert launched(body, ranks, "reduce_steps") == [(3, 8 * (ranks / 4) ** 3)] * ranks
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_internal_names_are_deprecated(ranks):
+    def body(comm):
+        x = Stream(1000, [1], [1.0])
+        with pytest.warns(DeprecationWarning, match="meet is internal"):
+            comm.meet("barrier")
+        with pytest.warns(DeprecationWarning, match="pin_algorithm is internal"):
+            name = comm.pin_algorithm(x)
+        with pytest.warns(DeprecationWarning, match="is_compiled is internal"):
+            is_compiled = comm.is_compiled
+        with pytest.raises(AttributeError, match="'Communicator' has no attribute 'sum'"):
+            comm.sum  # noqa: B018
+        return name == comm.explain(x).choice, is_compiled
+
+    # One rank at a time may change the filters of warnings.
+    simulated = sparcml.simulate(body, ranks=ranks, network="1gbit").results
+    assert [result[1] for result in simulated] == [False] * ranks

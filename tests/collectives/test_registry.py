@@ -11,6 +11,7 @@ from sparcml.collectives import (
     unregister,
 )
 from sparcml.collectives.base import call_code, call_name, call_op
+from sparcml.kernels import _core
 
 NUMBERS = {  # sent in messages: these never change
     "agree": 0,
@@ -49,6 +50,11 @@ def test_numbers_are_fixed():
     assert list(ALLREDUCES) == [
         n for n, c in COLLECTIVES.items() if isinstance(c, Algorithm)
     ]
+
+
+def test_compiled_allreduces_have_the_registered_numbers():
+    compiled = {algorithm.name: algorithm.value for algorithm in _core.Algorithm}
+    assert compiled.items() <= NUMBERS.items()
 
 
 def test_call_codes_are_the_collective_and_the_operation():

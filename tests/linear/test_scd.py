@@ -174,7 +174,7 @@ def test_compiled_rounds_equal_the_definition(case, ranks):
             comm._session.use_python()
         state = scd.run(comm, rows.part(comm.rank, comm.size))
         arrays = [state.coordinates, state.margins, state.bias, state.trust_radius]
-        stats, number = comm.stats, comm._session._state.sequence
+        stats, number = comm.stats, comm._session.state.sequence
         counts = stats.messages, stats.bytes, stats.received_messages, number
         return [array.tobytes() for array in arrays], state.objectives, counts
 

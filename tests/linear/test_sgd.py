@@ -306,7 +306,7 @@ def test_compiled_allreduces_give_the_same_steps(case, dtype, ranks):
         if comm.rank not in compiled:
             comm._session.use_python()
         state = sgd.run(comm, rows.part(comm.rank, comm.size))
-        counts = comm.stats.messages, comm.stats.bytes, comm._session._state.sequence
+        counts = comm.stats.messages, comm.stats.bytes, comm._session.state.sequence
         calls = {name: p.calls for name, p in comm.stats.allreduces.items()}
         arrays = [np.array(state.weights), np.array([state.intercept])]
         return [array.tobytes() for array in arrays], state.losses, counts, calls

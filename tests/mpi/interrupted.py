@@ -34,5 +34,5 @@ with sparcml.world() as comm:
     try:
         {"sums": sums, "sgd": sgd, "scd": scd}[sys.argv[1]](comm)
     except KeyboardInterrupt:
-        print("interrupted", comm._session._busy.locked(), flush=True)
+        print("interrupted", comm._session.state.is_busy, flush=True)
         raise

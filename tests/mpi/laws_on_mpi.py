@@ -83,7 +83,7 @@ def python_calls(comm):
     def profile(frame, event, argument):
         del argument
         name = frame.f_code.co_qualname
-        if name.startswith(("LoopHost.waiting", "LoopHost.end_wait")):
+        if name.startswith(("CompiledCollectives.waiting", "CompiledCollectives.end_wait")):
             waits.append(event)  # a rank that waits for another reads control messages
         elif event == "call" and (not waits or waits[-1] == "return"):
             calls[name] += 1

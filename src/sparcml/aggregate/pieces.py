@@ -56,7 +56,7 @@ def takes_two_passes(
     return (
         fuses(method.quantize)
         and p.values.dtype == np.float32
-        and comm.is_compiled
+        and comm._session.compiled is not None
         and not method.momentum
         and method.error_feedback == (key(RESIDUAL, p.name) in state)
         and _algorithm(method, comm, p.values[:PIECE]) == TWO_PASSES
@@ -66,7 +66,7 @@ def takes_two_passes(
 def _algorithm(method: Compressed, comm: Communicator, piece: Values) -> str:
     if method.algorithm != "auto":
         return method.algorithm
-    return comm.pin_algorithm(select_all(piece).sent, method.quantize)
+    return comm._pin_algorithm(select_all(piece).sent, method.quantize)
 
 
 def mean_in_two_passes(
@@ -102,7 +102,7 @@ def mean_in_two_passes(
             continue
         passes = GridPasses(method.quantize, gradient, old, scale, new, mean, check)
         part = select_all(gradient if new is None else new)
-        pair = comm.sum_in_two_passes(
+        pair = comm._sum_in_two_passes(
             part.sent,
             passes,
             method.quantize,

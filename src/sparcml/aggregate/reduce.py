@@ -81,7 +81,7 @@ def _allreduce_fused(
     offsets = [0, *accumulate(s.blocks for s in streams)]
     fused = streams[0] if len(streams) == 1 else join(streams, offsets)
     if fixed_nnz and algorithm == "auto" and comm.size > 1:
-        algorithm = comm.pin_algorithm(fused, quantize)
+        algorithm = comm._pin_algorithm(fused, quantize)
     drops_entries = algorithm != "auto" and ALLREDUCES[algorithm].lossy
     lossy = comm.size > 1 and (quantize is not None or drops_entries)
     allreduce = partial(

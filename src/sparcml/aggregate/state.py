@@ -177,7 +177,7 @@ def consolidate(comm: Communicator, state: State) -> State:
     If all of P ranks start with the mean residual, the residuals add up to P times the mean
     and are divided by P in the next mean: nothing is lost.
     """
-    comm.meet("consolidate")
+    comm._session.barrier("consolidate")
     keys = sorted(k for k in state if k != STEP)
     if find_difference(comm, {"keys": keys}) is not None:
         raise ValueError(

@@ -3,7 +3,7 @@
 Rounds: ceil(log2(P)).
 Bytes sent per rank: one header of 32 bytes for each other rank.
 
-The exchange precedes the first `auto` call of a workload (see communicator/choice_cache.py). It
+The exchange precedes the first `auto` call of a workload (see communicator/selection.py). It
 gives all ranks the same input for the selection, and every rank detects a mismatch before
 anything else is sent. A description of the call precedes a broadcast or reduce whose root is
 not that of the last one: the messages of these do not reach all ranks.

@@ -9,14 +9,12 @@ import numpy as np
 
 from .. import buffer_pool, kernels
 from ..collectives import ALLREDUCES
-from ..collectives.compiled import ALGORITHMS as COMPILED
 from ..collectives.numbers import as_number, is_number
 from ..quantize import Quantizer
 from ..quantize.code import as_float32, first_nonfinite
 from ..stream import MEAN, OPS, Stream, densify_if_smaller, identity
-from ..stream.arrays import MAX_BLOCKS, check_unmasked
+from ..stream.arrays import check_unmasked
 from ..stream.convert import to_stream
-from ..stream.densify import dense_is_smaller
 from ..stream.reduction import refill
 from ..validation import as_integer
 from .collective_errors import aborting
@@ -97,35 +95,6 @@ def _op_name(op: Any) -> Any:
         name = str(getattr(op, "name", op))
         return names.get(name, name.lower())
     return op
-
-
-def is_ready(x: Any, op: Any, algorithm: Any) -> bool:
-    """Return whether the arguments of an allreduce are a stream that needs no conversion.
-
-    Most calls have such arguments. What the checks above would change or refuse is not ready.
-    """
-    if type(x) is not Stream or type(op) is not str or x.fill != 0.0:
-        return False
-    if op != "sum" and (op != MEAN or x.raw_values.dtype.kind != "f"):
-        return False
-    if algorithm != "auto" and algorithm not in COMPILED:
-        return False
-    if x.raw_indices is None:
-        return True
-    nbytes = x.block * x.raw_values.itemsize
-    return not dense_is_smaller(len(x.raw_indices), x.size // x.block, nbytes)
-
-
-def is_native_array(x: Any, op: Any, algorithm: Any) -> bool:
-    """Return whether an allreduce is the engine's own sum of an array that it can read."""
-    if algorithm != "native" or type(x) is not np.ndarray:
-        return False
-    return (
-        x.flags.c_contiguous
-        and 0 < x.size <= MAX_BLOCKS
-        and type(op) is str
-        and op == "sum"
-    )
 
 
 def check_root(function: str, root: Any, size: int) -> int:

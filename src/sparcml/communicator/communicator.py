@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -9,9 +10,7 @@ import numpy as np
 from ..collectives import ALLREDUCES
 from ..collectives.numbers import is_number
 from ..collectives.sparse.ssar_allgather import in_two_passes
-from ..costs import Network
 from ..observe import Stats
-from ..stream import MEAN, Stream, join
 from ..validation import as_integer
 from .arguments import (
     check_finite,
@@ -20,24 +19,24 @@ from .arguments import (
     check_reduction,
     copy_canonical,
     divide_if_mean,
-    is_native_array,
-    is_ready,
     is_undefined,
     reduction_of,
     to_operand,
     write_to,
 )
+from .calls import Calls
 from .neighbor_calls import NeighborCalls
 from .requests import RequestQueue
-from .selection import AlgorithmSelector, quantized_nbytes
+from .selection import AUTO, AlgorithmSelector, quantized_nbytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
     from ..collectives.sparse.ssar_allgather import Passes
+    from ..costs import Network
     from ..quantize import Quantizer
-    from ..stream.arrays import Values
+    from ..stream import Stream
     from ..transport import Transport
     from .selection import Explanation
 
@@ -49,9 +48,15 @@ if TYPE_CHECKING:
 
 
 MAX_KEY = 2**53  # integers that a float64 represents exactly
+DEPRECATED: dict[str, Callable[[Communicator], Any]] = {  # until the next release
+    "is_compiled": lambda comm: comm._session.compiled is not None,
+    "meet": lambda comm: comm._session.barrier,
+    "pin_algorithm": lambda comm: comm._pin_algorithm,
+    "sum_in_two_passes": lambda comm: comm._sum_in_two_passes,
+}
 
 
-class Communicator(NeighborCalls):
+class Communicator(Calls, NeighborCalls):
     """One rank's place among `size` ranks.
 
     All ranks make the same calls in the same order. Vectors may be a `Stream`, a NumPy
@@ -67,17 +72,29 @@ class Communicator(NeighborCalls):
         stats: Stats | None = None,
         measure: Callable[[Transport], Measured] | None = None,
     ) -> None:
-        super().__init__(transport, stats)
+        super().__init__(transport, stats, network)
         self._measure = measure
-        self._selector = AlgorithmSelector(self._session, network or Network())
+        self._selector = AlgorithmSelector(self._session)
 
     def __repr__(self) -> str:
         return f"Communicator(rank={self.rank}, size={self.size}, engine={self.engine})"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in DEPRECATED:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+            warnings.warn(
+                f"Communicator.{name} is internal and will be removed in the next release",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            return DEPRECATED[name](self)
+
     @property
     def network(self) -> Network:
         """Network model that `auto` uses, the same on all ranks; see its `source`."""
-        return self._selector.network
+        return self._session.network
 
     def recalibrate(
         self, measure: Callable[[Transport], Measured] | None = None
@@ -105,17 +122,16 @@ class Communicator(NeighborCalls):
         All ranks must call it between the same calls; nothing is sent.
         """
         self._selector.reset()
-        self._session.reset()
         self._submit_internal("reset_choices", lambda comm: comm.reset_choices())
 
-    def pin_algorithm(self, x: Any, quantize: Quantizer | None = None) -> str:
+    def _pin_algorithm(self, x: Any, quantize: Quantizer | None = None) -> str:
         """Return the choice of `auto` for sums of vectors with the size and nnz of x.
 
         Collective in the first call. The choice holds until `recalibrate` or
         `reset_choices`, without the agreement that `allreduce` repeats from time to time.
         """
-        stream, _ = to_operand("pin_algorithm", x, "sum")
-        check_integers("pin_algorithm", stream, "sum", quantize)
+        stream, _ = to_operand("allreduce", x, "sum")
+        check_integers("allreduce", stream, "sum", quantize)
         return self._selector.pin(stream, quantize)
 
     def _set_network(self, network: Network) -> None:
@@ -165,68 +181,34 @@ class Communicator(NeighborCalls):
             TransportError: If a rank has raised, stalled or ended.
             ValueError: If x has NaN or infinity, and a quantizer refuses them.
         """
-        plain = quantize is None and out is None and not return_seen
-        if plain and (prepared := self._session.prepared) is not None:
-            try:
-                result = prepared.allreduce(x, op, algorithm)
-            except BaseException as error:
-                self._session.fail_prepared(prepared, error)
-                del prepared  # see Session._fail: the error refers to this frame
-                raise
-            if result is not None:
-                return result
-        if plain and is_ready(x, op, algorithm) and self.size > 1:
-            return self._reduce_stream(x, op, algorithm, None, seed)[0].read_only()
-        if plain and is_native_array(x, op, algorithm) and self.size > 1:
-            array = self._reduce_array(x, op)
-            if array is not None:
-                return array
+        calls = self._session.calls
+        if calls is not None and quantize is None and out is None and not return_seen:
+            short = calls.allreduce(x, op, algorithm)
+            if short is not None:
+                return short
         op = check_reduction("allreduce", op, algorithm, quantize, return_seen=return_seen)
         if seed is not None:
             seed = as_integer("allreduce", "seed", seed)
         self._session.check_open("allreduce")
         if is_number(x):
-            algorithm = "" if algorithm == "auto" else algorithm
-            options = {
-                "quantize": quantize,
-                "return_seen": return_seen,
-                "out": out is not None,
-            }
-            check_number("allreduce", algorithm=algorithm, **options)
+            options = {"quantize": quantize, "return_seen": return_seen}
+            named = algorithm if algorithm != AUTO else ""
+            check_number("allreduce", algorithm=named, **options, out=out is not None)
             return self._reduce_number("allreduce", x, op)
-        dense = self.size == 1 or (algorithm != "auto" and ALLREDUCES[algorithm].is_dense)
+        dense = self.size == 1 or (algorithm != AUTO and ALLREDUCES[algorithm].is_dense)
         stream, restore = to_operand("allreduce", x, reduction_of(op), dense=dense)
         check_integers("allreduce", stream, op, quantize, algorithm)
         check_finite(self, "allreduce", [stream], quantize)
-        restore_result = restore
+        write = restore
         if out is not None:
-            restore_result = write_to("allreduce", out, stream.size, stream.dtype)
-        if self.size == 1:
-            with self._session.operation("allreduce"):
-                result = seen = copy_canonical(stream)
-        else:
-            result, part = self._reduce_stream(
-                stream, op, algorithm, quantize, seed, wants_seen=return_seen
-            )
-            if return_seen:
-                # Copied before the result is written to `out`, which may be x itself.
-                seen = copy_canonical(stream) if part is None else part
-                seen = divide_if_mean(seen, op, self.size)
-        if not return_seen:
-            return restore_result(result)
-        restored = restore(seen)  # before the result is written
-        return restore_result(result), restored
-
-    def _reduce_array(self, x: Values, op: str) -> Values | None:
-        """Return the engine's sum of an array, or None if that is not compiled."""
-        start = self._transport.now()
-        result = self._session.native(op, x)
-        if result is None:
-            return None
-        seconds = self._transport.now() - start
-        self._selector.count("native", x.size, x.itemsize, x.size, seconds)
-        result.flags.writeable = False
-        return result if x.ndim == 1 else result.reshape(x.shape)
+            write = write_to("allreduce", out, stream.size, stream.dtype)
+        result, seen = self._reduce_stream(
+            stream, op, algorithm, quantize, seed, wants_seen=return_seen
+        )
+        if seen is None:
+            return write(result)
+        restored = restore(seen)  # before the result is written to `out`, which may be x
+        return write(result), restored
 
     def _reduce_stream(
         self,
@@ -236,36 +218,33 @@ class Communicator(NeighborCalls):
         quantize: Quantizer | None,
         seed: int | None,
         *,
-        wants_seen: bool = False,
+        wants_seen: bool,
     ) -> tuple[Stream, Stream | None]:
-        """Return the result for a checked stream, and the wanted part if that is lossy."""
-        selector, session = self._selector, self._session
-        algorithm, case = selector.select(algorithm, x, op, quantize)
-        result = seen = None
-        start = self._transport.now()
-        if quantize is None:
-            result = session.allreduce(algorithm, op, x)
-        elif found := session.allreduce_quantized(
-            algorithm, op, x, quantize, seed, wants_seen
-        ):
-            result, seen = found
-        if result is None:
-            chosen = ALLREDUCES[algorithm]
-            with session.call(algorithm, op, x, quantize, seed) as call:
-                call.wants_seen = wants_seen
-                result = chosen.run(call, x)
-            if wants_seen and call.seen and (quantize is not None or chosen.lossy):
-                seen = join(call.seen, call.offsets)
-        seconds = self._transport.now() - start
-        selector.record(algorithm, case, x, quantize, result, seconds)
-        return divide_if_mean(result, op, self.size) if op == MEAN else result, seen
+        """Return the result for a checked stream, and this rank's part of it if wanted."""
+        session, selector = self._session, self._selector
+        if self.size == 1:
+            with session.operation("allreduce"):
+                result = copy_canonical(x)
+            return result, result if wants_seen else None
+        chosen = selector.select(algorithm, x, op, quantize)
+        start = self.now()
+        result, seen = session.allreduce(
+            chosen, op, x, quantize, seed, wants_seen=wants_seen
+        )
+        seconds = self.now() - start
+        entry_bytes: float = x.entry_bytes
+        if quantize is not None:
+            entry_bytes = quantized_nbytes(x.block, quantize)
+        session.count_allreduce(chosen, x.blocks, entry_bytes, x.nnz, seconds)
+        if algorithm == AUTO:
+            selector.record(x, op, quantize, result)
+        if not wants_seen:
+            return result, None
+        return result, divide_if_mean(
+            copy_canonical(x) if seen is None else seen, op, self.size
+        )
 
-    @property
-    def is_compiled(self) -> bool:
-        """Whether compiled forms of collectives may run in place of their definitions."""
-        return self._session.compiled is not None
-
-    def sum_in_two_passes(
+    def _sum_in_two_passes(
         self,
         x: Stream,
         passes: Passes,
@@ -279,12 +258,14 @@ class Communicator(NeighborCalls):
         Returns:
             None after both passes, otherwise the sum and this rank's part of it.
         """
-        start = self._transport.now()
+        start = self.now()
         with self._session.call("ssar_allgather", "sum", x, quantize, seed) as call:
             call.wants_seen = wants_seen
             total = in_two_passes(call, x, passes)
-        seconds, entry_bytes = self._transport.now() - start, quantized_nbytes(1, quantize)
-        self._selector.count("ssar_allgather", x.size, entry_bytes, x.size, seconds)
+        seconds, entry_bytes = self.now() - start, quantized_nbytes(1, quantize)
+        self._session.count_allreduce(
+            "ssar_allgather", x.size, entry_bytes, x.size, seconds
+        )
         return None if total is None else (total, call.seen[0] if wants_seen else x)
 
     def explain(

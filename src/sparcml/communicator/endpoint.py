@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..observe import Stats
+from ..stream.convert import vector_type
 from ..validation import as_seconds
+from .requests import check_unchanged, vectors_of
 from .session import Session
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
     from typing import Self
 
+    from ..costs import Network
     from ..transport import Transport
+    from .requests import Request, RequestQueue
 
 T = TypeVar("T")
 
@@ -38,7 +44,7 @@ class CommunicatorCache:
         return cached
 
 
-class Endpoint:
+class Endpoint(ABC):
     """One rank's end of a group of ranks: everything but the collectives.
 
     Attributes:
@@ -47,11 +53,16 @@ class Endpoint:
         cache: Objects that the layers above store with this communicator.
     """
 
-    def __init__(self, transport: Transport, stats: Stats | None) -> None:
+    def __init__(
+        self, transport: Transport, stats: Stats | None, network: Network | None
+    ) -> None:
         self._transport = transport
         self.stats = stats or Stats(clock=transport.now)
         self.cache = CommunicatorCache()
-        self._session = Session(transport, self.stats)
+        self._background: tuple[Any, RequestQueue] | None = (
+            None  # a duplicate, and its queue
+        )
+        self._session = Session(transport, self.stats, network)
 
     @property
     def rank(self) -> int:
@@ -109,8 +120,40 @@ class Endpoint:
         """Report an error to all ranks, whose waits then raise it."""
         self._transport.abort(error)
 
+    def start(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
+        """Start a function of several collectives; `wait` returns its result. Collective.
+
+        Args:
+            name: Name of the operation, for error messages.
+            x: Vectors that the function sends, which must not change meanwhile.
+            work: The function, given a duplicate of this communicator.
+        """
+        return self._submit(name, x, work)
+
+    @abstractmethod
+    def _open_background(self) -> tuple[Any, RequestQueue]:
+        """Return a duplicate of this communicator and its queue. Collective."""
+
+    def _submit(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
+        for vector in vectors_of(x):
+            vector_type(vector, name)  # raises here if it is not a vector, not in `wait`
+        if self._background is None:
+            self._background = self._open_background()
+        comm, queue = self._background
+        return queue.submit(name, check_unchanged(name, x, lambda: work(comm)))
+
+    def _submit_internal(self, name: str, work: Callable[[Any], Any]) -> None:
+        """Run a function on the duplicate, in its order among the requests."""
+        if self._background is not None:
+            comm, queue = self._background
+            queue.submit(name, lambda: work(comm))
+
     def close(self) -> None:
-        """Free the engine's resources; a second call does nothing."""
+        """Complete outstanding requests and free the engine's resources."""
+        if self._background is not None and not self._transport.is_forked:
+            comm, queue = self._background
+            queue.close()
+            comm.close()
         try:
             if self.stats.trace is not None:
                 self.stats.trace.close(self._transport)

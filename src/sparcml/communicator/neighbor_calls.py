@@ -10,7 +10,7 @@ from ..collectives.neighbor_allreduce import neighbor_allreduce
 from ..collectives.neighbor_exchange import neighbor_exchange
 from ..stream import Stream
 from .arguments import check_finite, check_integers, copy_canonical, to_operand
-from .collective_calls import CollectiveCalls
+from .endpoint import Endpoint
 from .neighbor_arguments import (
     check_floats,
     check_quantizer,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..collectives.numbers import Number
+    from ..costs import Network
     from ..observe import Stats
     from ..quantize import Quantizer
     from ..transport import Transport
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 MAX_AGREED = 256  # topologies that a communicator remembers
 
 
-class NeighborCalls(CollectiveCalls):
+class NeighborCalls(Endpoint):
     """Collectives in which a rank communicates with its neighbours only."""
 
-    def __init__(self, transport: Transport, stats: Stats | None) -> None:
-        super().__init__(transport, stats)
+    def __init__(
+        self, transport: Transport, stats: Stats | None, network: Network | None
+    ) -> None:
+        super().__init__(transport, stats, network)
         self._agreed: dict[int, None] = {}  # fingerprints of topologies, oldest first
 
     def neighbor_allreduce(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +10,14 @@ import numpy as np
 
 from .. import kernels
 from ..collectives.numbers import is_number
-from ..stream.convert import to_stream, vector_type
+from ..stream.convert import to_stream
 from ..validation import as_seconds
-from .arguments import check_reduction, check_root, check_vectors
-from .endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
-    from ..quantize import Quantizer
     from ..transport import Transport
 
 
@@ -157,103 +153,7 @@ class RequestQueue:
                 self._changed.notify_all()
 
 
-class NonBlocking(Endpoint, ABC):
-    """The non-blocking collectives of a communicator."""
-
-    _background: tuple[Any, RequestQueue] | None = None  # a duplicate, and its queue
-
-    @abstractmethod
-    def _open_background(self) -> tuple[Any, RequestQueue]:
-        """Return a duplicate of this communicator and its queue. Collective."""
-
-    def iallreduce(
-        self,
-        x: Any,
-        op: Any = "sum",
-        algorithm: str = "auto",
-        quantize: Quantizer | None = None,
-        *,
-        return_seen: bool = False,
-        out: Any = None,
-    ) -> Request:
-        """Start an allreduce; `wait` returns its result. Collective.
-
-        Any number may be outstanding. A thread completes them in the order of their
-        calls, on a duplicate of this communicator. The first call creates it and
-        therefore waits for all ranks.
-        """
-        op = check_reduction("iallreduce", op, algorithm, quantize, return_seen=return_seen)
-
-        def work(comm: Any) -> Any:
-            return comm.allreduce(
-                x, op, algorithm, quantize, return_seen=return_seen, out=out
-            )
-
-        return self._submit("iallreduce", x, work)
-
-    def ireduce(
-        self, x: Any, root: int = 0, op: Any = "sum", *, out: Any = None
-    ) -> Request:
-        """Start a reduce; `wait` returns the result on root, None elsewhere. Collective."""
-        root = check_root("ireduce", root, self.size)
-        op = check_reduction("ireduce", op)
-        return self._submit("ireduce", x, lambda c: c.reduce(x, root, op, out=out))
-
-    def ireduce_scatter(self, x: Any, op: Any = "sum", *, out: Any = None) -> Request:
-        """Start a reduce_scatter; `wait` returns this rank's range. Collective."""
-        op = check_reduction("ireduce_scatter", op)
-        return self._submit(
-            "ireduce_scatter", x, lambda c: c.reduce_scatter(x, op, out=out)
-        )
-
-    def iallgather(self, x: Any, *, out: Any = None) -> Request:
-        """Start an allgather; `wait` returns the list. Collective."""
-        return self._submit("iallgather", x, lambda c: c.allgather(x, out=out))
-
-    def ialltoall(self, vectors: Sequence[Any], *, out: Any = None) -> Request:
-        """Start an alltoall; `wait` returns the list of received vectors. Collective."""
-        check_vectors("ialltoall", vectors, self.size)
-        return self._submit("ialltoall", vectors, lambda c: c.alltoall(vectors, out=out))
-
-    def ibroadcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Request:
-        """Start a broadcast; `wait` returns the root's vector. Collective."""
-        root = check_root("ibroadcast", root, self.size)
-        return self._submit("ibroadcast", x, lambda c: c.broadcast(x, root, out=out))
-
-    def start(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
-        """Start a function of several collectives; `wait` returns its result. Collective.
-
-        Args:
-            name: Name of the operation, for error messages.
-            x: Vectors that the function sends, which must not change meanwhile.
-            work: The function, given a duplicate of this communicator.
-        """
-        return self._submit(name, x, work)
-
-    def _submit(self, name: str, x: Any, work: Callable[[Any], Any]) -> Request:
-        for vector in _vectors(x):
-            vector_type(vector, name)  # raises here if it is not a vector, not in `wait`
-        if self._background is None:
-            self._background = self._open_background()
-        comm, queue = self._background
-        return queue.submit(name, _check_unchanged(name, x, lambda: work(comm)))
-
-    def _submit_internal(self, name: str, work: Callable[[Any], Any]) -> None:
-        """Run a function on the duplicate, in its order among the requests."""
-        if self._background is not None:
-            comm, queue = self._background
-            queue.submit(name, lambda: work(comm))
-
-    def close(self) -> None:
-        """Complete outstanding requests and free the engine's resources."""
-        if self._background is not None and not self._transport.is_forked:
-            comm, queue = self._background
-            queue.close()
-            comm.close()
-        super().close()
-
-
-def _check_unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[], Any]:
+def check_unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[], Any]:
     """Return the work; with SPARCML_DEBUG=1 it raises if x has changed meanwhile."""
     if not os.environ.get("SPARCML_DEBUG"):
         return work
@@ -270,7 +170,7 @@ def _check_unchanged(name: str, x: Any, work: Callable[[], Any]) -> Callable[[],
 
 def _checksum(x: Any) -> int:
     crc = 0
-    for vector in _vectors(x):
+    for vector in vectors_of(x):
         stream, _ = to_stream(vector)
         crc = kernels.crc32c(stream.raw_values.view(np.uint8), crc)
         if stream.raw_indices is not None:
@@ -278,7 +178,7 @@ def _checksum(x: Any) -> int:
     return crc
 
 
-def _vectors(x: Any) -> list[Any]:
+def vectors_of(x: Any) -> list[Any]:
     """Return the vectors of an argument, which may be a list; numbers do not change."""
     items = x if isinstance(x, (list, tuple)) else [x]
     return [item for item in items if item is not None and not is_number(item)]

@@ -8,14 +8,16 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ..collectives import ALLREDUCES
-from ..costs.estimate import TimePredictor, estimate
+from ..collectives.base import OP_NAMES
+from ..costs.estimate import estimate
 from ..costs.lower_bound import lower_bound_seconds
 from ..errors import MismatchError
+from ..kernels import _core
 from ..observe.stats import html_table, text_table
-from .choice_cache import Case, ChoiceCache
+from ..wire.header import DTYPE_CODES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from ..costs.estimate import Estimate
     from ..costs.network import Network
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ..stream import Stream
     from .session import Session
 
+AUTO = "auto"  # the caller leaves the choice to the ranks
 NEAR = 1.03  # ratio of estimated times that counts as equal
 SHORT_BYTES = 1 << 18  # bytes that take about as long as an empty message
 
@@ -187,34 +190,38 @@ def quantized_nbytes(block: int, quantizer: Quantizer) -> float:
     return quantizer.nbytes(1024 * block) / 1024
 
 
+def case_of(x: Stream, op: str, quantize: Quantizer | None) -> _core.Case:
+    """Return what the calls that share a choice have in common."""
+    return _core.Case(x.size, x.block, DTYPE_CODES[x.dtype], OP_NAMES.index(op), quantize)
+
+
+def estimated_nnz(result: Stream) -> int:
+    """Return the nnz of a result; zeros of a dense one are left out, estimated if it is long."""
+    if not result.is_dense:
+        return result.nnz
+    fill = result.fill if result.dtype.kind == "f" else int(result.fill)
+    return _core.estimated_nnz(result.raw_values, result.block, fill)
+
+
 class AlgorithmSelector:
-    """Selects the algorithms of one communicator, the same on all its ranks.
+    """Selects the algorithms of one communicator, the same on all its ranks."""
 
-    Attributes:
-        network: Network model that the estimates use.
-    """
-
-    def __init__(self, session: Session, network: Network) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._cache = ChoiceCache()
-        self.set_network(network)
+        self._pinned: dict[Hashable, str] = {}
 
     def set_network(self, network: Network) -> None:
         """Use another network model, and discard the choices made with the last one."""
-        self.network = network
-        self._predictor = TimePredictor(network, self._session.transport.nodes)
-        self.reset()
+        self._session.set_network(network)
+        self._pinned.clear()
 
     def reset(self) -> None:
-        """Discard all cached choices, so that later ones do not depend on earlier calls."""
-        self._cache.clear()
-        if self._session.prepared is not None:
-            self._session.prepared.clear()
+        """Discard all choices, so that later ones do not depend on earlier calls."""
+        self._session.reset()
+        self._pinned.clear()
 
-    def select(
-        self, algorithm: str, x: Stream, op: str, quantize: Quantizer | None
-    ) -> tuple[str, Case]:
-        """Return the algorithm of a call, agreed on where needed, and its case.
+    def select(self, algorithm: str, x: Stream, op: str, quantize: Quantizer | None) -> str:
+        """Return the algorithm of a call, agreed on where needed.
 
         Args:
             algorithm: Name of an algorithm, or "auto".
@@ -222,18 +229,20 @@ class AlgorithmSelector:
             op: Operation, as the caller names it.
             quantize: Quantizer of the call.
         """
-        case = Case(algorithm, x.size, x.block, x.raw_values.dtype, op, quantize)
-        if algorithm != "auto":
+        if algorithm != AUTO:
             if ALLREDUCES[algorithm].is_native:
                 self._agree(x, op, quantize)  # engines do not detect a mismatch
-            return algorithm, case
-        if (cached := self._cache.choice(case)) is not None:
-            return cached, case
-        workload = self._agree(x, op, quantize)
-        choice = choose(workload, self.network, supporting(op, quantize))
+            return algorithm
+        case, choices = case_of(x, op, quantize), self._session.choices
+        if (number := choices.choice(case)) is not None:
+            cached = ALLREDUCES.name(number)
+            assert cached is not None
+            return cached
+        choice = self._choose(x, op, quantize)
         # The native allreduce does not detect a mismatch, so its ranks agree in each call.
-        self._cache.store(case, None if ALLREDUCES[choice].is_native else choice)
-        return choice, case
+        is_native = ALLREDUCES[choice].is_native
+        choices.store(case, None if is_native else ALLREDUCES.number(choice))
+        return choice
 
     def pin(self, x: Stream, quantize: Quantizer | None) -> str:
         """Return the choice for sums of vectors with the nnz of x, made once for all calls.
@@ -242,47 +251,29 @@ class AlgorithmSelector:
         ranks agree before it in each call: recursive doubling is faster for short vectors.
         """
         case = (x.size, x.nnz, x.block, x.dtype.char, quantize)
-        choice = self._cache.pinned(case)
+        choice = self._pinned.get(case)
         if choice is None:
-            workload = self._agree(x, "sum", quantize)
-            choice = choose(workload, self.network, supporting("sum", quantize))
+            choice = self._choose(x, "sum", quantize)
             is_gloo = self._session.transport.engine == "torch"
             if ALLREDUCES[choice].is_native and is_gloo and x.nbytes <= SHORT_BYTES:
                 choice = "recursive_double"
-            self._cache.pin(case, choice)
+            self._pinned[case] = choice
         return choice
 
     def record(
-        self,
-        algorithm: str,
-        case: Case,
-        x: Stream,
-        quantize: Quantizer | None,
-        result: Stream,
-        seconds: float,
+        self, x: Stream, op: str, quantize: Quantizer | None, result: Stream
     ) -> None:
-        """Record the result of a call, with its measured and its predicted seconds."""
-        block, nbytes = x.block, x.block * x.raw_values.itemsize
-        entry_bytes = nbytes if quantize is None else quantized_nbytes(block, quantize)
-        predicted = self.count(algorithm, x.size // block, entry_bytes, x.nnz, seconds)
-        choice = self._cache.record(case, result)
-        asked, op = case.algorithm, case.op
-        if op == "sum" and quantize is None and (asked != "auto" or choice is not None):
-            self._session.prepare(asked, algorithm, choice, x, predicted)
-
-    def count(
-        self, algorithm: str, blocks: int, entry_bytes: float, nnz: int, seconds: float
-    ) -> float:
-        """Count the measured and the predicted seconds of a call; return the latter."""
-        chosen = ALLREDUCES[algorithm]
-        predicted = self._predictor.seconds(chosen, blocks, entry_bytes, nnz)
-        self._session.stats.count_allreduce(algorithm, predicted, seconds)
-        return predicted
+        """Record the result of a call whose algorithm `auto` has chosen."""
+        self._session.choices.record(case_of(x, op, quantize), estimated_nnz(result))
 
     def explain(self, x: Stream, op: str, quantize: Quantizer | None) -> Explanation:
         """Return the choice of `auto`, and the estimated cost of each algorithm."""
         workload = self._agree(x, op, quantize)
-        return explain(workload, self.network, supporting(op, quantize))
+        return explain(workload, self._session.network, supporting(op, quantize))
+
+    def _choose(self, x: Stream, op: str, quantize: Quantizer | None) -> str:
+        workload = self._agree(x, op, quantize)
+        return choose(workload, self._session.network, supporting(op, quantize))
 
     def _agree(self, x: Stream, op: str, quantize: Quantizer | None) -> Workload:
         workload = self._session.agree(op, x, quantize)

@@ -1,7 +1,8 @@
 """The compiled inner loops of sparcml."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, overload
+import enum
+from typing import Annotated, Any, Final, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -360,42 +361,15 @@ def message_memory(nbytes: int) -> memoryview:
 def release_messages() -> int:
     """Free the unused memory of messages; return its bytes."""
 
-class MessageLoop:
-    """Collectives whose rounds run without the GIL."""
+class Channel:
+    """What moves the messages of compiled collectives."""
 
-    def poll(self) -> bool:
-        """Make progress in the current wait; return whether over."""
+def host_channel(rank: int, size: int) -> Channel:
+    """Return a channel whose messages the host moves."""
 
-    def barrier(self, host: object, code: int, sequence: int, traced: bool, dtype: int) -> tuple[Any, ...]:
-        """Wait for all ranks; return the counters."""
-
-    def agree(self, host: object, code: int, sequence: int, traced: bool, round: int, dtype: int, blocks: int, block: int, nnz: int) -> tuple[Any, ...]:
-        """
-        Return the nnz of all ranks, or their headers if they differ, and the counters.
-        """
-
-    def allgather(self, host: object, code: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, message: object | None, indices: object | None, values: object | None, out: object | None) -> tuple[Any, ...]:
-        """Gather or add the vectors of all ranks; return them and the counters."""
-
-    def allreduce(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object) -> tuple[Any, ...]:
-        """Reduce a vector; return the result and the counters."""
-
-    def allreduce_quantized(self, host: object, code: int, sequence: int, traced: bool, algorithm: int, op: int, dtype: int, blocks: int, block: int, indices: object | None, values: object, own: bytes, reduced: bytes, seed: int, wants_seen: bool) -> tuple[Any, ...]:
-        """
-        Reduce a vector with quantized values; return the result, what the ranks saw, and the counters.
-        """
-
-    def native(self, host: object, agreement: int, sequence: int, traced: bool, dtype: int, blocks: int, block: int, op: int, type: int, handle: int, values: object, out: object) -> tuple[Any, ...]:
-        """
-        Run the engine's allreduce; return whether there is a NaN, and the counters.
-        """
-
-def host_loop(rank: int, size: int) -> MessageLoop:
-    """Return a loop whose messages the host moves."""
-
-def mpi_loop(rank: int, size: int, handle_bytes: int, functions: Sequence[int], handles: Sequence[int], any_source: int, any_tag: int, tag_at: int, segment_bytes: int, paced_bytes: int, spin: float, give_way: float) -> MessageLoop:
+def mpi_channel(rank: int, size: int, handle_bytes: int, functions: Sequence[int], handles: Sequence[int], any_source: int, any_tag: int, tag_at: int, segment_bytes: int, paced_bytes: int, spin: float, give_way: float) -> Channel:
     """
-    Return a loop over functions of an MPI library, given by their addresses.
+    Return a channel through functions of an MPI library, given by their addresses. The handles are those of the communicators for messages and control messages, of bytes, and of the types and operations in the order of headers.
     """
 
 class CallState:
@@ -407,41 +381,228 @@ class CallState:
     def sequence(self) -> int:
         """Number of the call."""
 
-    @sequence.setter
-    def sequence(self, arg: int, /) -> None: ...
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread is in the call."""
 
-    def begin(self, name: object) -> int:
-        """Begin the next call; return its number."""
+    @property
+    def is_closed(self) -> bool:
+        """Whether the communicator is closed."""
+
+    @is_closed.setter
+    def is_closed(self, arg: bool, /) -> None: ...
+
+    def begin(self, name: object) -> None:
+        """Begin the next call, or raise if another thread is in one."""
 
     def end(self) -> None:
         """End the call."""
 
+    def fail(self) -> None:
+        """End the call after an error."""
+
     def __str__(self) -> str: ...
 
-class Totals:
-    """Sums of the counters of prepared calls."""
+class CallIdentity:
+    """What messages and errors say of a call."""
+
+    def __init__(self, name: object, op: object, code: int) -> None: ...
+
+    @property
+    def name(self) -> str:
+        """Collective."""
+
+    @property
+    def op(self) -> str:
+        """Operation."""
+
+class CurrentCall:
+    """The call that compiled code is in."""
+
+    @property
+    def identity(self) -> CallIdentity:
+        """Collective and operation."""
+
+    @property
+    def sequence(self) -> int:
+        """Number of the call."""
+
+    @property
+    def x(self) -> Any:
+        """Vector of this rank, or None."""
+
+    @property
+    def quantizer(self) -> Any:
+        """Quantizer of the call, or None."""
+
+class Case:
+    """What the calls that share a choice have in common."""
+
+    def __init__(self, size: int, block: int, dtype: int, op: int, quantizer: object | None) -> None: ...
+
+class ChoiceCache:
+    """Algorithms that `auto` has chosen, by case."""
 
     def __init__(self) -> None: ...
 
-    def drain(self) -> tuple[Any, ...] | None:
-        """Return the counters since the last time, or None if there are none."""
+    MIN_CALLS: Final[int] = ...
+    """Calls that a new choice holds for."""
 
-class PreparedCalls:
-    """Allreduces that were prepared."""
+    SIMILAR_CALLS: Final[int] = ...
+    """Calls with similar results, after which a choice holds again."""
 
-    def __init__(self, host: object, loop: object, transport: object, stats: object, busy: object, state: object, totals: object, stream: object, frombuffer: object, uint32: object) -> None: ...
+    MAX_CASES: Final[int] = ...
+    """Cached cases."""
 
-    def prepare(self, algorithm: object, dtype: object, size: int, block: int, name: object, choice: object | None, code: int, number: int, dtype_code: int, nnz: int, predicted: float) -> None:
-        """Prepare sums of a shape, for vectors of similar nnz."""
+    SAMPLE: Final[int] = ...
+    """Values of a dense result that are read."""
 
-    def allreduce(self, x: object | None, op: object | None, algorithm: object | None) -> object:
-        """Return the sum, or None if it is not prepared."""
+    def choice(self, case: Case) -> int | None:
+        """
+        Return the number of the algorithm that was chosen, if the choice still holds.
+        """
 
-    def take_over(self) -> bool:
-        """Return whether an error has left a call of this thread, and its lock."""
+    def store(self, case: Case, algorithm: int | None) -> None:
+        """
+        Store a choice that the ranks have agreed on, or None if they must in each call.
+        """
+
+    def record(self, case: Case, nnz: int) -> None:
+        """
+        Record the nnz of a result, and drop the choice if it has changed by 2x.
+        """
 
     def clear(self) -> None:
-        """Forget all prepared sums."""
+        """Discard all choices and predictions."""
+
+@overload
+def estimated_nnz(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, fill: float) -> int: ...
+
+@overload
+def estimated_nnz(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, fill: float) -> int: ...
+
+@overload
+def estimated_nnz(values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, fill: int) -> int: ...
+
+@overload
+def estimated_nnz(values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int, fill: int) -> int:
+    """Return the number of blocks that differ from fill, by a sample."""
+
+class Algorithm(enum.Enum):
+    """The compiled allreduces."""
+
+    ssar_recursive_double = 3
+
+    ssar_split_allgather = 4
+
+    dsar_split_allgather = 5
+
+    native = 6
+
+    ssar_ring = 15
+
+class CallEvent:
+    """An event of a trace; -1: a field without a value."""
+
+    @property
+    def phase(self) -> str:
+        """Phase."""
+
+    @property
+    def start(self) -> float:
+        """Seconds on the clock of time.perf_counter."""
+
+    @property
+    def end(self) -> float:
+        """Seconds on the clock of time.perf_counter."""
+
+    @property
+    def round(self) -> int:
+        """Round of the message."""
+
+    @property
+    def peer(self) -> int:
+        """The other rank."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the message."""
+
+    @property
+    def nnz(self) -> int:
+        """Entries that are encoded, or added."""
+
+class CallCounters:
+    """What compiled calls have counted."""
+
+    @property
+    def messages(self) -> int:
+        """Messages sent."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes sent."""
+
+    @property
+    def received_messages(self) -> int:
+        """Messages received."""
+
+    @property
+    def received_bytes(self) -> int:
+        """Bytes received."""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds per phase."""
+
+    @property
+    def allreduces(self) -> list[tuple[str, int, float, float]]:
+        """
+        Names of algorithms, with their calls and predicted and measured seconds.
+        """
+
+class CompiledCalls:
+    """The compiled collectives of one communicator."""
+
+    def __init__(self, host: object, channel: object, state: object, choices: object, stream: object) -> None: ...
+
+    def poll(self) -> bool:
+        """Make progress in the current wait; return whether it is over."""
+
+    def drain(self) -> CallCounters | None:
+        """Return what was counted since the last time, or None."""
+
+    @property
+    def current(self) -> CurrentCall:
+        """The call in progress, or the last one."""
+
+    def allreduce(self, x: Any, op: Any, algorithm: Any) -> Any:
+        """
+        Return the sum or mean, or None if Python must check, choose or trace first.
+        """
+
+    def reduce(self, identity: CallIdentity, x: object, quantizer: object, quantization: Quantization | None, wants_seen: bool) -> tuple[Any, list[Any]]:
+        """
+        Return the result for a stream, a dense one for the engine's own allreduce. With quantized values also what the ranks saw, if that is wanted: this rank's part of each range, its own range, and that range as decoded.
+        """
+
+    def barrier(self, identity: CallIdentity) -> None:
+        """Wait for all ranks."""
+
+    def agree(self, identity: CallIdentity, x: object, quantizer: object, round: int) -> Any:
+        """
+        Return the nnz of all ranks, or what the host makes of headers that differ.
+        """
+
+    def allgather(self, identity: CallIdentity, x: object, described: object, out: object) -> Any:
+        """
+        Return the vectors and numbers of all ranks, or add vectors to out. The shape of x in the header is that of `described`.
+        """
+
+class Quantization:
+    """How a call quantizes values."""
+
+    def __init__(self, own: bytes, reduced: bytes, seed: int) -> None: ...
 
 @overload
 def weighted_sum(weights: Sequence[float], vectors: Sequence[Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]], rate: float, g: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, base: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> bool: ...

@@ -6,11 +6,12 @@ import threading
 import time
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..kernels import _core
     from .timeline import EventArgs, Timeline
 
     Table = list[tuple[str, ...]]  # the first row is the head
@@ -55,7 +56,7 @@ class Stats:
     sent: list[tuple[int, int]] | None = None
     trace: Timeline | None = None
     clock: Callable[[], float] = time.perf_counter
-    sources: list[Callable[[], tuple[Any, ...] | None]] = field(default_factory=list)
+    sources: list[Callable[[], _core.CallCounters | None]] = field(default_factory=list)
     _counts: Counts = field(default_factory=Counts)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -107,8 +108,6 @@ class Stats:
             counted = source()
             if counted is not None:
                 self.count_compiled(counted)
-                for algorithm, calls, predicted, measured in counted[0]:
-                    self.count_allreduce(algorithm, predicted, measured, calls)
         return self._counts
 
     def __str__(self) -> str:
@@ -148,21 +147,18 @@ class Stats:
             self._counts.received_messages += 1
             self._counts.received_bytes += nbytes
 
-    def count_compiled(self, returned: tuple[Any, ...]) -> None:
-        """Count the messages and phases of a compiled collective, see `MessageLoop`."""
-        _, messages, sent, got_messages, got, encode, send, wait, decode, add, _ = returned
+    def count_compiled(self, counted: _core.CallCounters) -> None:
+        """Count what compiled calls have counted."""
         with self._lock:
             counts = self._counts
-            counts.messages += messages
-            counts.bytes += sent
-            counts.received_messages += got_messages
-            counts.received_bytes += got
-            seconds = counts.seconds
-            seconds["encode"] += encode
-            seconds["send"] += send
-            seconds["wait"] += wait
-            seconds["decode"] += decode
-            seconds["add"] += add
+            counts.messages += counted.messages
+            counts.bytes += counted.bytes
+            counts.received_messages += counted.received_messages
+            counts.received_bytes += counted.received_bytes
+            for phase, seconds in counted.seconds.items():
+                counts.seconds[phase] += seconds
+        for algorithm, calls, predicted, measured in counted.allreduces:
+            self.count_allreduce(algorithm, predicted, measured, calls)
 
     def count_native(self, nbytes: int) -> None:
         """Count the computed bytes of an allreduce of the engine, as sent and as received."""

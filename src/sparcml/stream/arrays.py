@@ -23,6 +23,7 @@ Values: TypeAlias = NDArray[Any]  # float32, float64, int32 or int64
 
 MAX_BLOCKS = 2**32 - 1
 DTYPES = tuple(map(np.dtype, ("float32", "float64", "int32", "int64")))
+UINT32 = np.dtype(np.uint32)
 
 
 class StreamArrays(NamedTuple):
@@ -112,6 +113,8 @@ def read_only_view(array: NDArray[Any]) -> NDArray[Any]:
 
 def check_shape(size: object, block: object) -> None:
     """Check that size and block describe a vector whose blocks have 32-bit indices."""
+    if type(size) is int and 0 <= size <= MAX_BLOCKS and type(block) is int and block == 1:
+        return
     elements = as_integer("Stream", "size", size, minimum=0)
     width = as_integer("Stream", "block", block, minimum=1)
     if elements % width:
@@ -160,6 +163,8 @@ def as_fill(fill: float, dtype: np.dtype[Any]) -> float:
 
 def as_values(values: ArrayLike) -> Values:
     """Return a native, contiguous array; lists of numbers become float32."""
+    if type(values) is np.ndarray and values.flags.c_contiguous and values.dtype in DTYPES:
+        return values  # as most are; the rest takes longer than a short message
     check_unmasked("Stream", "values", values)
     array = np.asarray(values)
     if not hasattr(values, "dtype") and array.dtype.kind in "iuf":
@@ -199,6 +204,8 @@ def _conversion(dtype: np.dtype[Any]) -> str:
 def as_indices(indices: ArrayLike, blocks: int) -> Indices:
     """Return a contiguous uint32 array of positions below `blocks`."""
     array = np.asarray(indices)
+    if array.dtype is UINT32 and array.ndim == 1 and array.flags.c_contiguous:
+        return array
     if array.size == 0:
         array = array.astype(np.uint32)
     if array.dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""The collectives of a communicator but allreduce: arguments, call and result of each."""
+"""All collectives but allreduce, and the non-blocking forms: arguments, call and result of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..collectives.agree import agree_on_root
 from ..collectives.alltoall import alltoall
-from ..collectives.barrier import barrier
 from ..collectives.broadcast import broadcast
 from ..collectives.checks import Shape
 from ..collectives.numbers import as_number, fold, is_number
@@ -29,24 +28,29 @@ from .arguments import (
     to_operand,
     write_to,
 )
-from .requests import NonBlocking
+from .endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..collectives.numbers import Number
+    from ..costs import Network
     from ..observe import Stats
+    from ..quantize import Quantizer
     from ..stream.arrays import Values
     from ..transport import Transport
+    from .requests import Request
 
 CONTAINERS = (*VECTOR_TYPES, "number")  # the position is sent in a broadcast
 
 
-class CollectiveCalls(NonBlocking):
-    """Blocking collectives; `out` is a NumPy array or a CPU tensor for the result."""
+class Calls(Endpoint):
+    """Collectives; `out` is a NumPy array or a CPU tensor for the result."""
 
-    def __init__(self, transport: Transport, stats: Stats | None) -> None:
-        super().__init__(transport, stats)
+    def __init__(
+        self, transport: Transport, stats: Stats | None, network: Network | None
+    ) -> None:
+        super().__init__(transport, stats, network)
         self._roots: dict[str, int] = {}  # of the last call of each collective
 
     def _agree_on_root(self, function: str, root: int, about: str = "") -> None:
@@ -225,19 +229,63 @@ class CollectiveCalls(NonBlocking):
 
     def barrier(self) -> None:
         """Wait until all ranks have called this. Collective."""
-        self.meet("barrier")
+        self._session.barrier("barrier")
 
-    def meet(self, name: str) -> None:
-        """Wait until all ranks have called this with the same name. Collective.
+    # Non-blocking forms
 
-        Ranks in other calls raise errors that describe this one by its name.
+    def iallreduce(
+        self,
+        x: Any,
+        op: Any = "sum",
+        algorithm: str = "auto",
+        quantize: Quantizer | None = None,
+        *,
+        return_seen: bool = False,
+        out: Any = None,
+    ) -> Request:
+        """Start an allreduce; `wait` returns its result. Collective.
 
-        Args:
-            name: "barrier", or another collective that is one.
+        Any number may be outstanding. A thread completes them in the order of their
+        calls, on a duplicate of this communicator. The first call creates it and
+        therefore waits for all ranks.
         """
-        if not self._session.barrier(name):
-            with self._session.call(name, "sum", None) as call:
-                barrier(call)
+        op = check_reduction("iallreduce", op, algorithm, quantize, return_seen=return_seen)
+
+        def work(comm: Any) -> Any:
+            return comm.allreduce(
+                x, op, algorithm, quantize, return_seen=return_seen, out=out
+            )
+
+        return self._submit("iallreduce", x, work)
+
+    def ireduce(
+        self, x: Any, root: int = 0, op: Any = "sum", *, out: Any = None
+    ) -> Request:
+        """Start a reduce; `wait` returns the result on root, None elsewhere. Collective."""
+        root = check_root("ireduce", root, self.size)
+        op = check_reduction("ireduce", op)
+        return self._submit("ireduce", x, lambda c: c.reduce(x, root, op, out=out))
+
+    def ireduce_scatter(self, x: Any, op: Any = "sum", *, out: Any = None) -> Request:
+        """Start a reduce_scatter; `wait` returns this rank's range. Collective."""
+        op = check_reduction("ireduce_scatter", op)
+        return self._submit(
+            "ireduce_scatter", x, lambda c: c.reduce_scatter(x, op, out=out)
+        )
+
+    def iallgather(self, x: Any, *, out: Any = None) -> Request:
+        """Start an allgather; `wait` returns the list. Collective."""
+        return self._submit("iallgather", x, lambda c: c.allgather(x, out=out))
+
+    def ialltoall(self, vectors: Sequence[Any], *, out: Any = None) -> Request:
+        """Start an alltoall; `wait` returns the list of received vectors. Collective."""
+        check_vectors("ialltoall", vectors, self.size)
+        return self._submit("ialltoall", vectors, lambda c: c.alltoall(vectors, out=out))
+
+    def ibroadcast(self, x: Any = None, root: int = 0, *, out: Any = None) -> Request:
+        """Start a broadcast; `wait` returns the root's vector. Collective."""
+        root = check_root("ibroadcast", root, self.size)
+        return self._submit("ibroadcast", x, lambda c: c.broadcast(x, root, out=out))
 
 
 def _warn(name: str, remedy: str) -> None:
