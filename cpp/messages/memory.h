@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -38,6 +39,27 @@ class HeapMemory final : public Memory {
   }
 };
 
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  virtual Shared allocate(std::size_t size) = 0;
+};
+
+// What the vectors of a call have in common.
+struct VectorContext {
+  Allocator& memory;
+  std::uint32_t block;  // values per entry
+  std::uint64_t fill;   // the value of absent entries, in the first bytes
+
+  template <class T>
+  T fill_value() const {
+    T value;
+    std::memcpy(&value, &fill, sizeof value);
+    return value;
+  }
+};
+
 // The first `size` bytes of a block.
 struct Message {
   Shared memory;
@@ -45,5 +67,10 @@ struct Message {
 
   std::uint8_t* data() const { return memory->data; }
 };
+
+// Sections are read as words, which begin at a multiple of 8 bytes.
+inline bool is_aligned(const std::uint8_t* message) {
+  return reinterpret_cast<std::uintptr_t>(message) % 8 == 0;
+}
 
 }  // namespace sparcml::messages

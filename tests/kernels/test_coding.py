@@ -107,8 +107,6 @@ def test_encoders_refuse_bad_indices(bad):
         coding.gap_plan(u32(bad))
     with pytest.raises(ValueError, match="ascending"):
         coding.gap_encode(u32(bad), 3)
-    with pytest.raises(ValueError, match="bitmap_encode"):
-        coding.bitmap_encode(u32(bad), 1000)
 
 
 @pytest.mark.parametrize("blocks", [*range(131), 1000])
@@ -116,16 +114,13 @@ def test_bitmap(blocks):
     for density in (0.02, 0.1, 0.5, 1):
         indices = random_indices(blocks, density, blocks)
         indices = indices[indices < blocks]
-        section = coding.bitmap_encode(indices, blocks)
-        np.testing.assert_array_equal(section, reference.bitmap_encode(indices, blocks))
+        section = reference.bitmap_encode(indices, blocks)
         decoded = coding.bitmap_decode(section, indices.size, blocks)
         np.testing.assert_array_equal(decoded, indices)
 
 
 def test_bitmap_refuses():
-    section = coding.bitmap_encode(u32([0, 69]), 70)
+    section = reference.bitmap_encode(u32([0, 69]), 70)
     for nnz, blocks in [(1, 70), (3, 70), (2, 69), (2, 64), (2, 129)]:
         with pytest.raises(ValueError, match="bitmap: "):
             coding.bitmap_decode(section, nnz, blocks)
-    with pytest.raises(ValueError, match="below blocks"):
-        coding.bitmap_encode(u32([0, 70]), 70)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sparcml import QSGD, Half, Integer, OneBit, Sign, Stream, kernels, wire
-from sparcml.wire import indices
+from sparcml.wire.sizes import bitmap_nbytes, padded
 
 from ..laws import sparse
 
@@ -57,8 +57,8 @@ def test_the_format_sent_is_the_cheapest(density, block):
     values = x.nnz * block * 4
     options = [
         blocks * block * 4,
-        values + indices.padded(4 * x.nnz),
-        values + indices.bitmap_nbytes(blocks),
+        values + padded(4 * x.nnz),
+        values + bitmap_nbytes(blocks),
         values + len(kernels.gap_encode(x.indices)),
     ]
     assert len(message) == 32 + min(options)

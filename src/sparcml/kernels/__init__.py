@@ -2,7 +2,6 @@
 
 from . import _core
 from .coding import bitmap_decode as bitmap_decode
-from .coding import bitmap_encode as bitmap_encode
 from .coding import crc32_spans as crc32_spans
 from .coding import crc32c as crc32c
 from .coding import elias_decode as elias_decode
@@ -39,8 +38,6 @@ from .quantized_mean import to_grid_corrected as to_grid_corrected
 from .reduction import Velocity as Velocity
 from .reduction import add_momentum as add_momentum
 from .reduction import ascending_prefix as ascending_prefix
-from .reduction import bitmap_compact as bitmap_compact
-from .reduction import bitmap_expand as bitmap_expand
 from .reduction import coalesce as coalesce
 from .reduction import combine_dense as combine_dense
 from .reduction import compact as compact

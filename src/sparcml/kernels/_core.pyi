@@ -25,9 +25,6 @@ def set_threads(count: int) -> None:
 def usable_processors() -> int:
     """Return the number of processors that this process may use."""
 
-def bitmap_encode(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int, out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Write one bit per block, set for those in indices."""
-
 def bitmap_decode(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], nnz: int, blocks: int, out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write the nnz positions of the ones in data."""
 
@@ -57,6 +54,46 @@ def coalesce(indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order=
     Sort rows by index and sum those of equal index, from first to last. Return the number of indices.
     """
 
+MAX_EXPANSION: int = 1024
+
+def check_message(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int | None) -> tuple[int, str, int] | None:
+    """
+    Check a message, also for a range of blocks if given; return what is wrong.
+    """
+
+def message_indices(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int, allocate: object) -> tuple[Any, tuple[int, str, int] | None]:
+    """
+    Return the memory of the indices of a checked message, and what is wrong.
+    """
+
+@overload
+def encode_message(head: bytes, blocks: int, indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, home: object | None, section: object | None, bounded: bool, allocate: object) -> tuple[Any, int, Any]: ...
+
+@overload
+def encode_message(head: bytes, blocks: int, indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, home: object | None, section: object | None, bounded: bool, allocate: object) -> tuple[Any, int, Any]: ...
+
+@overload
+def encode_message(head: bytes, blocks: int, indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, home: object | None, section: object | None, bounded: bool, allocate: object) -> tuple[Any, int, Any]: ...
+
+@overload
+def encode_message(head: bytes, blocks: int, indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, home: object | None, section: object | None, bounded: bool, allocate: object) -> tuple[Any, int, Any]:
+    """
+    Return the memory and the bytes of a message, and the memory of a vector that became dense.
+    """
+
+@overload
+def place_values(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], allocate: object) -> tuple[int, str, int] | None: ...
+
+@overload
+def place_values(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], allocate: object) -> tuple[int, str, int] | None: ...
+
+@overload
+def place_values(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, out: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], allocate: object) -> tuple[int, str, int] | None: ...
+
+@overload
+def place_values(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], allocate: object) -> tuple[int, str, int] | None:
+    """Write all values of a checked message; return what is wrong."""
+
 @overload
 def compact(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, block: int, bitwise: bool, limit: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
 
@@ -84,21 +121,6 @@ def count_nonfill(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), ord
 @overload
 def count_nonfill(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, block: int, bitwise: bool) -> int:
     """Return the number of blocks that differ from fill."""
-
-@overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
-
-@overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
-
-@overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
-
-@overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
-    """
-    Write a bitmap and the values whose bits differ from fill. Return their number, at most limit + 1.
-    """
 
 @overload
 def combine_dense(op: int, a: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
@@ -132,19 +154,6 @@ def elias_encode(levels: Annotated[NDArray[numpy.int8], dict(shape=(None,), orde
 
 def elias_decode(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], sparse: bool, nonzeros: int, levels: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write the levels of a code."""
-
-@overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-@overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-@overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, out: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-@overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Write the values where the bitmap has ones, and fill elsewhere."""
 
 def gap_plan(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[int, int]:
     """(r, bytes) of the section of indices"""

@@ -52,19 +52,11 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
     return out
 
 
-def bitmap_encode(indices: Indices, blocks: int, out: Bytes | None = None) -> Bytes:
-    """Return one bit per block, set for those in `indices`, in words of 8 bytes."""
-    if out is None:
-        out = buffer_pool.empty(-(-blocks // 64) * 8, np.uint8)
-    _core.bitmap_encode(indices, blocks, out)
-    return out
-
-
 def bitmap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
-    """Return the `nnz` indices below `blocks` of a section.
+    """Return the `nnz` indices below `blocks` whose bits are set, in words of 8 bytes.
 
     Raises:
-        ValueError: The data is not a section with these numbers.
+        ValueError: The data is not a bitmap with these numbers.
     """
     if nnz > 8 * data.size:  # checked before memory is allocated for a hostile nnz
         raise ValueError(f"bitmap_decode: {data.size} bytes cannot hold {nnz} entries")

@@ -174,30 +174,5 @@ def ascending_prefix(indices: Indices, blocks: int) -> int:
     return _core.ascending_prefix(indices, blocks)
 
 
-def bitmap_compact(
-    dense: Values[Scalar],
-    fill: float,
-    bitmap: NDArray[np.uint8],
-    values: Values[Scalar],
-) -> int:
-    """Write a bitmap and the values whose bits differ from `fill`; return their number.
-
-    The result is that of `compact(..., bitwise=True)` and `bitmap_encode`, in one pass.
-    If there are more values than fit, a number above `values.size` is returned.
-    """
-    return _core.bitmap_compact(dense, _fill(dense, fill), values.size, bitmap, values)
-
-
-def bitmap_expand(
-    bitmap: NDArray[np.uint8], values: Values[Scalar], fill: float, out: Values[Scalar]
-) -> None:
-    """Write the values at the ones of the bitmap, and `fill` elsewhere.
-
-    Raises:
-        ValueError: The bitmap does not match `out` or the number of values.
-    """
-    _core.bitmap_expand(bitmap, values, _fill(out, fill), out)
-
-
 def _fill(dense: NDArray[Any], fill: float) -> Any:
     return fill if dense.dtype.kind == "f" else int(fill)
