@@ -69,16 +69,13 @@ class PythonValues {
   const bool preserves_zero_;
 };
 
+// Integers may be given as floats, such as 0.0.
 template <class T>
-std::uint64_t bytes_of(nb::handle fill) {
-  T value;
+std::uint64_t bits_of(nb::handle fill) {
   if constexpr (std::is_integral_v<T>)
-    value = static_cast<T>(nb::cast<std::int64_t>(nb::int_(fill)));
+    return sparcml::bits(static_cast<T>(nb::cast<std::int64_t>(nb::int_(fill))));
   else
-    value = static_cast<T>(nb::cast<double>(fill));
-  std::uint64_t bytes = 0;
-  std::memcpy(&bytes, &value, sizeof value);
-  return bytes;
+    return sparcml::bits(static_cast<T>(nb::cast<double>(fill)));
 }
 
 ms::Header header_of(Bytes message) {
@@ -156,7 +153,7 @@ void bind(nb::module_& m) {
                             blocks);
         PythonAllocator allocator(allocate);
         const PythonValues format(section);
-        const ms::VectorContext context{allocator, header.block, bytes_of<T>(fill)};
+        const ms::VectorContext context{allocator, header.block, bits_of<T>(fill)};
         ms::Message message;
         {
           nb::gil_scoped_release nogil;
@@ -183,7 +180,7 @@ void bind(nb::module_& m) {
                 "place_values: the message must have been checked");
         const std::uint8_t* section = section_of(message);
         PythonAllocator allocator(allocate);
-        const ms::VectorContext context{allocator, header.block, bytes_of<T>(fill)};
+        const ms::VectorContext context{allocator, header.block, bits_of<T>(fill)};
         ms::Finding found;
         {
           nb::gil_scoped_release nogil;

@@ -42,30 +42,27 @@ struct Counters {
   }
 };
 
-// The value of absent entries. For sums it is +0.0, unlike identity() in op.h.
+// Returns the bits of the value of absent entries. For sums it is +0.0, unlike identity() in
+// op.h.
 template <class T>
-inline T fill_of(Op op) {
-  return with_op(op, [](auto o) {
-    return decltype(o)::value == Op::sum ? T(0) : identity<decltype(o)::value, T>();
+std::uint64_t fill_bits(Op op) {
+  return with_op(op, [](auto o) -> std::uint64_t {
+    constexpr Op operation = decltype(o)::value;
+    return operation == Op::sum ? 0 : bits(identity<operation, T>());
   });
 }
-
-// Returns the bytes of the value of absent entries, see VectorContext.
-inline std::uint64_t fill_bytes(int dtype, Op op) {
-  std::uint64_t bytes = 0;
-  const auto store = [&](auto value) { std::memcpy(&bytes, &value, sizeof value); };
-  if (dtype == 1) store(fill_of<float>(op));
-  if (dtype == 2) store(fill_of<double>(op));
-  if (dtype == 3) store(fill_of<std::int32_t>(op));
-  if (dtype == 4) store(fill_of<std::int64_t>(op));
-  return bytes;
+inline std::uint64_t fill_bits(int dtype, Op op) {
+  return dtype == 1   ? fill_bits<float>(op)
+         : dtype == 2 ? fill_bits<double>(op)
+         : dtype == 3 ? fill_bits<std::int32_t>(op)
+                      : fill_bits<std::int64_t>(op);
 }
 
 struct Call : VectorContext {
   Call(Channel& channel, Host& host, std::uint8_t code, std::uint32_t sequence,
        std::uint8_t dtype, std::uint32_t blocks, std::uint32_t block, Op op,
        const Quantization* quantization = nullptr)
-      : VectorContext{host, block, fill_bytes(dtype, op)},
+      : VectorContext{host, block, fill_bits(dtype, op)},
         channel(channel),
         host(host),
         code(code),

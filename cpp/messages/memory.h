@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
+
+#include "kernels/op.h"
 
 namespace sparcml::messages {
 
@@ -50,13 +51,11 @@ class Allocator {
 struct VectorContext {
   Allocator& memory;
   std::uint32_t block;  // values per entry
-  std::uint64_t fill;   // the value of absent entries, in the first bytes
+  std::uint64_t fill;   // bits of the value of absent entries
 
   template <class T>
   T fill_value() const {
-    T value;
-    std::memcpy(&value, &fill, sizeof value);
-    return value;
+    return from_bits<T>(static_cast<Bits<T>>(fill));
   }
 };
 

@@ -16,11 +16,6 @@ Indices = NDArray[np.uint32]
 Levels = NDArray[np.int8]
 
 
-def gap_plan(indices: Indices) -> tuple[int, int]:
-    """Return the Rice parameter for random indices, and the bytes of their section."""
-    return _core.gap_plan(indices)
-
-
 def gap_encode(indices: Indices, r: int | None = None, out: Bytes | None = None) -> Bytes:
     """Return the Golomb-Rice code of the differences between ascending indices.
 
@@ -106,11 +101,6 @@ def elias_decode(
     levels: Levels = buffer_pool.empty(count, np.int8)
     _core.elias_decode(data, sparse, nonzeros, levels)
     return levels
-
-
-def crc32c(data: Bytes, crc: int = 0) -> int:
-    """Return the CRC-32C of the data, continued from `crc` as in `zlib.crc32`."""
-    return _core.crc32c(data, crc)
 
 
 def crc32_spans(

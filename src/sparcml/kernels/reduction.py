@@ -127,13 +127,6 @@ def scatter(
     _core.scatter(OPS[op], dense, indices, values, block)
 
 
-def scatter_assign(
-    dense: Values[Scalar], indices: Indices, values: Values[Scalar], block: int = 1
-) -> None:
-    """Set dense[i] = value for each block index i, without changing a bit of the value."""
-    _core.scatter_assign(dense, indices, values, block)
-
-
 def compact(
     dense: Values[Scalar],
     fill: float = 0.0,
@@ -167,11 +160,6 @@ def count_nonfill(
 ) -> int:
     """Return the number of blocks that differ from `fill`; `compact` explains `bitwise`."""
     return _core.count_nonfill(dense, _fill(dense, fill), block, bitwise)
-
-
-def ascending_prefix(indices: Indices, blocks: int) -> int:
-    """Return the length of the longest prefix that ascends strictly and is below `blocks`."""
-    return _core.ascending_prefix(indices, blocks)
 
 
 def _fill(dense: NDArray[Any], fill: float) -> Any:
