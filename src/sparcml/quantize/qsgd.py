@@ -149,7 +149,7 @@ class QSGD(Quantizer):
     def nbytes(self, count: int) -> int:
         """Return four bytes per bucket and `bits` per value; with a coder the maximum."""
         packed = kernels.grid_nbytes(count, bucket_size(self.bucket, count), self.bits)
-        return packed if self.coder is None else packed + coders.FRAME.size
+        return packed if self.coder is None else packed + coders.PAIR.size
 
     def encoded_nbytes(self, count: int, head: NDArray[np.uint8]) -> int:
         """Return the number of bytes, which a code with a coder begins with."""
@@ -197,7 +197,7 @@ class QSGD(Quantizer):
             used = coders.write(self.coder, *self.quantize(values, seed), out)
             if used is not None:
                 return used
-            out = out[coders.FRAME.size :]
+            out = out[coders.PAIR.size :]
         bucket, norm = bucket_size(self.bucket, values.size), NORMS[self.norm]
         kernels.to_grid(values, bucket, self.s, self.bits, norm, seed=seed, out=out)
         return None
@@ -207,7 +207,7 @@ class QSGD(Quantizer):
             if coders.is_encoded(data):
                 self._read_encoded(self.coder, data, out)
                 return
-            data = data[coders.FRAME.size :]
+            data = data[coders.PAIR.size :]
         bucket = bucket_size(self.bucket, out.size)
         kernels.from_grid(data, out.size, bucket, self.s, self.bits, out)
 
