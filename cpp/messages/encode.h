@@ -161,8 +161,9 @@ class Encoder {
   }
 
   bool is_too_short(const Vector<T>& x, const IndexForm& form) const {
+    if (!bounded_) return false;
     const std::size_t nbytes = header_bytes + form.nbytes + value_bytes(x.nnz);
-    return bounded_ && max_expansion * nbytes < x.blocks * entry_bytes<T>(context_);
+    return max_expansion * nbytes < x.blocks * entry_bytes<T>(context_);
   }
 
   // Encodes a dense vector that a bitmap describes, both sections in one pass.
