@@ -33,7 +33,6 @@ def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
     for density in DENSITIES:
         indices = positions(rng, size, max(1, round(size * density / 100)))
         yield from _gap(indices, size, density)
-        yield from _bitmap(indices, size, density)
     yield _crc(rng.integers(0, 256, 4 * size, np.uint8))
     values = rng.standard_normal(size).astype(np.float32)
     for bfloat in (False, True):
@@ -58,23 +57,6 @@ def _gap(indices: Indices, blocks: int, density: float) -> Iterator[Case]:
     rest = ("GB/s", "memcpy", copy, GAP, nbytes / nnz)
     yield Case(f"gap encode, {density:g} %", nnz, encode, want, raw, *rest)
     yield Case(f"gap decode, {density:g} %", nnz, decode, (indices,), raw, *rest)
-
-
-def _bitmap(indices: Indices, blocks: int, density: float) -> Iterator[Case]:
-    nnz, raw = indices.size, indices.nbytes
-    want = (reference.bitmap_encode(indices, blocks),)
-    code, back = np.zeros_like(want[0]), np.zeros(nnz, np.uint32)
-
-    def encode() -> tuple[NDArray[np.uint8]]:
-        return (kernels.bitmap_encode(indices, blocks, code),)
-
-    def decode() -> tuple[Indices]:
-        kernels._core.bitmap_decode(want[0], nnz, blocks, back)
-        return (back,)
-
-    rest = ("GB/s", "memcpy", copy_of(indices), None, code.size / nnz)
-    yield Case(f"bitmap encode, {density:g} %", nnz, encode, want, raw, *rest)
-    yield Case(f"bitmap decode, {density:g} %", nnz, decode, (indices,), raw, *rest)
 
 
 def _crc(data: NDArray[np.uint8]) -> Case:

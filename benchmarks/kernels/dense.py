@@ -1,4 +1,4 @@
-"""Cases of the kernels on dense vectors: scatter into, compact, sum, squeeze and expand.
+"""Cases of the kernels on dense vectors: scatter into, compact, sum, encode and decode.
 
 Outputs are allocated beforehand, so that the kernel is timed and not the page faults.
 """
@@ -11,10 +11,13 @@ import numpy as np
 from harness.stopwatch import copy_of
 
 from kernels.case import Case, Floor
+from sparcml import Stream, wire
 from sparcml.bench.vectors import nonzero_integers, positions
 from sparcml.kernels import _core
 from sparcml.kernels.reduction import OPS
+from sparcml.wire.header import SIZE
 from tests.kernels.reference import reduction as reference
+from tests.kernels.reference.coding import bitmap_encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +40,7 @@ def cases(size: int, rng: np.random.Generator) -> Iterator[Case]:
     yield _combine(nonzero_integers(rng, size), nonzero_integers(rng, size))
     crowded = nonzero_integers(rng, size)
     crowded[positions(rng, size, size // 2)] = 0
-    yield from _squeeze(crowded)
+    yield from _message(crowded)
 
 
 def _scatter(size: int, indices: NDArray[np.uint32], values: NDArray[np.float32]) -> Case:
@@ -87,21 +90,24 @@ def _combine(a: NDArray[np.float32], b: NDArray[np.float32]) -> Case:
     return Case(*args, lambda: np.add(a, b, out=theirs))
 
 
-def _squeeze(dense: NDArray[np.float32]) -> Iterator[Case]:
-    nnz = reference.count_nonfill(dense, bitwise=True)
-    want = np.zeros(-(-dense.size // 64) * 8, np.uint8), np.zeros(nnz, np.float32)
-    reference.bitmap_compact(dense, 0.0, *want)
-    plane, found = np.zeros_like(want[0]), np.zeros_like(want[1])
-    back = np.zeros_like(dense)
+def _message(dense: NDArray[np.float32]) -> Iterator[Case]:
+    """Write the sections of a message with a bitmap, and read them, checksums included."""
+    entries = reference.compact(dense, bitwise=True)
+    assert entries is not None
+    plane, values = bitmap_encode(entries[0], dense.size), entries[1].view(np.uint8)
+    vector, tag = Stream.unchecked(dense.size, None, dense), wire.Tag(call=0, sequence=1)
+    back = Stream.unchecked(dense.size, None, np.zeros_like(dense))
+    message, _ = wire.encode(vector, tag)
+    header = wire.Header.read(message)
 
-    def squeeze() -> Arrays:
-        _core.bitmap_compact(dense, 0.0, nnz, plane, found)
-        return plane, found
+    def encode() -> Arrays:
+        return (wire.encode(vector, tag)[0][SIZE:],)
 
-    def expand() -> Arrays:
-        _core.bitmap_expand(*want, 0.0, back)
-        return (back,)
+    def decode() -> Arrays:
+        wire.decode_into(back, 0, message, header, dense.size)
+        return (back.raw_values,)
 
+    want = (np.concatenate([plane, values]),)
     rest = (dense.nbytes, "GB/s", "memcpy", copy_of(dense))
-    yield Case("squeeze, 50 %", dense.size, squeeze, want, *rest)
-    yield Case("expand, 50 %", dense.size, expand, (dense,), *rest)
+    yield Case("encode message, 50 %", dense.size, encode, want, *rest)
+    yield Case("decode message, 50 %", dense.size, decode, (dense,), *rest)

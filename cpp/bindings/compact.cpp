@@ -1,7 +1,6 @@
 #include "kernels/compact/compact.h"
 
 #include "bindings/arrays.h"
-#include "kernels/bitmap/bitmap.h"
 
 template <class T>
 static sparcml::Dense<Moved<T>> checked(In<T> dense, Fill<T> fill, std::size_t block,
@@ -40,30 +39,9 @@ static void bind(nb::module_& m) {
       "Return the number of blocks that differ from fill.");
 }
 
-template <class T>
-static void bind_bitmap_compact(nb::module_& m) {
-  m.def(
-      "bitmap_compact",
-      [](In<T> dense, Fill<T> fill, std::size_t limit, Out<std::uint8_t> bitmap, Out<T> ov) {
-        const auto d = checked<T>(dense, fill, 1, true);
-        require(bitmap.size() == sparcml::bitmap_nbytes(static_cast<std::uint32_t>(d.size)),
-                "bitmap_compact: bitmap must have 8 bytes per 64 values");
-        require(ov.size() >= limit, "bitmap_compact: ov must hold limit values");
-        nb::gil_scoped_release nogil;
-        return sparcml::bitmap_compact<Moved<T>>(d, limit, bitmap.data(), moved<T>(ov));
-      },
-      "dense"_a.noconvert(), "fill"_a, "limit"_a, "bitmap"_a.noconvert(), "ov"_a.noconvert(),
-      "Write a bitmap and the values whose bits differ from fill. Return their number, at most "
-      "limit + 1.");
-}
-
 void register_compact(nb::module_& m) {
   bind<float>(m);
   bind<double>(m);
   bind<std::int32_t>(m);
   bind<std::int64_t>(m);
-  bind_bitmap_compact<float>(m);
-  bind_bitmap_compact<double>(m);
-  bind_bitmap_compact<std::int32_t>(m);
-  bind_bitmap_compact<std::int64_t>(m);
 }

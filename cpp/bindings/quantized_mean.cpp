@@ -68,6 +68,6 @@ void register_quantized_mean(nb::module_& m) {
                                 corrected ? corrected->data() : nullptr);
       },
       "codes"_a, "own"_a, "bucket"_a, "levels"_a, "bits"_a, "mean"_a.noconvert(),
-      "corrected"_a.none().noconvert(),
+      "corrected"_a.none().noconvert() = nb::none(),
       "Mean of codes; subtract one from the corrected gradient");
 }

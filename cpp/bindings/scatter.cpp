@@ -25,8 +25,8 @@ static void bind(nb::module_& m) {
         nb::gil_scoped_release nogil;
         sparcml::scatter<T>(o, dense.data(), stream, block);
       },
-      "op"_a, "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
-      "Set dense[i] = dense[i] op value.");
+      "op"_a, "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(),
+      "block"_a = 1, "Set dense[i] = dense[i] op value.");
   m.def(
       "scatter_assign",
       [](Out<T> dense, In<std::uint32_t> indices, In<T> values, std::size_t block) {
@@ -35,7 +35,7 @@ static void bind(nb::module_& m) {
         nb::gil_scoped_release nogil;
         sparcml::scatter_assign<Moved<T>>(moved<T>(dense), stream, block);
       },
-      "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a,
+      "dense"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert(), "block"_a = 1,
       "Set dense[i] = value.");
 }
 

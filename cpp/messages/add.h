@@ -41,7 +41,7 @@ Vector<T> add_to_filled(Call& call, const std::vector<Vector<T>>& parts) {
   for (std::size_t start = 0; start < blocks; start += step) {
     const std::size_t end = std::min(blocks, start + step), size = (end - start) * block;
     T* const range = out.writable() + start * block;
-    std::fill_n(range, size, fill_of<T>(call.op));
+    std::fill_n(range, size, call.fill_value<T>());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Vector<T>& x = parts[i];
       if (x.dense) {

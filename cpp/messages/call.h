@@ -42,15 +42,44 @@ struct Counters {
   }
 };
 
-struct Call {
+// Returns the bits of the value of absent entries. For sums it is +0.0, unlike identity() in
+// op.h.
+template <class T>
+std::uint64_t fill_bits(Op op) {
+  return with_op(op, [](auto o) -> std::uint64_t {
+    constexpr Op operation = decltype(o)::value;
+    return operation == Op::sum ? 0 : bits(identity<operation, T>());
+  });
+}
+inline std::uint64_t fill_bits(int dtype, Op op) {
+  return dtype == 1   ? fill_bits<float>(op)
+         : dtype == 2 ? fill_bits<double>(op)
+         : dtype == 3 ? fill_bits<std::int32_t>(op)
+                      : fill_bits<std::int64_t>(op);
+}
+
+struct Call : VectorContext {
+  Call(Channel& channel, Host& host, std::uint8_t code, std::uint32_t sequence,
+       std::uint8_t dtype, std::uint32_t blocks, std::uint32_t block, Op op,
+       const Quantization* quantization = nullptr)
+      : VectorContext{host, block, fill_bits(dtype, op)},
+        channel(channel),
+        host(host),
+        code(code),
+        sequence(sequence),
+        dtype(dtype),
+        blocks(blocks),
+        op(op),
+        quantization(quantization) {}
+
   Channel& channel;
   Host& host;
   std::uint8_t code;  // of the collective and the operation
   std::uint32_t sequence;
   std::uint8_t dtype;
-  std::uint32_t blocks, block;  // of the full vector
+  std::uint32_t blocks;  // of the full vector
   Op op;
-  const Quantization* quantization = nullptr;  // of the values of messages
+  const Quantization* quantization;  // of the values of messages
   Counters counters{};
 
   // Bytes of the longest message: of all ranks' vectors with the shape of this one's. Codes
@@ -80,6 +109,14 @@ struct Call {
   ValueFormat reduced_values(int round) const {
     if (!quantization) return {};
     return {&quantization->reduced, quantization->message_seed(rank(), rank(), round)};
+  }
+
+  // Returns the message, in other memory if it does not begin at a word.
+  Message aligned(const Message& message) {
+    if (is_aligned(message.data())) return message;
+    const Message copy{host.allocate(message.size), message.size};
+    std::memcpy(copy.data(), message.data(), message.size);
+    return copy;
   }
 
   void send(int peer, const Message& message, int round);
@@ -118,7 +155,7 @@ inline void Call::send(int peer, const Message& message, int round) {
 
 inline Message Call::receive(int peer, int round) {
   Timer timer(*this, wait_phase, round, -1, peer);
-  Message message = channel.receive(host, peer);
+  Message message = aligned(channel.receive(host, peer));
   timer.nbytes = static_cast<std::int64_t>(message.size);
   ++counters.received_messages, counters.received_bytes += timer.nbytes;
   return message;

@@ -18,12 +18,8 @@ enum class Reading : int { vector, header, bundle };
 enum class Action : int { receive, send, native };
 
 // The program around the loop. Its functions may throw, which ends the call.
-class Host {
+class Host : public Allocator {
  public:
-  virtual ~Host() = default;
-
-  virtual Shared allocate(std::size_t size) = 0;
-
   // Called in a wait if control messages have arrived, and every 10 milliseconds; end_wait()
   // once after a wait that called it.
   virtual void waiting(int peer, Action action, double seconds) = 0;

@@ -1,4 +1,4 @@
-// Decoding of messages; every field is checked before it is used, as in `wire/decoding.py`.
+// Decoding of messages; every field is checked before it is used.
 #pragma once
 
 #include "kernels/ascending/ascending.h"
@@ -16,6 +16,44 @@ struct Origin {
   Reading reading = Reading::vector;
 };
 
+// What is wrong with a message. The sentences are in wire/decoding.py, in this order.
+enum class Fault : int {
+  none,
+  checksum,
+  header_only,
+  nnz,
+  index_bytes,
+  index_format,
+  dense,
+  u32_bytes,
+  order,     // of the index at `position`
+  capacity,  // of the section, for nnz entries
+  section,   // `reason` is that of the kernel
+  bitmap
+};
+
+struct Finding {
+  Fault fault = Fault::none;
+  const char* reason = "";
+  std::size_t position = 0;
+
+  explicit operator bool() const { return fault != Fault::none; }
+};
+
+inline std::uint8_t index_format(const Header& h) {
+  return static_cast<std::uint8_t>(h.index_format & ~held_dense);
+}
+
+// Checks the fields that describe the sections, for a range of `blocks`.
+inline Fault check_sections(const Header& h, std::size_t blocks) {
+  if (h.value_format == no_values) return Fault::header_only;
+  if (h.nnz > blocks) return Fault::nnz;
+  if (h.index_bytes % 8) return Fault::index_bytes;
+  if (index_format(h) > bitmap_format) return Fault::index_format;
+  const bool is_full = h.nnz == blocks && !h.index_bytes;
+  return index_format(h) == dense_format && !is_full ? Fault::dense : Fault::none;
+}
+
 // Checks all but the index section, and returns the header. Host::reject() raises the error.
 template <class T>
 Header check(Call& call, const Message& message, const Origin& from) {
@@ -28,7 +66,8 @@ Header check(Call& call, const Message& message, const Origin& from) {
                     h.sequence == own.sequence && h.dtype == own.dtype &&
                     h.round == own.round && h.blocks == own.blocks && h.block == own.block;
   const std::uint8_t values = call.quantization ? grid_values : raw_values;
-  if (!ours || h.value_format != values || h.nnz > from.blocks || h.index_bytes % 8) reject();
+  if (!ours || h.value_format != values || check_sections(h, from.blocks) != Fault::none)
+    reject();
   const std::size_t values_at = header_bytes + h.index_bytes;
   GridFormat grid;
   ValueFormat received;
@@ -40,30 +79,56 @@ Header check(Call& call, const Message& message, const Origin& from) {
   }
   const std::size_t size = values_at + received.nbytes<T>(std::size_t{h.nnz} * call.block);
   if (message.size != size || h.crc != checksum(message.data(), size)) reject();
-  const std::uint8_t format = h.index_format & ~held_dense;
-  if (format > bitmap_format) reject();
-  if (format == dense_format && (h.nnz != from.blocks || h.index_bytes)) reject();
   return h;
 }
 
-// Returns whether the section holds nnz ascending indices below `blocks`, and reads them.
-inline bool read_indices(const Header& h, const std::uint8_t* section, std::size_t blocks,
-                         Shared& memory, Host& host, const std::uint32_t*& indices) {
+// Reads nnz ascending indices below `blocks`, which may stay in the section itself.
+inline Finding read_indices(const Header& h, const std::uint8_t* section, std::size_t blocks,
+                            Shared& memory, Allocator& allocator,
+                            const std::uint32_t*& indices) {
   const auto limit = static_cast<std::uint32_t>(blocks);
-  const std::uint8_t format = h.index_format & ~held_dense;
+  const std::uint8_t format = index_format(h);
   if (format == u32_format) {
-    if (h.index_bytes != padded(4 * std::size_t{h.nnz})) return false;
-    for (std::size_t i = 4 * std::size_t{h.nnz}; i < h.index_bytes; ++i)
-      if (section[i]) return false;
-    indices = reinterpret_cast<const std::uint32_t*>(section);  // in the message itself
-    return ascending_prefix(indices, h.nnz, limit) == h.nnz;
+    const std::size_t used = 4 * std::size_t{h.nnz};
+    if (h.index_bytes != padded(used) ||
+        std::any_of(section + used, section + h.index_bytes, [](auto byte) { return byte; }))
+      return {Fault::u32_bytes};
+    indices = reinterpret_cast<const std::uint32_t*>(section);
+    const std::size_t fine = ascending_prefix(indices, h.nnz, limit);
+    return fine < h.nnz ? Finding{Fault::order, "", fine} : Finding{};
   }
-  if (h.nnz > 8 * std::size_t{h.index_bytes}) return false;  // before memory is allocated
-  memory = host.allocate(4 * std::size_t{h.nnz});
+  if (h.nnz > 8 * std::size_t{h.index_bytes}) return {Fault::capacity};  // before it allocates
+  memory = allocator.allocate(4 * std::size_t{h.nnz});
   auto* out = reinterpret_cast<std::uint32_t*>(memory->data);
   indices = out;
-  return !(format == gap_format ? gap_decode(section, h.index_bytes, h.nnz, limit, out)
-                                : bitmap_decode(section, h.index_bytes, h.nnz, limit, out));
+  const char* reason = format == gap_format
+                           ? gap_decode(section, h.index_bytes, h.nnz, limit, out)
+                           : bitmap_decode(section, h.index_bytes, h.nnz, limit, out);
+  return reason ? Finding{Fault::section, reason} : Finding{};
+}
+
+// Writes the values of a checked message, which may be decoded, to their places in `out`.
+template <class T>
+Finding place_values(const VectorContext& context, const Header& h, const std::uint8_t* section,
+                     const T* values, std::size_t blocks, T* out) {
+  const std::size_t size = blocks * context.block;
+  const T fill = context.fill_value<T>();
+  if (index_format(h) == dense_format) {
+    if (size) std::memcpy(out, values, size * sizeof(T));
+    return {};
+  }
+  if (index_format(h) == bitmap_format && context.block == 1) {
+    const Plane<Moved<T>> plane{section, h.index_bytes, moved(values), h.nnz};
+    const char* reason = bitmap_expand<Moved<T>>(plane, *moved(&fill), moved(out), size);
+    return reason ? Finding{Fault::bitmap, reason} : Finding{};
+  }
+  Shared memory;
+  const std::uint32_t* indices = nullptr;
+  if (const Finding found = read_indices(h, section, blocks, memory, context.memory, indices))
+    return found;
+  std::fill_n(out, size, fill);
+  scatter_assign<Moved<T>>(moved(out), {indices, moved(values), h.nnz}, context.block);
+  return {};
 }
 
 // Returns the values of a checked message in memory of their own, or in the message if they are
@@ -122,40 +187,27 @@ void write_to(Call& call, const Header& h, const Message& message, const Origin&
     call.host.reject(from.reading, message, from.source, from.round, from.blocks);
   };
   const std::uint8_t* section = message.data() + header_bytes;
-  const T fill = fill_of<T>(call.op);
   const std::size_t size = from.blocks * call.block;
-  const std::uint8_t format = h.index_format & ~held_dense;
-  if (format == dense_format && h.value_format != raw_values)
+  if (h.value_format != raw_values && index_format(h) == dense_format)
     return read_grid(section, size, out);
   if constexpr (std::is_same_v<T, float>) {
-    const bool has_bits = format == bitmap_format && h.value_format != raw_values;
+    const bool has_bits = index_format(h) == bitmap_format && h.value_format != raw_values;
     if (has_bits && call.block == 1 && call.quantization->own.bucket % 8 == 0 &&
         call.quantization->own.bucket) {
-      if (!expand_grid(call, h, section, fill, out, size)) reject();
+      if (!expand_grid(call, h, section, call.fill_value<T>(), out, size)) reject();
       return;
     }
   }
-  Shared value_memory;
-  const T* values = stored_values<T>(call, h, message, value_memory);
-  if (format == dense_format) {
-    if (size) std::memcpy(out, values, size * sizeof(T));
-  } else if (format == bitmap_format && call.block == 1) {
-    const Plane<Moved<T>> plane{section, h.index_bytes, moved(values), h.nnz};
-    if (bitmap_expand<Moved<T>>(plane, *moved(&fill), moved(out), size)) reject();
-  } else {
-    Shared memory;
-    const std::uint32_t* indices = nullptr;
-    if (!read_indices(h, section, from.blocks, memory, call.host, indices)) reject();
-    std::fill_n(out, size, fill);
-    scatter_assign<Moved<T>>(moved(out), {indices, moved(values), h.nnz}, call.block);
-  }
+  Shared memory;
+  const T* values = stored_values<T>(call, h, message, memory);
+  if (place_values(call, h, section, values, from.blocks, out)) reject();
 }
 
 // Returns the vector of a message: dense if the sender held it dense and `as_held` is set.
 template <class T>
 Vector<T> read(Call& call, const Message& message, const Origin& from, bool as_held = true) {
   const Header h = check<T>(call, message, from);
-  const bool is_dense = (h.index_format & ~held_dense) == dense_format;
+  const bool is_dense = index_format(h) == dense_format;
   if (!is_dense && as_held && (h.index_format & held_dense)) {
     Vector<T> x = empty_dense<T>(call, from.blocks);
     write_to(call, h, message, from, x.writable());
@@ -166,8 +218,8 @@ Vector<T> read(Call& call, const Message& message, const Origin& from, bool as_h
   x.values = stored_values<T>(call, h, message, x.value_memory);
   x.scratch = x.value_memory->writable;
   if (h.value_format != raw_values) x.index_memory = message.memory;  // may have the indices
-  if (!is_dense && !read_indices(h, message.data() + header_bytes, from.blocks, x.index_memory,
-                                 call.host, x.indices))
+  if (!is_dense && read_indices(h, message.data() + header_bytes, from.blocks, x.index_memory,
+                                call.host, x.indices))
     call.host.reject(from.reading, message, from.source, from.round, from.blocks);
   return x;
 }

@@ -1,4 +1,4 @@
-// Encoding of vectors as messages in the smallest format, as `wire/encoding.py` defines it.
+// Encoding of vectors as messages in the smallest format; see docs/wire-format.md.
 #pragma once
 
 #include "kernels/bitmap/bitmap.h"
@@ -40,11 +40,11 @@ inline void write_indices(const IndexForm& form, const std::uint32_t* indices, s
   }
 }
 
-// Returns the message that a dense vector lies in, if nothing else uses it: it only gets a new
-// header, and must not be overwritten from then on.
+// Returns the message that a dense vector lies in, if nothing else uses it: a sum formed in
+// place only gets a new header, and must not be overwritten from then on.
 template <class T>
-Message home(Call& call, Vector<T>& x) {
-  const std::size_t nbytes = x.blocks * entry_bytes<T>(call);
+Message home(const VectorContext& context, Vector<T>& x) {
+  const std::size_t nbytes = x.blocks * entry_bytes<T>(context);
   if (!x.scratch || !nbytes || x.value_memory->size < header_bytes + nbytes) return {};
   const auto* values = reinterpret_cast<const std::uint8_t*>(x.values);
   if (values != x.value_memory->data + header_bytes) return {};
@@ -52,103 +52,147 @@ Message home(Call& call, Vector<T>& x) {
   return {x.value_memory, header_bytes + nbytes};
 }
 
-// From this density on, the Golomb-Rice code of a dense vector is a bitmap.
+// Returns whether a bitmap is certainly the smallest index format of a dense vector. At this
+// density a Golomb-Rice code is the bitmap up to its last entry and a head of 8 bytes, so it is
+// not smaller if the last word of the bitmap has an entry. Two indices fit in one word.
 template <class T>
-bool is_crowded(Call& call, const Vector<T>& x, std::size_t nnz, T fill) {
-  // The definition compares with 0.4 * blocks in floating point.
-  if (call.block > 1 || nnz < 3 ||
-      static_cast<double>(nnz) < 0.4 * static_cast<double>(x.blocks))
+bool is_crowded(const Dense<T>& values, std::size_t nnz) {
+  if (values.block > 1 || nnz < 3 ||
+      static_cast<double>(nnz) < 0.4 * static_cast<double>(values.size))
     return false;
-  const std::size_t last = (x.blocks - 1) / 64 * 64;
-  const Dense<Moved<T>> word{moved(x.values + last), x.blocks - last, 1, *moved(&fill), true};
-  return count_nonfill<Moved<T>>(word) > 0;
+  Dense<T> last_word = values;
+  last_word.values += (values.size - 1) / 64 * 64;
+  last_word.size -= (values.size - 1) / 64 * 64;
+  return count_nonfill<T>(last_word) > 0;
 }
 
-template <class T>
-Message start_message(Call& call, std::size_t nnz, std::size_t index_bytes,
-                      const ValueFormat& format) {
-  const std::size_t size = header_bytes + index_bytes + format.nbytes<T>(nnz * call.block);
-  return {call.host.allocate(size), size};
-}
+// Maximum size of a decoded vector, in multiples of the message, if the receiver has no vector
+// of its own to compare with.
+constexpr std::size_t max_expansion = 1024;
 
-template <class T>
-Message encode_sparse(Call& call, const Vector<T>& x, const IndexForm& form,
-                      const ValueFormat& format) {
-  Message message = start_message<T>(call, x.nnz, form.nbytes, format);
-  write_indices(form, x.indices, x.nnz, x.blocks, message.data() + header_bytes);
-  write_values(format, x.values, x.nnz * call.block,
-               message.data() + header_bytes + form.nbytes);
-  return message;
-}
+// Vectors of one context and their messages. `Format` is ValueFormat, or has its functions.
+template <class T, class Format>
+class Encoder {
+ public:
+  // `bounded` messages have at least 1 / max_expansion of the bytes of a dense vector.
+  Encoder(const VectorContext& context, const Format& format, bool bounded = false)
+      : context_(context), format_(format), bounded_(bounded) {}
 
-// Encodes a dense vector that a bitmap describes.
-template <class T>
-Message encode_crowded(Call& call, const Dense<Moved<T>>& values, std::size_t nnz,
-                       const IndexForm& form, const ValueFormat& format) {
-  Message message = start_message<T>(call, nnz, form.nbytes, format);
-  std::uint8_t *plane = message.data() + header_bytes, *section = plane + form.nbytes;
-  if (!format.grid) {
-    bitmap_compact<Moved<T>>(values, nnz, plane, reinterpret_cast<Moved<T>*>(section));
+  // Encodes x; if it is sent dense, x becomes dense, so that all ranks hold the same form. The
+  // header has all fields that do not follow from x.
+  Message encode(Vector<T>& x, Header header) const {
+    if (x.dense) header.index_format = held_dense;
+    IndexForm form;
+    std::size_t nnz = x.nnz;
+    Message message = x.dense ? encode_dense(x, nnz, form) : encode_sparse(x, form);
+    if (!message.memory) {
+      form = {}, nnz = x.blocks;
+      if (!x.dense) x = densify(context_, x);
+      if (format_.is_raw()) message = home(context_, x);
+      if (!message.memory) {
+        message = start(nnz, form);
+        write_values(x.values, nnz, form, message);
+      }
+    }
+    header.index_format |= form.format;
+    header.nnz = static_cast<std::uint32_t>(nnz);
+    header.index_bytes = static_cast<std::uint32_t>(form.nbytes);
+    write_header(header, message.data(), message.size);
     return message;
   }
-  const Shared memory = call.host.allocate(nnz * sizeof(T));
-  bitmap_compact<Moved<T>>(values, nnz, plane, reinterpret_cast<Moved<T>*>(memory->data));
-  write_values(format, reinterpret_cast<const T*>(memory->data), nnz, section);
-  return message;
-}
 
-// Encodes x; if it is sent dense, x becomes dense, so that all ranks hold the same form.
-template <class T>
-Message encode(Call& call, Vector<T>& x, int round, const ValueFormat& format = {}) {
-  Timer timer(call, encode_phase, round, static_cast<std::int64_t>(x.nnz));
-  const auto value_bytes = [&](std::size_t entries) {
-    return format.nbytes<T>(entries * call.block);
-  };
-  const std::size_t dense_bytes = value_bytes(x.blocks);
-  const T fill = fill_of<T>(call.op);
-  Header header = call.header(round);
-  if (x.dense) header.index_format = held_dense;
-  if (format.grid) header.value_format = grid_values;
-  Message message;
-  std::size_t nnz = x.nnz;
-  IndexForm form;
-  if (x.dense) {
-    const Dense<Moved<T>> values{moved(x.values), x.blocks * call.block, call.block,
+ private:
+  std::size_t value_bytes(std::size_t nnz) const {
+    return format_.template nbytes<T>(nnz * context_.block);
+  }
+
+  // Returns a message with room for its sections.
+  Message start(std::size_t nnz, const IndexForm& form) const {
+    const std::size_t size = header_bytes + form.nbytes + value_bytes(nnz);
+    return {context_.memory.allocate(size), size};
+  }
+
+  // Writes the value section, and shortens the message to it.
+  void write_values(const T* values, std::size_t nnz, const IndexForm& form,
+                    Message& message) const {
+    const std::size_t at = header_bytes + form.nbytes;
+    message.size = at + format_.write(values, nnz * context_.block, message.data() + at);
+  }
+
+  // These return no message if the dense form is no larger.
+  Message encode_sparse(const Vector<T>& x, IndexForm& form) const {
+    if (!format_.preserves_zero() && x.nnz == x.blocks) return {};
+    form = cheapest(x.indices, x.nnz, x.blocks);
+    return encode_entries(x, form);
+  }
+
+  Message encode_entries(const Vector<T>& x, const IndexForm& form) const {
+    if (format_.preserves_zero() && form.nbytes + value_bytes(x.nnz) >= value_bytes(x.blocks))
+      return {};
+    Message message = start(x.nnz, form);
+    write_indices(form, x.indices, x.nnz, x.blocks, message.data() + header_bytes);
+    write_values(x.values, x.nnz, form, message);
+    return message;
+  }
+
+  // Leaves out what is bitwise equal to the fill. Counting first costs one fast pass; most
+  // dense vectors have few absent entries.
+  Message encode_dense(const Vector<T>& x, std::size_t& nnz, IndexForm& form) const {
+    if (!format_.preserves_zero()) return {};
+    const T fill = context_.template fill_value<T>();
+    const Dense<Moved<T>> values{moved(x.values), x.blocks * context_.block, context_.block,
                                  *moved(&fill), true};
     nnz = count_nonfill<Moved<T>>(values);
     const std::size_t bitmap = nnz ? bitmap_nbytes(static_cast<std::uint32_t>(x.blocks)) : 0;
-    if (value_bytes(nnz) + bitmap < dense_bytes) {
-      if (is_crowded(call, x, nnz, fill)) {
-        form = {bitmap_format, bitmap, 0};
-        message = encode_crowded<T>(call, values, nnz, form, format);
-      } else {
-        Vector<T> sparse = empty_sparse<T>(call, x.blocks, nnz);
-        auto* indices = const_cast<std::uint32_t*>(sparse.indices);
-        compact<Moved<T>>(values, nnz, indices, moved(sparse.writable()));
-        form = cheapest(indices, nnz, x.blocks);
-        if (form.nbytes + value_bytes(nnz) < dense_bytes)
-          message = encode_sparse(call, sparse, form, format);
-      }
+    if (value_bytes(nnz) + bitmap >= value_bytes(x.blocks)) return {};
+    if (is_crowded(values, nnz)) {
+      form = {bitmap_format, bitmap, 0};
+      return encode_crowded(values, nnz, form);
     }
-  } else {
-    form = cheapest(x.indices, nnz, x.blocks);
-    if (form.nbytes + value_bytes(nnz) < dense_bytes)
-      message = encode_sparse(call, x, form, format);
-  }
-  if (!message.memory) {
-    form = {}, nnz = x.blocks;
-    if (!x.dense) x = densify(call, x);
-    if (!format.grid) message = home(call, x);
-    if (!message.memory) {
-      message = start_message<T>(call, nnz, 0, format);
-      write_values(format, x.values, nnz * call.block, message.data() + header_bytes);
+    Vector<T> sparse = empty_sparse<T>(context_, x.blocks, nnz);
+    auto* indices = const_cast<std::uint32_t*>(sparse.indices);
+    compact<Moved<T>>(values, nnz, indices, moved(sparse.writable()));
+    form = cheapest(indices, nnz, x.blocks);
+    if (is_too_short(sparse, form)) {
+      form = {bitmap_format, bitmap_nbytes(static_cast<std::uint32_t>(x.blocks)), 0};
+      if (is_too_short(sparse, form)) return {};
     }
+    return encode_entries(sparse, form);
   }
-  header.index_format |= form.format;
-  header.nnz = static_cast<std::uint32_t>(nnz);
-  header.index_bytes = static_cast<std::uint32_t>(form.nbytes);
-  write_header(header, message.data(), message.size);
-  return message;
+
+  bool is_too_short(const Vector<T>& x, const IndexForm& form) const {
+    if (!bounded_) return false;
+    const std::size_t nbytes = header_bytes + form.nbytes + value_bytes(x.nnz);
+    return max_expansion * nbytes < x.blocks * entry_bytes<T>(context_);
+  }
+
+  // Encodes a dense vector that a bitmap describes, both sections in one pass.
+  Message encode_crowded(const Dense<Moved<T>>& values, std::size_t nnz,
+                         const IndexForm& form) const {
+    Message message = start(nnz, form);
+    std::uint8_t *plane = message.data() + header_bytes, *section = plane + form.nbytes;
+    if (format_.is_raw()) {
+      bitmap_compact<Moved<T>>(values, nnz, plane, reinterpret_cast<Moved<T>*>(section));
+      return message;
+    }
+    const Shared memory = context_.memory.allocate(nnz * sizeof(T));
+    bitmap_compact<Moved<T>>(values, nnz, plane, reinterpret_cast<Moved<T>*>(memory->data));
+    write_values(reinterpret_cast<const T*>(memory->data), nnz, form, message);
+    return message;
+  }
+
+  const VectorContext& context_;
+  const Format& format_;
+  const bool bounded_;
+};
+
+// Encodes a vector of a call.
+template <class T>
+Message encode(Call& call, Vector<T>& x, int round, const ValueFormat& format = {}) {
+  Timer timer(call, encode_phase, round, static_cast<std::int64_t>(x.nnz));
+  Header header = call.header(round);
+  if (format.grid) header.value_format = grid_values;
+  return Encoder<T, ValueFormat>(call, format).encode(x, header);
 }
 
 }  // namespace sparcml::messages

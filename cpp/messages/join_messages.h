@@ -20,14 +20,14 @@ void write_entries(Call& call, const Message& message, const Origin& from, std::
   const auto reject = [&] {
     call.host.reject(from.reading, message, from.source, from.round, from.blocks);
   };
-  const std::uint8_t format = h.index_format & ~held_dense;
+  const std::uint8_t format = index_format(h);
   if (format == dense_format) {
     std::iota(indices, indices + h.nnz, start);
   } else {
     if (format == u32_format) {
       Shared none;
       const std::uint32_t* stored = nullptr;
-      if (!read_indices(h, section, from.blocks, none, call.host, stored)) reject();
+      if (read_indices(h, section, from.blocks, none, call.host, stored)) reject();
       std::copy_n(stored, h.nnz, indices);
     } else if (format == gap_format
                    ? gap_decode(section, h.index_bytes, h.nnz, limit, indices) != nullptr

@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 
+#include "kernels/op.h"
+
 namespace sparcml::messages {
 
 // A block of memory. Its owner may be a Python object: see Host::allocate().
@@ -38,6 +40,25 @@ class HeapMemory final : public Memory {
   }
 };
 
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  virtual Shared allocate(std::size_t size) = 0;
+};
+
+// What the vectors of a call have in common.
+struct VectorContext {
+  Allocator& memory;
+  std::uint32_t block;  // values per entry
+  std::uint64_t fill;   // bits of the value of absent entries
+
+  template <class T>
+  T fill_value() const {
+    return from_bits<T>(static_cast<Bits<T>>(fill));
+  }
+};
+
 // The first `size` bytes of a block.
 struct Message {
   Shared memory;
@@ -45,5 +66,10 @@ struct Message {
 
   std::uint8_t* data() const { return memory->data; }
 };
+
+// Sections are read as words, which begin at a multiple of 8 bytes.
+inline bool is_aligned(const std::uint8_t* message) {
+  return reinterpret_cast<std::uintptr_t>(message) % 8 == 0;
+}
 
 }  // namespace sparcml::messages

@@ -55,29 +55,33 @@ struct ValueFormat {
   const GridFormat* grid = nullptr;  // null: as in memory
   std::uint64_t seed = 0;
 
+  bool is_raw() const { return !grid; }
+  // Returns whether zeros may be left out, or put in.
+  bool preserves_zero() const { return true; }
+
   template <class T>
   std::size_t nbytes(std::size_t count) const {
     return grid ? grid->nbytes(count) : count * sizeof(T);
   }
-};
 
-// Writes a value section. Numbers of 8 bytes are quantized as floats.
-template <class T>
-void write_values(const ValueFormat& format, const T* values, std::size_t count,
-                  std::uint8_t* out) {
-  if (!format.grid) {
-    if (count) std::memcpy(out, values, count * sizeof(T));
-    return;
+  // Writes a value section and returns its bytes. Numbers of 8 bytes are quantized as floats.
+  template <class T>
+  std::size_t write(const T* values, std::size_t count, std::uint8_t* out) const {
+    if (!grid) {
+      if (count) std::memcpy(out, values, count * sizeof(T));
+      return nbytes<T>(count);
+    }
+    std::memcpy(out, grid, sizeof(GridFormat));
+    out += sizeof(GridFormat);
+    if constexpr (std::is_same_v<T, float>) {
+      to_grid(values, count, grid->grid(count), seed, out);
+    } else {
+      std::vector<float> narrow(values, values + count);
+      to_grid(narrow.data(), count, grid->grid(count), seed, out);
+    }
+    return nbytes<T>(count);
   }
-  std::memcpy(out, format.grid, sizeof(GridFormat));
-  out += sizeof(GridFormat);
-  if constexpr (std::is_same_v<T, float>) {
-    to_grid(values, count, format.grid->grid(count), format.seed, out);
-  } else {
-    std::vector<float> narrow(values, values + count);
-    to_grid(narrow.data(), count, format.grid->grid(count), format.seed, out);
-  }
-}
+};
 
 // Writes the values of a section with settings to `out`.
 template <class T>

@@ -55,7 +55,7 @@ Vector<T> join(Call& call, const std::vector<Vector<T>>& ranges,
       if (x.dense) {
         std::copy_n(x.values, x.blocks * block, values);
       } else {
-        std::fill_n(values, x.blocks * block, fill_of<T>(call.op));
+        std::fill_n(values, x.blocks * block, call.fill_value<T>());
         scatter_assign<Moved<T>>(moved(values), x.moved_entries(), block);
       }
       continue;

@@ -14,7 +14,7 @@ template <class T>
 void reduce_pair(Call& call, const Shared& in, const Shared& out) {
   const int peer = 1 - call.rank();
   call.channel.send(call.host, peer, {in, in->size}, 0);
-  const Message message = call.channel.receive(call.host, peer);
+  const Message message = call.aligned(call.channel.receive(call.host, peer));
   if (message.size != in->size) call.host.reject(Reading::vector, message, peer, 0, 0);
   const auto *a = reinterpret_cast<const T*>(in->data),
              *b = reinterpret_cast<const T*>(message.data());

@@ -24,14 +24,6 @@ inline Moved<T>* moved(T* values) {
   return reinterpret_cast<Moved<T>*>(values);
 }
 
-// The value of absent entries. For sums it is +0.0, unlike identity() in op.h.
-template <class T>
-inline T fill_of(Op op) {
-  return with_op(op, [](auto o) {
-    return decltype(o)::value == Op::sum ? T(0) : identity<decltype(o)::value, T>();
-  });
-}
-
 template <class T>
 struct Vector {
   std::size_t blocks = 0;  // of this range
@@ -53,53 +45,53 @@ inline bool dense_is_smaller(std::size_t nnz, std::size_t blocks, std::size_t en
 }
 
 template <class T>
-inline std::size_t entry_bytes(const Call& call) {
-  return call.block * sizeof(T);
+inline std::size_t entry_bytes(const VectorContext& context) {
+  return context.block * sizeof(T);
 }
 
 // Returns a dense vector of uninitialized values, with room for a header before them.
 template <class T>
-Vector<T> empty_dense(Call& call, std::size_t blocks) {
+Vector<T> empty_dense(const VectorContext& context, std::size_t blocks) {
   Vector<T> x;
   x.blocks = x.nnz = blocks;
   x.dense = x.scratch = true;
-  x.value_memory = call.host.allocate(header_bytes + blocks * entry_bytes<T>(call));
+  x.value_memory = context.memory.allocate(header_bytes + blocks * entry_bytes<T>(context));
   x.values = reinterpret_cast<T*>(x.value_memory->data + header_bytes);
   return x;
 }
 
 template <class T>
-Vector<T> filled(Call& call, std::size_t blocks) {
-  Vector<T> x = empty_dense<T>(call, blocks);
-  std::fill_n(x.writable(), blocks * call.block, fill_of<T>(call.op));
+Vector<T> filled(const VectorContext& context, std::size_t blocks) {
+  Vector<T> x = empty_dense<T>(context, blocks);
+  std::fill_n(x.writable(), blocks * context.block, context.fill_value<T>());
   return x;
 }
 
 // Returns a sparse vector with room for `nnz` entries.
 template <class T>
-Vector<T> empty_sparse(Call& call, std::size_t blocks, std::size_t nnz) {
+Vector<T> empty_sparse(const VectorContext& context, std::size_t blocks, std::size_t nnz) {
   Vector<T> x;
   x.blocks = blocks, x.nnz = nnz;
   x.scratch = true;
-  x.index_memory = call.host.allocate(4 * nnz);
-  x.value_memory = call.host.allocate(nnz * entry_bytes<T>(call));
+  x.index_memory = context.memory.allocate(4 * nnz);
+  x.value_memory = context.memory.allocate(nnz * entry_bytes<T>(context));
   x.indices = reinterpret_cast<std::uint32_t*>(x.index_memory->data);
   x.values = reinterpret_cast<T*>(x.value_memory->data);
   return x;
 }
 
 template <class T>
-Vector<T> densify(Call& call, const Vector<T>& x) {
+Vector<T> densify(const VectorContext& context, const Vector<T>& x) {
   if (x.dense) return x;
-  Vector<T> y = filled<T>(call, x.blocks);
-  scatter_assign<Moved<T>>(moved(y.writable()), x.moved_entries(), call.block);
+  Vector<T> y = filled<T>(context, x.blocks);
+  scatter_assign<Moved<T>>(moved(y.writable()), x.moved_entries(), context.block);
   return y;
 }
 
 template <class T>
-Vector<T> densify_if_smaller(Call& call, Vector<T> x) {
-  if (x.dense || !dense_is_smaller(x.nnz, x.blocks, entry_bytes<T>(call))) return x;
-  return densify(call, x);
+Vector<T> densify_if_smaller(const VectorContext& context, Vector<T> x) {
+  if (x.dense || !dense_is_smaller(x.nnz, x.blocks, entry_bytes<T>(context))) return x;
+  return densify(context, x);
 }
 
 }  // namespace sparcml::messages

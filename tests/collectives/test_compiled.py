@@ -244,3 +244,20 @@ def test_errors_are_those_of_the_definition():
             found, _ = run(body, 2, compiled=group)
             assert isinstance(found[0], kind)
             assert str(found[0]) in {str(error) for error in defined}
+
+
+def test_messages_may_begin_at_any_byte():
+    """Engines need not align what they receive; sections are read as words."""
+
+    def body(comm):
+        send = comm._transport.isend
+        comm._transport.isend = lambda peer, message: send(
+            peer, np.append(np.uint8(0), message)[1:]
+        )
+        case = (5000, 1, 12, "spread")
+        return [bits(comm.allreduce(vector(comm.rank, t, case), "sum", a))
+                for a in ALGORITHMS for t in DTYPES]  # fmt: skip
+
+    defined, _ = run(body, 3, compiled=())
+    found, _ = run(body, 3, compiled=range(3))
+    assert found == defined

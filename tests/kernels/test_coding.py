@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from sparcml import kernels
 from sparcml.kernels import coding
 from tests.kernels.reference import coding as reference
 
@@ -50,7 +51,7 @@ def check_gap(indices: NDArray[np.uint32], r: int) -> None:
 @pytest.mark.parametrize("edge", EDGES)
 def test_gap_edges(edge):
     indices = u32(EDGES[edge])
-    r, nbytes = coding.gap_plan(indices)
+    r, nbytes = kernels.gap_plan(indices)
     assert coding.gap_encode(indices).size == nbytes
     # Not so small an r that the section is huge.
     for more in range(max(r, blocks_of(indices).bit_length() - 18), 32):
@@ -67,7 +68,7 @@ def test_gap_every_parameter_and_tail(r):
 @pytest.mark.parametrize("density", [0.9, 0.5, 0.1, 0.01, 0.001, 0.0001])
 def test_gap_is_near_entropy(density):
     indices = random_indices(20_003, density)
-    r, nbytes = coding.gap_plan(indices)
+    r, nbytes = kernels.gap_plan(indices)
     assert (r, nbytes) == reference.gap_plan(indices)
     assert nbytes == min(
         coding.gap_encode(indices, s).size for s in range(max(r - 2, 0), r + 3)
@@ -81,7 +82,7 @@ def test_gap_is_near_entropy(density):
 @quick
 @given(index_sets, st.integers(0, 31))
 def test_gap_round_trip(indices, more):
-    r = min(coding.gap_plan(indices)[0] + more % 4, 31)
+    r = min(kernels.gap_plan(indices)[0] + more % 4, 31)
     check_gap(indices, r)
 
 
@@ -104,11 +105,9 @@ def test_gap_sums_of_low_parts_do_not_wrap(r):
 @pytest.mark.parametrize("bad", [[1, 1], [2, 1], [0, LIMIT], [*range(20), 5], [7] * 100])
 def test_encoders_refuse_bad_indices(bad):
     with pytest.raises(ValueError, match="ascending"):
-        coding.gap_plan(u32(bad))
+        kernels.gap_plan(u32(bad))
     with pytest.raises(ValueError, match="ascending"):
         coding.gap_encode(u32(bad), 3)
-    with pytest.raises(ValueError, match="bitmap_encode"):
-        coding.bitmap_encode(u32(bad), 1000)
 
 
 @pytest.mark.parametrize("blocks", [*range(131), 1000])
@@ -116,16 +115,13 @@ def test_bitmap(blocks):
     for density in (0.02, 0.1, 0.5, 1):
         indices = random_indices(blocks, density, blocks)
         indices = indices[indices < blocks]
-        section = coding.bitmap_encode(indices, blocks)
-        np.testing.assert_array_equal(section, reference.bitmap_encode(indices, blocks))
+        section = reference.bitmap_encode(indices, blocks)
         decoded = coding.bitmap_decode(section, indices.size, blocks)
         np.testing.assert_array_equal(decoded, indices)
 
 
 def test_bitmap_refuses():
-    section = coding.bitmap_encode(u32([0, 69]), 70)
+    section = reference.bitmap_encode(u32([0, 69]), 70)
     for nnz, blocks in [(1, 70), (3, 70), (2, 69), (2, 64), (2, 129)]:
         with pytest.raises(ValueError, match="bitmap: "):
             coding.bitmap_decode(section, nnz, blocks)
-    with pytest.raises(ValueError, match="below blocks"):
-        coding.bitmap_encode(u32([0, 70]), 70)

@@ -21,17 +21,9 @@ def test_the_code_of_a_corrected_gradient(bucket, bits, norm):
             residual, gradient = values_of(kind, size, 1), values_of(kind, size, 2)
             corrected, expected = np.empty_like(gradient), np.empty_like(gradient)
             code = np.empty(kernels.grid_nbytes(size, bucket, bits), np.uint8)
+            settings = bucket, levels, bits, norm, 5
             found = kernels.to_grid_corrected(
-                residual,
-                gradient,
-                corrected,
-                bucket,
-                levels,
-                bits,
-                norm,
-                scale=0.7,
-                seed=5,
-                out=code,
+                residual, gradient, 0.7, corrected, *settings, code
             )
             with np.errstate(all="ignore"):
                 kernels.add_residual(residual, gradient, expected, 0.7)
@@ -47,7 +39,7 @@ def test_the_code_of_a_gradient_alone():
     for kind in KINDS:
         gradient = values_of(kind, 5000)
         code = np.empty(kernels.grid_nbytes(5000, 256, 4), np.uint8)
-        found = kernels.to_grid_corrected(None, gradient, None, 256, 7, 4, seed=5, out=code)
+        found = kernels.to_grid_corrected(None, gradient, 1, None, 256, 7, 4, 0, 5, code)
         same(code, kernels.to_grid(gradient, 256, 7, 4, seed=5))
         finite = bool(np.isfinite(gradient).all())
         assert found == (int(np.count_nonzero(gradient.view(np.uint32))), finite)
@@ -82,20 +74,22 @@ def test_the_mean_and_the_residual(bucket, bits, ranks):
 
 
 def test_arguments_are_checked():
-    values, code = (
-        np.zeros(64, np.float32),
-        np.empty(kernels.grid_nbytes(64, 16, 4), np.uint8),
-    )
-    with pytest.raises(ValueError, match="multiple of 8"):
-        kernels.to_grid_corrected(None, values, None, 12, 7, 4, out=np.empty(56, np.uint8))
-    with pytest.raises(ValueError, match="at most 2048"):
+    values = np.zeros(64, np.float32)
+    code = np.empty(kernels.grid_nbytes(64, 16, 4), np.uint8)
+
+    def encode(residual, gradient, corrected, bucket=16, code=code):
         kernels.to_grid_corrected(
-            None, values, None, 4096, 7, 4, out=np.empty(36, np.uint8)
+            residual, gradient, 1, corrected, bucket, 7, 4, kernels.MAX_NORM, 0, code
         )
+
+    with pytest.raises(ValueError, match="multiple of 8"):
+        encode(None, values, None, 12, np.empty(56, np.uint8))
+    with pytest.raises(ValueError, match="at most 2048"):
+        encode(None, values, None, 4096, np.empty(36, np.uint8))
     with pytest.raises(ValueError, match="same size"):
-        kernels.to_grid_corrected(values[1:], values, values, 16, 7, 4, out=code)
+        encode(values[1:], values, values)
     with pytest.raises(ValueError, match="or neither"):
-        kernels.to_grid_corrected(values, values, None, 16, 7, 4, out=code)
+        encode(values, values, None)
     with pytest.raises(ValueError, match="4 bytes per bucket"):
         kernels.mean_from_grid([code, code[1:]], 0, 16, 7, 4, values)
     with pytest.raises(ValueError, match="position of a code"):

@@ -5,15 +5,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sparcml.kernels import coding, reduction
+from sparcml import kernels
+from sparcml.kernels import reduction
 from tests.kernels.reference import reduction as reference
 
 from .reduction_data import (
     LAST,
     as_fill,
     entries,
-    guarded,
-    intact,
     odd,
     overlaps,
     same_bits,
@@ -114,7 +113,7 @@ def test_scatter_and_place_equal_the_reference(op, dtype, block):
         reduction.scatter(op, got, *stream, block)
         reference.scatter(op, want, *stream, block)
         same_bits(got, want)
-        reduction.scatter_assign(got, *stream, block)
+        kernels.scatter_assign(got, *stream, block)
         reference.scatter_assign(want, *stream, block)
         same_bits(got, want)
 
@@ -139,46 +138,11 @@ def test_compact_equals_the_reference(dtype, block, bitwise, fill):
             same_entries(reduction.compact(dense, fill, block, bitwise, nnz), want)
 
 
-@over_dtypes
-@pytest.mark.parametrize("fill", [0.0, -0.0, np.inf, 1.0, np.nan])
-@pytest.mark.parametrize(
-    "size", [0, 1, 2, 63, 64, 65, 72, 127, 128, 129, 136, 191, 192, 193, 1000]
-)
-def test_squeeze_and_expand_equal_the_reference(dtype, fill, size):
-    rng, fill = np.random.default_rng(size), as_fill(fill, dtype)
-    for density in (0.0, 0.02, 0.3, 0.5, 0.9, 1.0):
-        dense = np.full(size, fill, dtype)
-        hit = rng.random(size) < density
-        dense[hit] = values(rng, int(hit.sum()), dtype)
-        nnz = reference.count_nonfill(dense, fill, bitwise=True)
-        want_plane, want = np.zeros(-(-size // 64) * 8, np.uint8), np.zeros(nnz, dtype)
-        assert reference.bitmap_compact(dense, fill, want_plane, want) == nnz
-        for room in {nnz, nnz + 1, nnz + 8, size + 72}:
-            plane, found = guarded(want_plane.size, np.uint8), guarded(room, dtype)
-            assert reduction.bitmap_compact(dense, fill, plane, found) == nnz
-            same_bits(plane, want_plane)
-            same_bits(found[:nnz], want)
-            assert intact(plane)
-            assert intact(found)
-        for room in {nnz - 1, nnz // 2, 0} - {-1, nnz}:
-            plane, found = guarded(want_plane.size, np.uint8), guarded(room, dtype)
-            assert reduction.bitmap_compact(dense, fill, plane, found) == room + 1
-            assert reference.bitmap_compact(dense, fill, plane, found) == room + 1
-            assert intact(plane)
-            assert intact(found)
-        got, back = guarded(size, dtype), np.empty(size, dtype)
-        reduction.bitmap_expand(want_plane, want, fill, got)
-        reference.bitmap_expand(want_plane, want, fill, back)
-        same_bits(back, dense)
-        same_bits(got, dense)
-        assert intact(got)
-
-
 def test_ascending_finds_the_first_wrong_position():
     for size in (1, 2, 9, 1024, 1025, 1026, 5000):
         fine = np.arange(size, dtype=np.uint32) * 2
-        assert reduction.ascending_prefix(fine, 2 * size) == size
-        assert reduction.ascending_prefix(fine, size - 1) == reference.ascending_prefix(
+        assert kernels.ascending_prefix(fine, 2 * size) == size
+        assert kernels.ascending_prefix(fine, size - 1) == reference.ascending_prefix(
             fine, size - 1
         )
         for at in {1, size // 2, size - 1} - {0, size}:
@@ -186,11 +150,11 @@ def test_ascending_finds_the_first_wrong_position():
                 bad = fine.copy()
                 bad[at] = wrong
                 want = reference.ascending_prefix(bad, 2**32 - 1)
-                assert reduction.ascending_prefix(bad, 2**32 - 1) == want
+                assert kernels.ascending_prefix(bad, 2**32 - 1) == want
     last = np.array([LAST], np.uint32)
-    assert reduction.ascending_prefix(last, LAST + 1) == 1
-    assert reduction.ascending_prefix(last, LAST) == 0
-    assert reduction.ascending_prefix(last[:0], 0) == 0
+    assert kernels.ascending_prefix(last, LAST + 1) == 1
+    assert kernels.ascending_prefix(last, LAST) == 0
+    assert kernels.ascending_prefix(last[:0], 0) == 0
 
 
 streams = st.lists(st.integers(0, 200) | st.integers(0, LAST), unique=True).map(sorted)
@@ -223,30 +187,8 @@ def test_compact_finds_what_place_put(indices, block, seed):
     v = values(rng, i.size * block, np.float64)
     v[v == 0] = 1
     dense = np.zeros(201 * block)
-    reduction.scatter_assign(dense, i, v, block)
+    kernels.scatter_assign(dense, i, v, block)
     same_entries(reduction.compact(dense, block=block), (i, v))
-
-
-@many_examples
-@given(
-    st.lists(st.booleans() | st.sampled_from([True] * 9 + [False]), max_size=400),
-    st.sampled_from([np.float32, np.float64]),
-    st.sampled_from([0.0, -0.0, 1.0, -np.inf]),
-    st.integers(0, 99),
-)
-def test_squeeze_is_compact_and_bitmap(present, dtype, fill, seed):
-    where = np.array(present, bool)
-    dense = np.full(where.size, fill, dtype)
-    dense[where] = values(np.random.default_rng(seed), int(where.sum()), dtype)
-    pairs = reduction.compact(dense, fill, bitwise=True)
-    assert pairs is not None
-    plane, found = np.empty(-(-dense.size // 64) * 8, np.uint8), np.empty_like(pairs[1])
-    assert reduction.bitmap_compact(dense, fill, plane, found) == found.size
-    same_bits(plane, coding.bitmap_encode(pairs[0], dense.size))
-    same_bits(found, pairs[1])
-    back = np.empty_like(dense)
-    reduction.bitmap_expand(plane, found, fill, back)
-    same_bits(back, dense)
 
 
 @pytest.mark.parametrize("nesterov", [False, True])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sparcml
+from sparcml import kernels
 from sparcml.kernels import _core, reduction
 from sparcml.kernels.threads import using_threads
 from tests.kernels.reference import reduction as reference
@@ -152,15 +153,15 @@ def test_the_first_index_that_does_not_ascend():
     size = 6 * DENSE_PART
     index = np.arange(size, dtype=np.uint32)
     borders = [size * part // count for count in (2, 3, 5) for part in range(1, count)]
-    assert on_all(lambda: reduction.ascending_prefix(index, size)) == [size] * 4
+    assert on_all(lambda: kernels.ascending_prefix(index, size)) == [size] * 4
     for at in sorted(
         {1, size - 1, *borders, *(b - 1 for b in borders), *(b + 1 for b in borders)}
     ):
         wrong = index.copy()
         wrong[at] = wrong[at - 1]
         wrong[-1] = 0
-        assert on_all(lambda w=wrong: reduction.ascending_prefix(w, size)) == [at] * 4
-        assert on_all(lambda at=at: reduction.ascending_prefix(index, at)) == [at] * 4
+        assert on_all(lambda w=wrong: kernels.ascending_prefix(w, size)) == [at] * 4
+        assert on_all(lambda at=at: kernels.ascending_prefix(index, at)) == [at] * 4
 
 
 def test_callers_on_several_threads():

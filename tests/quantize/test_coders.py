@@ -49,7 +49,7 @@ def test_the_same_values_as_without_a_coder(coder, settings, bucket, norm):
     np.testing.assert_array_equal(
         coded.decode(code), plain.decode(plain.encode(values, seed=3))
     )
-    assert code.nbytes <= coded.nbytes(5000) == plain.nbytes(5000) + coders.FRAME.size
+    assert code.nbytes <= coded.nbytes(5000) == plain.nbytes(5000) + coders.PAIR.size
 
 
 def test_levels_that_cannot_be_coded_shorter_are_packed(coder):

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from sparcml import QSGD, Half, Natural, Stream, WireError, wire
 from sparcml.stream.densify import densify
-from sparcml.wire import indices
+from sparcml.wire.header import BITMAP, DENSE, GAP, INDEX_FORMATS, U32
 
 from .test_hostile import resealed
 
 TAG = wire.Tag(call=24, sequence=1)
 BEFORE, AFTER = 5, 70  # blocks of the vector around the range
-NNZ = {indices.U32: 1, indices.GAP: 20, indices.BITMAP: 120, indices.DENSE: 200}
+NNZ = {U32: 1, GAP: 20, BITMAP: 120, DENSE: 200}
 OUTSIDE = 77.0
 
 
@@ -54,11 +54,11 @@ def parted(whole, x):
 @pytest.mark.parametrize("fill", [0.0, -0.0, np.inf, 1.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("block", [1, 3])
-@pytest.mark.parametrize("kind", NNZ, ids=indices.NAMES.get)
+@pytest.mark.parametrize("kind", NNZ, ids=INDEX_FORMATS.get)
 def test_every_format(kind, block, dtype, fill, held_dense):
     x = part(kind, block, dtype, fill, held_dense)
     for coder in (None, Half(), Half("bfloat16"), QSGD(3, 16), Natural()):
-        if coder is not None and kind != indices.DENSE:
+        if coder is not None and kind != DENSE:
             x = Stream.unchecked(x.size, x.raw_indices, abs(x.raw_values), block, fill)
         message = encoded(x, coder)
         assert wire.Header.read(message).index_format == kind or coder or held_dense
@@ -91,7 +91,7 @@ def refused(message, x):
 
 
 @pytest.mark.parametrize("coder", [None, Half(), QSGD(8, 16)], ids=str)
-@pytest.mark.parametrize("kind", NNZ, ids=indices.NAMES.get)
+@pytest.mark.parametrize("kind", NNZ, ids=INDEX_FORMATS.get)
 def test_damage_is_noticed(kind, coder):
     x = part(kind)
     message = encoded(x, coder)
@@ -104,14 +104,14 @@ def test_damage_is_noticed(kind, coder):
     refused(np.append(message, np.uint8(0)), x)
 
 
-@pytest.mark.parametrize("kind", NNZ, ids=indices.NAMES.get)
+@pytest.mark.parametrize("kind", NNZ, ids=INDEX_FORMATS.get)
 def test_ranges_of_another_length_type_or_block(kind):
     x = part(kind)
     message = encoded(x)
     refused(message, part(kind, dtype=np.float64))
     refused(message, part(kind, block=4, blocks=50 + NNZ[kind]))
     longer = part(kind, blocks=300)
-    if kind in (indices.DENSE, indices.BITMAP):
+    if kind in (DENSE, BITMAP):
         refused(message, longer)
     refused(wire.header_only(x, TAG), x)
 
@@ -131,7 +131,7 @@ def test_changes_under_a_good_checksum_stay_in_the_range(kind, held_dense, data)
 
 def test_planes_that_lie():
     """More ones than values, ones beyond the end, and fewer."""
-    x = part(indices.BITMAP)
+    x = part(BITMAP)
     message = encoded(x)
     for at, change in ((32, 0xFF), (32, 0x00), (32 + 25, 0x01), (32 + 31, 0x80)):
         bad = message.copy()
@@ -145,7 +145,7 @@ def test_planes_that_lie():
 
 
 def test_a_header_that_was_read_is_verified_all_the_same():
-    message = encoded(part(indices.GAP))
+    message = encoded(part(GAP))
     header = wire.Header.read(message)
     assert wire.verify(message, header) == wire.verify(message) == header
     bad = message.copy()

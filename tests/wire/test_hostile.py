@@ -23,7 +23,6 @@ from sparcml import (
     buffer_pool,
     wire,
 )
-from sparcml.wire import values
 from sparcml.wire.decoding import MAX_EXPANSION
 from sparcml.wire.header import CRC_AT, SIZE, checksum
 
@@ -260,10 +259,10 @@ def test_integers_are_not_quantized(dtype):
 
 @pytest.mark.parametrize("quantizer", [Sign(), Half("bfloat16")], ids=str)
 def test_a_signalling_nan_is_read_as_float64_without_a_warning(quantizer):
-    section = np.zeros(len(quantizer.settings) + quantizer.nbytes(2), np.uint8)
-    code = section[len(quantizer.settings) :]
+    message = wire.encode(Stream.from_dense(np.ones(2)), TAG, quantizer)[0].copy()
+    code = message[SIZE + len(quantizer.settings) :]
     if isinstance(quantizer, Sign):
         code[:4] = np.array([0x7F800001], np.uint32).view(np.uint8)
     else:
-        code.view(np.uint16)[:] = 0x7F81
-    assert np.isnan(values.read(section, 2, np.dtype(np.float64), quantizer)).all()
+        code[:] = np.full(2, 0x7F81, np.uint16).view(np.uint8)
+    assert np.isnan(wire.decode(resealed(message)).values).all()

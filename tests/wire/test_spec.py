@@ -9,7 +9,7 @@ import pytest
 import sparcml
 from sparcml import quantize, wire
 from sparcml.quantize import QUANTIZERS
-from sparcml.wire import indices
+from sparcml.wire.header import INDEX_FORMATS
 
 PAGE = Path(__file__).parents[2] / "docs" / "wire-format.md"
 EXAMPLE = re.compile(r"```python\n(.+?)\n```\n```hex\n(.+?)\n```", re.DOTALL)
@@ -24,7 +24,7 @@ def unhex(dump):
 
 def test_the_page_shows_every_format():
     shown = [wire.Header.read(unhex(dump)) for _, dump in EXAMPLES]
-    assert {header.index_format for header in shown} == set(indices.NAMES)
+    assert {header.index_format for header in shown} == set(INDEX_FORMATS)
     formats = {f for quantizer in QUANTIZERS.values() for f in quantizer.wire_formats}
     assert {header.value_format for header in shown} == {0, *formats}
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..collectives import ALLREDUCES
 from ..quantize.code import mix_seed
-from ..quantize.fused_grid import GridPasses, fuses
+from ..quantize.qsgd import GridPasses, fuses
 from .error_feedback import load_residual, select, select_all, update_residual
 from .reduce import allreduce_streams, mean_dense
 from .scaling import SharedScale

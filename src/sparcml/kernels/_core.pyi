@@ -26,9 +26,6 @@ def set_threads(count: int) -> None:
 def usable_processors() -> int:
     """Return the number of processors that this process may use."""
 
-def bitmap_encode(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int, out: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Write one bit per block, set for those in indices."""
-
 def bitmap_decode(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], nnz: int, blocks: int, out: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write the nnz positions of the ones in data."""
 
@@ -58,6 +55,46 @@ def coalesce(indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order=
     Sort rows by index and sum those of equal index, from first to last. Return the number of indices.
     """
 
+MAX_EXPANSION: int = 1024
+
+def check_message(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int | None) -> tuple[int, str, int] | None:
+    """
+    Check a message, also for a range of blocks if given; return what is wrong.
+    """
+
+def message_indices(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int, allocate: object) -> tuple[Any, tuple[int, str, int] | None]:
+    """
+    Return the memory of the indices of a checked message, and what is wrong.
+    """
+
+@overload
+def encode_message(head: bytes, blocks: int, indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, home: object | None, section: object | None, bounded: bool, allocate: object) -> tuple[Any, int, Any]: ...
+
+@overload
+def encode_message(head: bytes, blocks: int, indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, home: object | None, section: object | None, bounded: bool, allocate: object) -> tuple[Any, int, Any]: ...
+
+@overload
+def encode_message(head: bytes, blocks: int, indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, home: object | None, section: object | None, bounded: bool, allocate: object) -> tuple[Any, int, Any]: ...
+
+@overload
+def encode_message(head: bytes, blocks: int, indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, home: object | None, section: object | None, bounded: bool, allocate: object) -> tuple[Any, int, Any]:
+    """
+    Return the memory and the bytes of a message, and the memory of a vector that became dense.
+    """
+
+@overload
+def place_values(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], allocate: object) -> tuple[int, str, int] | None: ...
+
+@overload
+def place_values(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], allocate: object) -> tuple[int, str, int] | None: ...
+
+@overload
+def place_values(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, out: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], allocate: object) -> tuple[int, str, int] | None: ...
+
+@overload
+def place_values(message: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: object, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], allocate: object) -> tuple[int, str, int] | None:
+    """Write all values of a checked message; return what is wrong."""
+
 @overload
 def compact(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, block: int, bitwise: bool, limit: int, oi: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
 
@@ -85,21 +122,6 @@ def count_nonfill(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), ord
 @overload
 def count_nonfill(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, block: int, bitwise: bool) -> int:
     """Return the number of blocks that differ from fill."""
-
-@overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
-
-@overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
-
-@overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int: ...
-
-@overload
-def bitmap_compact(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, limit: int, bitmap: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], ov: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> int:
-    """
-    Write a bitmap and the values whose bits differ from fill. Return their number, at most limit + 1.
-    """
 
 @overload
 def combine_dense(op: int, a: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
@@ -133,19 +155,6 @@ def elias_encode(levels: Annotated[NDArray[numpy.int8], dict(shape=(None,), orde
 
 def elias_decode(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], sparse: bool, nonzeros: int, levels: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write the levels of a code."""
-
-@overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-@overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-@overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, out: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-@overload
-def bitmap_expand(bits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: int, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Write the values where the bitmap has ones, and fill elsewhere."""
 
 def gap_plan(indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[int, int]:
     """(r, bytes) of the section of indices"""
@@ -250,29 +259,29 @@ def from_bitplane(levels: Annotated[NDArray[numpy.float32], dict(shape=(None,), 
     """Write the level that each bit selects."""
 
 @overload
-def scatter(op: int, dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+def scatter(op: int, dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int = 1) -> None: ...
 
 @overload
-def scatter(op: int, dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+def scatter(op: int, dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int = 1) -> None: ...
 
 @overload
-def scatter(op: int, dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+def scatter(op: int, dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int = 1) -> None: ...
 
 @overload
-def scatter(op: int, dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None:
+def scatter(op: int, dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int = 1) -> None:
     """Set dense[i] = dense[i] op value."""
 
 @overload
-def scatter_assign(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+def scatter_assign(dense: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int = 1) -> None: ...
 
 @overload
-def scatter_assign(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+def scatter_assign(dense: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int = 1) -> None: ...
 
 @overload
-def scatter_assign(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None: ...
+def scatter_assign(dense: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int = 1) -> None: ...
 
 @overload
-def scatter_assign(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int) -> None:
+def scatter_assign(dense: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block: int = 1) -> None:
     """Set dense[i] = value."""
 
 def top_k_capacity(size: int, k: int) -> int:
@@ -645,7 +654,7 @@ MAX_FUSED_BUCKET: int = 2048
 def to_grid_corrected(residual: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, corrected: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None, bucket: int, levels: int, bits: int, norm: int, seed: int, code: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, bool]:
     """Encode scale * residual + gradient; (nonzeros, all finite)"""
 
-def mean_from_grid(codes: Sequence[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]], own: int, bucket: int, levels: int, bits: int, mean: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], corrected: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
+def mean_from_grid(codes: Sequence[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]], own: int, bucket: int, levels: int, bits: int, mean: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], corrected: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None:
     """Mean of codes; subtract one from the corrected gradient"""
 
 def to_table(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bucket: int, levels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bits: int, norm: int, scale: float, seed: int, code: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')]) -> None:

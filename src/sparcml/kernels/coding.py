@@ -16,11 +16,6 @@ Indices = NDArray[np.uint32]
 Levels = NDArray[np.int8]
 
 
-def gap_plan(indices: Indices) -> tuple[int, int]:
-    """Return the Rice parameter for random indices, and the bytes of their section."""
-    return _core.gap_plan(indices)
-
-
 def gap_encode(indices: Indices, r: int | None = None, out: Bytes | None = None) -> Bytes:
     """Return the Golomb-Rice code of the differences between ascending indices.
 
@@ -52,19 +47,11 @@ def gap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
     return out
 
 
-def bitmap_encode(indices: Indices, blocks: int, out: Bytes | None = None) -> Bytes:
-    """Return one bit per block, set for those in `indices`, in words of 8 bytes."""
-    if out is None:
-        out = buffer_pool.empty(-(-blocks // 64) * 8, np.uint8)
-    _core.bitmap_encode(indices, blocks, out)
-    return out
-
-
 def bitmap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
-    """Return the `nnz` indices below `blocks` of a section.
+    """Return the `nnz` indices below `blocks` whose bits are set, in words of 8 bytes.
 
     Raises:
-        ValueError: The data is not a section with these numbers.
+        ValueError: The data is not a bitmap with these numbers.
     """
     if nnz > 8 * data.size:  # checked before memory is allocated for a hostile nnz
         raise ValueError(f"bitmap_decode: {data.size} bytes cannot hold {nnz} entries")
@@ -114,11 +101,6 @@ def elias_decode(
     levels: Levels = buffer_pool.empty(count, np.int8)
     _core.elias_decode(data, sparse, nonzeros, levels)
     return levels
-
-
-def crc32c(data: Bytes, crc: int = 0) -> int:
-    """Return the CRC-32C of the data, continued from `crc` as in `zlib.crc32`."""
-    return _core.crc32c(data, crc)
 
 
 def crc32_spans(

@@ -120,11 +120,6 @@ def from_natural(code: Bytes, count: int, out: Floats | None = None) -> Floats:
     return out
 
 
-def moments(values: Floats) -> tuple[float, float, float, int]:
-    """Return the max magnitude, sum, sum of squares and count of values except NaN."""
-    return _core.moments(values)
-
-
 def to_onebit(
     values: Floats,
     bucket: int,

@@ -127,13 +127,6 @@ def scatter(
     _core.scatter(OPS[op], dense, indices, values, block)
 
 
-def scatter_assign(
-    dense: Values[Scalar], indices: Indices, values: Values[Scalar], block: int = 1
-) -> None:
-    """Set dense[i] = value for each block index i, without changing a bit of the value."""
-    _core.scatter_assign(dense, indices, values, block)
-
-
 def compact(
     dense: Values[Scalar],
     fill: float = 0.0,
@@ -167,36 +160,6 @@ def count_nonfill(
 ) -> int:
     """Return the number of blocks that differ from `fill`; `compact` explains `bitwise`."""
     return _core.count_nonfill(dense, _fill(dense, fill), block, bitwise)
-
-
-def ascending_prefix(indices: Indices, blocks: int) -> int:
-    """Return the length of the longest prefix that ascends strictly and is below `blocks`."""
-    return _core.ascending_prefix(indices, blocks)
-
-
-def bitmap_compact(
-    dense: Values[Scalar],
-    fill: float,
-    bitmap: NDArray[np.uint8],
-    values: Values[Scalar],
-) -> int:
-    """Write a bitmap and the values whose bits differ from `fill`; return their number.
-
-    The result is that of `compact(..., bitwise=True)` and `bitmap_encode`, in one pass.
-    If there are more values than fit, a number above `values.size` is returned.
-    """
-    return _core.bitmap_compact(dense, _fill(dense, fill), values.size, bitmap, values)
-
-
-def bitmap_expand(
-    bitmap: NDArray[np.uint8], values: Values[Scalar], fill: float, out: Values[Scalar]
-) -> None:
-    """Write the values at the ones of the bitmap, and `fill` elsewhere.
-
-    Raises:
-        ValueError: The bitmap does not match `out` or the number of values.
-    """
-    _core.bitmap_expand(bitmap, values, _fill(out, fill), out)
 
 
 def _fill(dense: NDArray[Any], fill: float) -> Any:

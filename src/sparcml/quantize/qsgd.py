@@ -19,9 +19,13 @@ from .base import SEEDS, Quantizer
 from .code import bucket_size, parse_bits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
-    Levels = tuple[NDArray[np.float32], NDArray[np.int8]]
+    Floats = NDArray[np.float32]
+    Bytes = NDArray[np.uint8]
+    Levels = tuple[Floats, NDArray[np.int8]]
 
 SETTINGS = struct.Struct("<BBBBI")  # bits, levels, norm, coder, bucket (0: full vector)
 NORMS = {"max": kernels.MAX_NORM, "l2": kernels.L2_NORM}
@@ -145,7 +149,7 @@ class QSGD(Quantizer):
     def nbytes(self, count: int) -> int:
         """Return four bytes per bucket and `bits` per value; with a coder the maximum."""
         packed = kernels.grid_nbytes(count, bucket_size(self.bucket, count), self.bits)
-        return packed if self.coder is None else packed + coders.FRAME.size
+        return packed if self.coder is None else packed + coders.PAIR.size
 
     def encoded_nbytes(self, count: int, head: NDArray[np.uint8]) -> int:
         """Return the number of bytes, which a code with a coder begins with."""
@@ -193,7 +197,7 @@ class QSGD(Quantizer):
             used = coders.write(self.coder, *self.quantize(values, seed), out)
             if used is not None:
                 return used
-            out = out[coders.FRAME.size :]
+            out = out[coders.PAIR.size :]
         bucket, norm = bucket_size(self.bucket, values.size), NORMS[self.norm]
         kernels.to_grid(values, bucket, self.s, self.bits, norm, seed=seed, out=out)
         return None
@@ -203,7 +207,7 @@ class QSGD(Quantizer):
             if coders.is_encoded(data):
                 self._read_encoded(self.coder, data, out)
                 return
-            data = data[coders.FRAME.size :]
+            data = data[coders.PAIR.size :]
         bucket = bucket_size(self.bucket, out.size)
         kernels.from_grid(data, out.size, bucket, self.s, self.bits, out)
 
@@ -259,3 +263,58 @@ def omega_of_max(d: int, s: int) -> float:
     worst d - 1 values have x = 1 / (2 + 2 omega), where 4 s^2 omega (1 + omega) = d - 1.
     """
     return (math.sqrt(1 + max(0, d - 1) / s**2) - 1) / 2
+
+
+def fuses(quantizer: Quantizer | None) -> bool:
+    """Return whether `GridPasses` has the passes of a quantizer."""
+    return (
+        isinstance(quantizer, QSGD)
+        and quantizer.coder is None
+        and quantizer.bucket is not None
+        and quantizer.bucket % 8 == 0
+        and quantizer.bucket <= kernels.MAX_FUSED_BUCKET
+    )
+
+
+class GridPasses:
+    """The passes over one dense vector, for `in_two_passes`.
+
+    Args:
+        quantizer: The quantizer, for which `fuses` holds.
+        gradient: The new gradient, which `mean` may overwrite.
+        residual: The residual; None without error feedback.
+        scale: Factor of the residual.
+        corrected: Array of the corrected gradient and then of the new residual, which may be
+            `residual`; None without error feedback.
+        mean: Array for the mean.
+        check: Called before anything is sent, with whether all values are finite.
+    """
+
+    def __init__(
+        self,
+        quantizer: Quantizer,
+        gradient: Floats,
+        residual: Floats | None,
+        scale: float,
+        corrected: Floats | None,
+        mean: Floats,
+        check: Callable[[bool], None],
+    ) -> None:
+        assert isinstance(quantizer, QSGD)
+        assert quantizer.bucket is not None
+        self._format = (quantizer.bucket, quantizer.s, quantizer.bits)
+        self._norm = NORMS[quantizer.norm]
+        self._gradient, self._residual, self._scale = gradient, residual, scale
+        self._corrected, self._mean, self._check = corrected, mean, check
+
+    def encode(self, seed: int, code: Bytes) -> int:
+        """Write the code of the corrected gradient; return the values other than +0.0."""
+        summands = self._residual, self._gradient, self._scale, self._corrected
+        settings = *self._format, self._norm
+        nonzeros, finite = kernels.to_grid_corrected(*summands, *settings, seed, code)
+        self._check(finite)
+        return nonzeros
+
+    def decode(self, codes: Sequence[Bytes], own: int) -> None:
+        """Write the mean, and subtract what the others have seen."""
+        kernels.mean_from_grid(codes, own, *self._format, self._mean, self._corrected)

@@ -10,6 +10,7 @@ from .decoding import verify as verify
 from .encoding import encode as encode
 from .encoding import encode_code as encode_code
 from .encoding import header_only as header_only
+from .header import ABSENT as ABSENT
 from .header import Header as Header
 from .header import Tag as Tag
 from .sizes import auxiliary_nbytes as auxiliary_nbytes
@@ -17,4 +18,3 @@ from .sizes import expected_index_nbytes as expected_index_nbytes
 from .sizes import expected_nbytes as expected_nbytes
 from .sizes import max_nbytes as max_nbytes
 from .sizes import min_nbytes as min_nbytes
-from .values import ABSENT as ABSENT

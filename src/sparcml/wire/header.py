@@ -27,8 +27,12 @@ DTYPES: dict[int, np.dtype[Any]] = {
 }
 DTYPE_CODES = {dtype: code for code, dtype in DTYPES.items()}
 
-RAW = 0  # value format of floats as in memory
+DENSE, U32, GAP, BITMAP = range(4)  # index formats
+INDEX_FORMATS = {DENSE: "dense", U32: "u32", GAP: "gap", BITMAP: "bitmap"}
 HELD_DENSE = 0x80  # bit of the index format: the sender holds the vector dense
+
+RAW = 0  # value format of numbers as in memory
+ABSENT = 255  # value format of a header-only message
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,9 @@ class Header:
         """Whether values are as in memory, not encoded by a quantizer."""
         return self.value_format == RAW
 
-    def write(self, message: NDArray[np.uint8]) -> None:
-        """Write the header to the first bytes of a message whose sections are complete."""
-        LAYOUT.pack_into(
-            message.data,
-            0,
+    def pack(self) -> bytes:
+        """Return the bytes of the header, with a checksum of 0."""
+        return LAYOUT.pack(
             MAGIC,
             VERSION,
             self.tag.call,
@@ -78,6 +80,10 @@ class Header:
             self.index_bytes,
             0,
         )
+
+    def write(self, message: NDArray[np.uint8]) -> None:
+        """Write the header to the first bytes of a message whose sections are complete."""
+        message[:SIZE] = np.frombuffer(self.pack(), np.uint8)
         crc = checksum(message)
         message[CRC_AT:SIZE] = np.frombuffer(crc.to_bytes(4, "little"), np.uint8)
 

@@ -10,7 +10,16 @@ import math
 from functools import lru_cache
 
 from .header import SIZE
-from .indices import bitmap_nbytes, padded
+
+
+def padded(nbytes: int) -> int:
+    """Return nbytes rounded up to a multiple of 8, which aligns the values."""
+    return (nbytes + 7) & ~7
+
+
+def bitmap_nbytes(blocks: int) -> int:
+    """Return the bytes of a bitmap: one bit per block, in words of 8 bytes."""
+    return (blocks + 63) // 64 * 8
 
 
 def max_nbytes(nnz: int, blocks: int, entry_bytes: int) -> int:

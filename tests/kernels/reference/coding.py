@@ -64,13 +64,6 @@ def bitmap_encode(indices: Indices, blocks: int) -> Bytes:
     return _pack(bits)
 
 
-def bitmap_decode(data: Bytes, nnz: int, blocks: int) -> Indices:
-    """Return the positions of the ones of a valid section."""
-    indices = np.flatnonzero(np.unpackbits(data, bitorder="little")[:blocks])
-    assert indices.size == nnz
-    return indices.astype(np.uint32)
-
-
 def elias_gamma(x: int) -> str:
     """Return one zero per bit of x after its first, then x in binary."""
     return "0" * (x.bit_length() - 1) + f"{x:b}"

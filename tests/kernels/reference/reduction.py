@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcml.kernels.reduction import Entries, Float, Indices, Scalar, Values
-from tests.kernels.reference.coding import bitmap_encode
 
 UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 IDENTITY = {"sum": -0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
@@ -133,28 +132,3 @@ def ascending_prefix(indices: Indices, blocks: int) -> int:
     wrong = indices >= blocks
     wrong[1:] |= indices[1:] <= indices[:-1]
     return int(wrong.argmax()) if wrong.any() else indices.size
-
-
-def bitmap_compact(
-    dense: Values[Scalar],
-    fill: float,
-    bitmap: NDArray[np.uint8],
-    values: Values[Scalar],
-) -> int:
-    """Write a bitmap and the values whose bits differ from `fill`; return their number."""
-    entries = compact(dense, fill, bitwise=True, limit=values.size)
-    if entries is None:
-        return values.size + 1
-    indices, stored = entries
-    bitmap[:] = bitmap_encode(indices, dense.size)
-    values[: stored.size] = stored
-    return stored.size
-
-
-def bitmap_expand(
-    bitmap: NDArray[np.uint8], values: Values[Scalar], fill: float, out: Values[Scalar]
-) -> None:
-    """Write the values at the ones of a valid bitmap, and `fill` elsewhere."""
-    ones = np.unpackbits(bitmap, count=out.size, bitorder="little").astype(bool)
-    out[:] = fill
-    out[ones] = values
