@@ -13,7 +13,7 @@ from harness.stopwatch import copy_of
 from kernels.case import Case, Floor
 from sparcml.bench.vectors import nonzero_integers, positions
 from sparcml.kernels import _core
-from sparcml.kernels.reduction import OPS
+from sparcml.operations import OPS
 from tests.kernels.reference import reduction as reference
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kernels.case import Arrays
 
-SUM = OPS["sum"]
+SUM = OPS["sum"].number
 COMPACT = Floor(over_peer=1.5)
 
 

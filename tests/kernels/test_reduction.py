@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparcml.kernels import coding, reduction
+from sparcml.operations import OPS
 from tests.kernels.reference import reduction as reference
 
 from .reduction_data import (
@@ -22,7 +23,7 @@ from .reduction_data import (
 )
 
 pytestmark = pytest.mark.usefixtures("isa")
-over_ops = pytest.mark.parametrize("op", reduction.OPS)
+over_ops = pytest.mark.parametrize("op", OPS)
 DTYPES = [np.float32, np.float64, np.int32, np.int64]
 over_dtypes = pytest.mark.parametrize("dtype", DTYPES)
 over_blocks = pytest.mark.parametrize("block", [1, 2, 3, 8, 64])
@@ -198,7 +199,7 @@ streams = st.lists(st.integers(0, 200) | st.integers(0, LAST), unique=True).map(
 
 @many_examples
 @given(
-    st.sampled_from(sorted(reduction.OPS)),
+    st.sampled_from(sorted(OPS)),
     st.lists(streams, min_size=1),
     st.integers(0, 99),
 )

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels import _core
+from ..operations import OPS
 from ..stream import MEAN, Stream
 from ..stream.densify import densify
-from ..stream.reduction import OPS
 from ..transport.wait_policy import wait_policy
 from ..wire.header import DTYPE_CODES
 from . import numbers

@@ -13,7 +13,7 @@ import numpy as np
 from .. import buffer_pool
 from ..costs.native_bytes import native_nbytes
 from ..kernels import _core
-from ..kernels.reduction import OPS
+from ..operations import OPS
 from ..stream import MEAN
 from ..wire.header import DTYPE_CODES
 from .base import AGREEMENT, call_code
@@ -49,7 +49,7 @@ class NativeAllreduce:
         mpi: MpiFunctions,
     ) -> None:
         self._host, self._link, self._native = host, link, loop.native
-        self._ops = {op: (OPS[op], handle) for op, handle in mpi.ops.items()}
+        self._ops = {op: (OPS[op].number, handle) for op, handle in mpi.ops.items()}
         self._ops[MEAN] = self._ops["sum"]
         self._types = {
             np.dtype(name): (DTYPE_CODES[np.dtype(name)], number)

@@ -1,4 +1,4 @@
-"""Reduction of streams: the table of operations, and addition in any of them.
+"""Reduction of streams in any operation.
 
 The form of a result depends on the operands only, so all ranks have the same form. Memory of an
 operand marked as scratch may be reused for the result.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffer_pool, kernels
+from ..operations import OPS
 from .arrays import as_fill
 from .densify import dense_is_smaller, densify, densify_if_smaller
 
@@ -20,15 +21,10 @@ if TYPE_CHECKING:
 
     from .stream import Stream
 
-OPS = ("sum", "min", "max", "prod")
-MEAN = "mean"  # a sum that is divided by the number of ranks at the end
-
-_IDENTITIES = {"sum": 0.0, "min": np.inf, "max": -np.inf, "prod": 1.0}
-
 
 def identity(op: str, dtype: np.dtype[Any]) -> float:
     """Return the value e with e op x == x, which absent entries stand for."""
-    return as_fill(_IDENTITIES[op], dtype)
+    return as_fill(OPS[op].identity, dtype)
 
 
 def add(a: Stream, b: Stream, op: str = "sum") -> Stream:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import UFUNCS
+from ...operations import OPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ class NativeAllreduce:
         self.result = self._arrays[0].copy()
         with np.errstate(all="ignore"):  # as in every other engine
             for other in range(1, self._size):
-                UFUNCS[op](self.result, self._arrays[other], out=self.result)
+                OPS[op].ufunc(self.result, self._arrays[other], out=self.result)
         self._arrays.clear()
         return True
 
