@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from .calibration import calibrated_seconds
 from .node_cost import node_seconds
 from .workload import Workload
 
@@ -55,7 +54,7 @@ def estimate(algorithm: CostedAlgorithm, workload: Workload, network: Network) -
 @lru_cache(maxsize=1024)
 def _estimate(algorithm: CostedAlgorithm, workload: Workload, network: Network) -> Estimate:
     cost = CostEstimate(algorithm, workload)
-    seconds = calibrated_seconds(network, algorithm.name, cost.nbytes, cost.seconds)
+    seconds = network.calibrated_seconds(algorithm.name, cost.nbytes, cost.seconds)
     return Estimate(algorithm.name, cost.messages, cost.nbytes, seconds, algorithm.lossy)
 
 
