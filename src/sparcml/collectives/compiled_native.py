@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import buffer_pool
-from ..costs.native_bytes import native_nbytes
+from ..costs.workload import native_nbytes
 from ..kernels import _core
 from ..operations import OPS
 from ..stream import MEAN

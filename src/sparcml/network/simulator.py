@@ -16,8 +16,7 @@ from ..collectives import ALLREDUCES
 from ..communicator.communicator import Communicator
 from ..communicator.rank_runner import RankRunner
 from ..costs import Network, Workload
-from ..costs.estimate import estimate
-from ..costs.node_cost import shared
+from ..costs.estimate import estimate, shared
 from ..observe import Stats
 from ..observe.timeline import Timeline
 from ..transport import Nodes
