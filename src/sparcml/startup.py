@@ -24,7 +24,7 @@ from .validation import as_integer, check_callable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .network.measurement import Measurement
+    from .network.store import Measurement
     from .transport import Transport
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ def from_group(process_group: Any = None, *, timeout: float | None = None) -> Co
         timeout: Seconds that a rank waits for another, busy or not. Default: for a rank that
             is dead or stopped SPARCML_TIMEOUT, or 30; for a busy one the engine's limit.
     """
-    from .transport.gloo.rendezvous import open_transport
+    from .transport.gloo.transport import open_transport
 
     return _open(open_transport(process_group, timeout))
 

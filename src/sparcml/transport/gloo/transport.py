@@ -8,8 +8,11 @@ arrives before the end of its connection is seen.
 from __future__ import annotations
 
 import os
+import socket
 import time
+from collections import Counter
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from torch import distributed as dist
@@ -19,7 +22,7 @@ from ...errors import TransportError
 from ..base import EMPTY, Message, Pending, Transport
 from ..control import CLOSED
 from ..shutdown import ShutdownHandler
-from ..timeouts import Timeouts, start_error
+from ..timeouts import Timeouts, resolve_timeouts, start_error
 from ..wait_policy import wait_policy
 from .frames import ControlMessages, Peer
 from .mesh import Mesh
@@ -29,11 +32,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .operations import Operation
+    from .mesh import Operation
+
 
 SLEEP_SECONDS = 0.02  # between two polls of the control messages
 MAX_PAUSE = 0.1  # between two looks whether all ranks have come
 LAST_MESSAGE_SECONDS = 0.2  # to receive the reason why a connection has closed
+LAUNCHER_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
+
+# Number of rendezvous of these ranks, the same on all of them.
+_rendezvous_count: Counter[tuple[int, ...]] = Counter()
+
+# Store of the launcher, rank and number of ranks, if torch.distributed is not initialized.
+_launcher: list[tuple[Any, int, int]] = []
 
 
 class _Sending(Pending):
@@ -206,3 +217,113 @@ class TorchTransport(Transport):
         for rank, peer in self.peers.items():
             with suppress(RuntimeError, TransportError):  # the peer has ended
                 self.wait_for(peer.all_sent, rank, "close")
+
+
+def open_transport(group: Any, timeout: float | None) -> TorchTransport:
+    """Return a transport of the ranks of a process group. Collective.
+
+    The ranks find each other in the store of the group. Nothing is registered with
+    torch.distributed, so that its own numbering of groups does not change.
+
+    Args:
+        group: A process group; None is the default group, or all processes of the job.
+        timeout: Limit of every wait; None: see `resolve_timeouts`.
+    """
+    limit = _engine_limit(group)
+    timeouts = resolve_timeouts(timeout, limit)
+    if dist.is_initialized():
+        timeouts = resolve_timeouts(timeout, limit, start_limit=limit)
+        members = tuple(dist.get_process_group_ranks(group))
+        rank = dist.get_rank()
+        store = dist.distributed_c10d._get_default_store()
+    elif group is None:
+        store, rank, size = _launcher_store(timeouts.start)
+        members = tuple(range(size))
+    else:
+        raise TransportError(
+            "from_group: torch.distributed is not initialized; call "
+            "torch.distributed.init_process_group first"
+        )
+    if rank not in members:
+        raise ValueError(
+            f"from_group: process_group must contain rank {rank}, got {len(members)} "
+            f"other ranks"
+        )
+    _rendezvous_count[members] += 1
+    # A job that torchrun has restarted finds the keys of the previous attempt in the store.
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    count = _rendezvous_count[members]
+    name = f"sparcml:{attempt}:{count}:{'.'.join(map(str, members))}"
+    return TorchTransport(
+        dist.PrefixStore(name, store), members.index(rank), len(members), timeouts
+    )
+
+
+def _launcher_store(seconds: float) -> tuple[Any, int, int]:
+    """Return the launcher's store, rank and size, as init_process_group finds them."""
+    if _launcher:
+        return _launcher[0]
+    if absent := [name for name in LAUNCHER_VARIABLES if name not in os.environ]:
+        raise TransportError(
+            f"from_group: torch.distributed is not initialized; call "
+            f"torch.distributed.init_process_group first, or start with torchrun, which sets "
+            f"{', '.join(absent)}"
+        )
+    address, port, rank, size = (os.environ[name] for name in LAUNCHER_VARIABLES)
+    is_server = rank == "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    try:
+        # As init_process_group does, but without waiting for all ranks: `meet` waits for
+        # them, and finds those that are missing.
+        store = dist.TCPStore(
+            address,
+            int(port),
+            int(size),
+            is_server,
+            timedelta(seconds=seconds),
+            wait_for_workers=False,
+            multi_tenant=True,
+            **(_listening_options(address, int(port)) if is_server and int(port) else {}),
+        )
+    except RuntimeError as error:
+        if "EADDRINUSE" in str(error):
+            raise TransportError(
+                f"world: rank 0 cannot listen at {address}:{port}: the port is in use; "
+                f"set MASTER_PORT to a free one"
+            ) from None
+        raise TransportError(
+            f"world: rank {rank} cannot reach rank 0 at {address}:{port} within {seconds:g} s "
+            f"({str(error).splitlines()[0]}); SPARCML_START_TIMEOUT sets the limit"
+        ) from None
+    _launcher.append((store, int(rank), int(size)))
+    return _launcher[0]
+
+
+def _listening_options(address: str, port: int) -> dict[str, Any]:
+    """Return the store's options for a socket of this address; empty: it opens its own.
+
+    Its own listens on all addresses of the machine. That is needed for a host name, which may
+    mean a loopback address on its own machine, and for an address that the machine itself
+    does not know, such as that of a gateway.
+    """
+    address = "127.0.0.1" if address == "localhost" else address
+    try:
+        [(family, *_, place), *_] = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+        )
+        with socket.socket(family) as bound:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(place)
+            # Before version 2.8, torch accepts a socket only without libuv.
+            return {"master_listen_fd": bound.detach(), "use_libuv": False}
+    except OSError:  # if the port is in use, the store may be one of this process
+        return {}
+
+
+def _engine_limit(group: Any) -> float:
+    """Return the seconds that the process group itself waits for a rank."""
+    if not dist.is_initialized():
+        return float(dist.default_pg_timeout.total_seconds())
+    group = group or dist.group.WORLD
+    backends = [group._get_backend(device) for device in group._device_types]
+    limits = [b.options._timeout for b in backends if hasattr(b, "options")]
+    return float(max(limits, default=dist.default_pg_timeout).total_seconds())
