@@ -16,7 +16,7 @@ from ..kernels import _core
 from ..operations import OPS
 from ..stream import MEAN, Stream
 from ..stream.densify import densify
-from ..transport.wait_policy import wait_policy
+from ..transport.timeouts import wait_policy
 from ..wire.header import DTYPE_CODES
 from . import numbers
 from .base import AGREEMENT, call_code

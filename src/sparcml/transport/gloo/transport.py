@@ -22,8 +22,7 @@ from ...errors import TransportError
 from ..base import EMPTY, Message, Pending, Transport
 from ..control import CLOSED
 from ..shutdown import ShutdownHandler
-from ..timeouts import Timeouts, resolve_timeouts, start_error
-from ..wait_policy import wait_policy
+from ..timeouts import Timeouts, resolve_timeouts, start_error, wait_policy
 from .frames import ControlMessages, Peer
 from .mesh import Mesh
 
