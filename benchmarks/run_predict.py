@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from harness import plugins  # noqa: F401  # registers Ok-Topk
 
 import sparcml
 from sparcml.bench.results import quantile, write_json

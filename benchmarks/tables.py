@@ -347,7 +347,7 @@ def predict(rows: list[Row]) -> str:
         here = [r for r in rows if (r["size"], r["density"]) == (size, density)]
         (auto,) = (row for row in here if row["algorithm"] == "auto")
         named = [row for row in here if row is not auto]
-        # Ok-TopK leaves sums out: it is predicted, but no choice.
+        # Ok-Topk leaves sums out: it is predicted, but no choice.
         best = min((r for r in named if r["algorithm"] != "oktopk"), key=lambda r: r["p50"])
         worst = max(named, key=lambda r: abs(r["predicted"] / r["p50"] - 1))
         near = sum(close(row["predicted"], row["p50"], 0.25, 3e3) for row in named)

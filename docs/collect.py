@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "examples" / "plugins"))
+
+import oktopk  # noqa: F401  # registers itself
 
 from sparcml.collectives import ALLREDUCES
 
@@ -48,7 +53,8 @@ INTRODUCTION = """\
 # Algorithms
 
 This page is collected from the files of `src/sparcml/collectives/` by `make docs`. The title of a section is
-the name of a file, and for an allreduce also the value of `algorithm=`.
+the name of a file, and for an allreduce also the value of `algorithm=`. `oktopk` is a plug-in, a file of
+`examples/plugins/`; import it before its first use.
 
 P is the world size, N the size of the vector, k the largest nnz of a rank, K the nnz of the result. Each file
 declares the messages of every rank in every round, and tests compare them with the counted ones. `auto` and
@@ -64,7 +70,7 @@ of `costs/network.py`.
 | quantized; two ranks, or indices that hardly overlap | ssar_allgather |
 | dense | native |
 | several ranks share a node and its slow link | hierarchical |
-| only the largest entries of the result are needed | oktopk, by name: `auto` is lossless |
+| only the largest entries of the result are needed | oktopk, a plug-in, by name: `auto` is lossless |
 
 With uniformly random indices the result has E[K] = N (1 - (1 - k/N)^P) nonzeros: at a density of 1 % per rank,
 the density of the result is 7.7 % on 8 ranks and 47 % on 64 ranks.

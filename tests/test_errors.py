@@ -16,7 +16,6 @@ SOURCE = Path(sparcml.__file__).parent
 # Their callers add a name: the command, the option, the file or the message.
 COMPLETED_BY_CALLERS = {
     "units.py",
-    "network/measurement.py",
     "network/store.py",
     "linear/training/model.py",
     "linear/training/options.py",

@@ -11,10 +11,11 @@ import pytest
 
 from tests.torch_engine.jobs import outcomes
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = sorted((*FOLDER.glob("*.py"), *FOLDER.glob("plugins/*.py")))
 OWN_TESTS = ("mean_estimation", "one_bit_stalls")  # that look at the output
 LAUNCHED = [path for path in EXAMPLES if "sparcml run" in path.read_text()]
-TORCH = Path(__file__).parents[1] / "examples" / "torch"
+TORCH = FOLDER / "torch"
 
 # Arguments of the torch examples that make each run in about a second.
 TINY = {

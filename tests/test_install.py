@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparcml.extras import how_to_install
+from sparcml.errors import how_to_install
 
 from . import pythons
 
@@ -19,7 +19,7 @@ SOURCES = sorted((ROOT / "src/sparcml").rglob("*.py"))
 
 
 def test_hints_come_from_one_place_and_name_the_clone():
-    texts = {path.name: path.read_text() for path in SOURCES if path.name != "extras.py"}
+    texts = {path.name: path.read_text() for path in SOURCES if path.name != "errors.py"}
     assert not [name for name, text in texts.items() if "pip install" in text]
     assert how_to_install("mpi") == "pip install '.[mpi]' in the clone of sparcml"
     assert not [page.name for page in PAGES if "pip install sparcml" in page.read_text()]

@@ -15,7 +15,7 @@ from tables import markdown
 
 import sparcml
 from sparcml.collectives import ALLREDUCES
-from sparcml.collectives.dense.binary_trees import two_trees
+from sparcml.collectives.dense.double_binary_tree import two_trees
 from sparcml.collectives.split import WINDOW
 from sparcml.costs import Workload
 from sparcml.network.presets import network

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness import plugins  # noqa: F401  # registers Ok-Topk
+
 from sparcml.aggregate.planning import planned_methods
 from sparcml.planning.models import model
 from sparcml.planning.plan import Plan, plan

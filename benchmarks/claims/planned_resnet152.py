@@ -13,7 +13,7 @@ RANKS, DAYS, THEIRS = 1024, 19.0, 25.0
 IMAGES, EPOCHS, BATCH = 1_281_167, 90, 32
 STEP = DAYS * 86400 / (IMAGES * EPOCHS / BATCH)  # seconds of computing
 NETWORKS = ("aries", "10gbit", "gige")
-METHODS = ("dense", "QSGD 4 bits", "TopK 0.1 %", "TopK 0.1 %, 8 bits", "Ok-TopK 0.1 %")
+METHODS = ("dense", "QSGD 4 bits", "TopK 0.1 %", "TopK 0.1 %, 8 bits", "TopK 0.1 %, oktopk")
 NEAR = 0.1
 
 

@@ -20,7 +20,7 @@ from .base import Answer, Claim, Row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sparcml.network.stragglers import Stragglers
+    from sparcml.network.simulator import Stragglers
 
 FREE = Network(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 KINDS: dict[str, Stragglers] = {

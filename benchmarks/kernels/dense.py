@@ -14,7 +14,7 @@ from kernels.case import Case, Floor
 from sparcml import Stream, wire
 from sparcml.bench.vectors import nonzero_integers, positions
 from sparcml.kernels import _core
-from sparcml.kernels.reduction import OPS
+from sparcml.operations import OPS
 from sparcml.wire.header import SIZE
 from tests.kernels.reference import reduction as reference
 from tests.kernels.reference.coding import bitmap_encode
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kernels.case import Arrays
 
-SUM = OPS["sum"]
+SUM = OPS["sum"].number
 COMPACT = Floor(over_peer=1.5)
 
 

@@ -14,7 +14,7 @@ from harness.stopwatch import copy_of
 from kernels.case import Case, Floor
 from sparcml.bench.vectors import nonzero_integers, positions
 from sparcml.kernels import _core
-from sparcml.kernels.reduction import OPS
+from sparcml.operations import OPS
 from tests.kernels.reference import reduction as reference
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Pairs = tuple[NDArray[np.uint32], NDArray[np.float32]]
 
-SUM = OPS["sum"]
+SUM = OPS["sum"].number
 RANDOM, ANY = Floor(rate=300), Floor(rate=120)  # M entries/s
 SPREAD = 100  # blocks of the vector for each entry of a stream
 RUN = 64  # entries next to each other in clustered streams

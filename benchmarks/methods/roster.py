@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+from harness import plugins  # noqa: F401  # registers Ok-Topk
+
 from sparcml import (
     DGC,
     NUQSGD,

@@ -263,7 +263,7 @@ INSTANCES = (
     (
         "Ok-Topk (Li and Hoefler 2022)",
         'Compressed(TopK(0.01), algorithm="oktopk")',
-        "only entries among the largest sums leave the residual",
+        "`examples/plugins/oktopk.py`: only entries among the largest sums leave the residual",
     ),
     (
         "gTop-k (Shi 2019)",

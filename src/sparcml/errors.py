@@ -1,4 +1,7 @@
-"""Exceptions that a caller may catch; bad arguments raise ValueError and TypeError."""
+"""Exceptions that a caller may catch; bad arguments raise ValueError and TypeError.
+
+An error about a missing package also names the command that installs it (`how_to_install`).
+"""
 
 
 class SparcmlError(Exception):
@@ -19,3 +22,8 @@ class MismatchError(SparcmlError):
 
 class DataError(SparcmlError, ValueError):
     """Data cannot be used; the message names the place and the problem."""
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command for an extra; sparcml is installed from a clone, not from an index."""
+    return f"pip install '.[{extra}]' in the clone of sparcml"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .communicator.communicator import Communicator
 from .communicator.rank_runner import run_on_threads
 from .costs import ONE_MACHINE, Network, in_shared_memory
-from .errors import TransportError
-from .extras import how_to_install
+from .errors import TransportError, how_to_install
 from .launchers import MPI_SIZES, TORCH_NAMES
 from .network.store import lookup
 from .transport import ThreadGroup, ThreadTransport
@@ -24,7 +23,7 @@ from .validation import as_integer, check_callable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .network.measurement import Measurement
+    from .network.store import Measurement
     from .transport import Transport
 
 T = TypeVar("T")

@@ -11,8 +11,7 @@ import pytest
 
 from sparcml.cli.lazy_commands import COMMANDS, load
 from sparcml.costs import COSTS
-from sparcml.network.measurement import from_json
-from sparcml.network.store import save
+from sparcml.network.store import from_json, save
 
 
 def sparcml(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,6 @@ import sparcml
 from sparcml.collectives import ALLREDUCES
 from sparcml.communicator.selection import choose
 from sparcml.costs import Calibration, Network, Workload
-from sparcml.costs.calibration import cost_parts
 from sparcml.costs.estimate import CostEstimate, estimate
 
 NETWORK = Network()
@@ -37,7 +36,7 @@ def test_ranks_that_are_threads_compute_an_estimate_once():
 @pytest.mark.parametrize("name", FLAT)
 def test_the_parts_add_up_to_the_cost(name):
     declared = CostEstimate(ALLREDUCES[name], WORKLOAD)
-    parts = cost_parts(NETWORK, declared.nbytes, declared.seconds)
+    parts = NETWORK.parts(declared.nbytes, declared.seconds)
     # In trees, the rank that waits longest and the one that sends most may differ.
     assert sum(parts) >= declared.seconds(NETWORK) * (1 - 1e-9)
     if name != "double_binary_tree":
@@ -52,7 +51,7 @@ def test_weights_apply_to_their_algorithm_only():
 
 def test_each_weight_has_its_part():
     declared = CostEstimate(ALLREDUCES["ring"], WORKLOAD)
-    parts = cost_parts(NETWORK, declared.nbytes, declared.seconds)
+    parts = NETWORK.parts(declared.nbytes, declared.seconds)
     for i, part in enumerate(parts):
         weights = [0.0, 0.0, 0.0]
         weights[i] = 3.0

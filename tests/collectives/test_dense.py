@@ -7,8 +7,11 @@ import pytest
 
 import sparcml
 from sparcml.collectives import ALLREDUCES
-from sparcml.collectives.dense.binary_trees import two_trees
-from sparcml.collectives.dense.double_binary_tree import CHUNK_BYTES, chunk_offsets
+from sparcml.collectives.dense.double_binary_tree import (
+    CHUNK_BYTES,
+    chunk_offsets,
+    two_trees,
+)
 from sparcml.communicator.selection import explain, supporting
 from sparcml.costs import Network, Workload
 from sparcml.wire.header import SIZE

@@ -3,7 +3,7 @@
 import pytest
 
 from sparcml.costs import ring_nbytes
-from sparcml.costs.native_bytes import native_nbytes
+from sparcml.costs.workload import native_nbytes
 
 
 def mpich_by_messages(ranks, nbytes):

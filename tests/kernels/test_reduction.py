@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sparcml import kernels
 from sparcml.kernels import reduction
+from sparcml.operations import OPS
 from tests.kernels.reference import reduction as reference
 
 from .reduction_data import (
@@ -21,7 +22,7 @@ from .reduction_data import (
 )
 
 pytestmark = pytest.mark.usefixtures("isa")
-over_ops = pytest.mark.parametrize("op", reduction.OPS)
+over_ops = pytest.mark.parametrize("op", OPS)
 DTYPES = [np.float32, np.float64, np.int32, np.int64]
 over_dtypes = pytest.mark.parametrize("dtype", DTYPES)
 over_blocks = pytest.mark.parametrize("block", [1, 2, 3, 8, 64])
@@ -162,7 +163,7 @@ streams = st.lists(st.integers(0, 200) | st.integers(0, LAST), unique=True).map(
 
 @many_examples
 @given(
-    st.sampled_from(sorted(reduction.OPS)),
+    st.sampled_from(sorted(OPS)),
     st.lists(streams, min_size=1),
     st.integers(0, 99),
 )

@@ -9,6 +9,7 @@ import sparcml
 from sparcml import kernels
 from sparcml.kernels import _core, reduction
 from sparcml.kernels.threads import using_threads
+from sparcml.operations import OPS
 from tests.kernels.reference import reduction as reference
 
 from .reduction_data import (
@@ -25,7 +26,7 @@ from .reduction_data import (
 from .thread_counts import on_all
 
 pytestmark = pytest.mark.usefixtures("isa")
-over_ops = pytest.mark.parametrize("op", reduction.OPS)
+over_ops = pytest.mark.parametrize("op", OPS)
 over_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
 over_blocks = pytest.mark.parametrize("block", [1, 2, 5, 64])
 WORTH = 1 << 17  # values that wake further threads
@@ -51,7 +52,7 @@ def test_merge_has_the_same_bits(dtype, block):
     nnz = WORTH // block
     for size in (2 * nnz, LAST + 1):
         a, b = (entries(rng, n, size, dtype, block) for n in (nnz, nnz // 2))
-        for op in reduction.OPS:
+        for op in OPS:
             same_on_all(lambda op=op, a=a, b=b: merge(op, a, b, block))
 
 
@@ -102,7 +103,7 @@ def many(name, rng, dtype, block):
 @pytest.mark.parametrize("name", ["alike", "short", "unequal", "same indices", "apart"])
 def test_merge_many_has_the_same_bits(name, dtype, block):
     parts = many(name, np.random.default_rng(block), dtype, block)
-    for op in reduction.OPS:
+    for op in OPS:
         result = same_on_all(lambda op=op: reduction.merge_many(op, parts, block))
         if block == 1 and op == "sum":
             same_entries(result, reference.merge_many(op, parts))

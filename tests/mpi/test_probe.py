@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from sparcml.costs import COSTS, in_shared_memory
-from sparcml.network.measurement import from_json
+from sparcml.network.store import from_json
 
 from .jobs import HERE, MPIEXEC, mpiexec
 

@@ -10,9 +10,9 @@ from sparcml.collectives import ALLREDUCES
 from sparcml.costs import Calibration, Network, Workload
 from sparcml.costs.estimate import estimate
 from sparcml.network import probe_algorithms as tuning
-from sparcml.network.measurement import from_json
 from sparcml.network.probe import probe
 from sparcml.network.probe_algorithms import POINTS, Sample, calibrate
+from sparcml.network.store import from_json
 from sparcml.transport import Nodes
 
 RANKS = 8

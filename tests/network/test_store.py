@@ -13,7 +13,7 @@ from sparcml import files
 from sparcml.cli import probe as probe_command
 from sparcml.costs import ONE_MACHINE, Calibration, Network
 from sparcml.network import store
-from sparcml.network.measurement import Measurement, from_json
+from sparcml.network.store import Measurement, from_json
 from sparcml.planning.models import of_size
 from sparcml.planning.plan import plan
 

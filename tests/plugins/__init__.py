@@ -1,1 +1,1 @@
-"""Plug-ins outside the package: one of each family, one file each."""
+"""Plug-ins outside the package: one of each family, and tests of those in `examples`."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparcml
-from sparcml.sparsify.device import Device
+from sparcml.sparsify.vector import Device
 
 from ..kernels.reduction_data import same_bits
 from ..kernels.selection_data import hard

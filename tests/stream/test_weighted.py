@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcml import Stream
-from sparcml.stream import weighted
-from sparcml.stream.weighted import weighted_sum
+from sparcml.stream.reduction import CHUNK, weighted_sum
 
 
 def as_stream(array, block, is_sparse):
@@ -45,7 +44,7 @@ def test_dense_and_sparse_give_the_same_bits(data):
 
 def test_chunks_have_the_bits_of_one():
     rng = np.random.default_rng(0)
-    n = 3 * weighted.CHUNK + 77
+    n = 3 * CHUNK + 77
     arrays = [rng.standard_normal(n).astype(np.float32) for _ in range(3)]
     arrays[1] *= rng.random(n) < 0.01
     streams = [as_stream(x, 1, number == 1) for number, x in enumerate(arrays)]

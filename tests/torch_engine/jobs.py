@@ -24,7 +24,7 @@ _fork = multiprocessing.get_context("forkserver")
 _fork.set_forkserver_preload(
     [
         "numpy",
-        "sparcml.transport.gloo.rendezvous",
+        "sparcml.transport.gloo.transport",
         "sparcml.torch.ddp",
         "sparcml.torch.elastic",
         "torch._dynamo",

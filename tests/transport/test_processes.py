@@ -11,7 +11,7 @@ from sparcml.costs.network import COMPUTE_COSTS
 from sparcml.costs.workload import Workload
 from sparcml.transport import ThreadGroup, ThreadTransport
 from sparcml.transport.processes import find_processes
-from sparcml.transport.wait_policy import available_processors
+from sparcml.transport.timeouts import available_processors
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 9])

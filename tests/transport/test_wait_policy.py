@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparcml.transport.wait_policy import (
+from sparcml.transport.timeouts import (
     POLICIES,
     SETTING,
     available_processors,

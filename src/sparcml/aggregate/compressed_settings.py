@@ -157,8 +157,6 @@ def _small_reduction(method: Compressed, count: int) -> Reduction:
 def _label(method: Compressed, sparsifier: Sparsifier | None) -> str:
     if sparsifier is None:
         return type(method).__name__ if method.quantize is None else method.quantize.label
-    if method.algorithm == "oktopk":
-        return f"Ok-{sparsifier.label}"
     label = sparsifier.label
     if isinstance(method.sparsify, Schedule):
         first = getattr(method.sparsify.at(0), "ratio", None)

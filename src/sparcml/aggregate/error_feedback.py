@@ -8,8 +8,8 @@ If the learning rate changes, the residual is first multiplied by old / new (`lo
 learning rate x residual, by which the weights still have to move, stays the same.
 
 `seen` is this rank's contribution to the result, as the other ranks received it. Entries that
-the sparsifier left out, quantization errors, and entries that Ok-Topk or gTop-k dropped after
-sending are therefore all in the residual: the applied means plus the mean of the residuals
+the sparsifier left out, quantization errors, and entries that gTop-k or a lossy allreduce dropped
+after sending are therefore all in the residual: the applied means plus the mean of the residuals
 equal the mean of the gradients. Methods use `update_residual`, or kernels that subtract the same
 in a pass that they make anyway (`PowerSGD`, `mean_in_two_passes`).
 

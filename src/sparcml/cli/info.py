@@ -10,7 +10,7 @@ import typer
 
 from sparcml.cli.launch.launcher import find_mpiexec
 from sparcml.environment import package_version
-from sparcml.extras import how_to_install
+from sparcml.errors import how_to_install
 from sparcml.network.store import file_for, load_all
 from sparcml.units import format_age
 

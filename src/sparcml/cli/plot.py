@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from sparcml.cli.fit_progress import number
-from sparcml.extras import how_to_install
+from sparcml.errors import how_to_install
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ import typer
 import sparcml
 from sparcml.cli.console import print_table
 from sparcml.network import store
-from sparcml.network.measurement import Measurement
 from sparcml.network.probe import probe as measure
+from sparcml.network.store import Measurement
 from sparcml.transport import Transport
 
 SINGLE_RANK = (

@@ -12,14 +12,12 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from .. import wire
-from ..costs.native_bytes import native_nbytes
-from ..costs.workload import DENSIFY_WRITES
+from ..costs.workload import DENSIFY_WRITES, native_nbytes
 from ..observe import SendsInTurn, SubgroupTransport
 from ..quantize.code import mix_seed
 from ..stream import MEAN, Stream, add, add_many, identity
 from ..stream.densify import densify
-from ..stream.reduction import add_into
-from ..stream.weighted import weighted_sum
+from ..stream.reduction import add_into, weighted_sum
 from .checks import MessageChecks
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import buffer_pool
-from ..costs.native_bytes import native_nbytes
+from ..costs.workload import native_nbytes
 from ..errors import MismatchError
 from ..kernels import _core
 from ..quantize import QSGD
@@ -22,7 +22,7 @@ from ..quantize.base import SEEDS
 from ..stream import Stream, add, difference, join, range_offsets
 from ..stream.densify import densify
 from ..transport.base import PHYSICAL_MEMORY
-from ..transport.wait_policy import wait_policy
+from ..transport.timeouts import wait_policy
 from . import numbers
 from .agree import quantizer_code, resolve
 from .allgather import unbundle

@@ -118,7 +118,7 @@ class Communicator(Calls, NeighborCalls):
     def reset_choices(self) -> None:
         """Discard what earlier calls left behind, so that later ones do not depend on it.
 
-        That is the algorithms chosen by `auto`, and the ranges and thresholds of `oktopk`.
+        That is the algorithms chosen by `auto`, and what plug-ins such as Ok-Topk keep.
         All ranks must call it between the same calls; nothing is sent.
         """
         self._selector.reset()
@@ -159,7 +159,7 @@ class Communicator(Calls, NeighborCalls):
             algorithm: A name from `docs/algorithms.md`, or auto: the cheapest by declared
                 cost. For auto the ranks exchange their nnz from time to time, and when
                 the nnz of results halves or doubles; that of dense results is estimated from
-                a sample. All algorithms are lossless but oktopk, which auto never selects.
+                a sample. A lossy algorithm, which a plug-in may add, is never selected by auto.
             quantize: Encodes values on the wire, in split algorithms only: each value at
                 most twice, by its sender and by the owner of its range. NaN and infinity in x
                 raise, unless its `nonfinite` is "propagate".

@@ -107,7 +107,7 @@ class Endpoint(ABC):
             self.stats.trace.close(self._transport)
             self.stats.trace = None
         if path is not None:
-            from ..observe.trace import Trace  # loads json, fcntl and others
+            from ..observe.timeline import Trace  # loads json, fcntl and others
 
             with self._session.operation("trace"):
                 self.stats.trace = Trace(self._transport, path, add=add)

@@ -19,8 +19,8 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from .. import wire
+from .estimate import exclusive
 from .network import CostTerms
-from .node_cost import exclusive
 from .workload import Workload, union
 
 if TYPE_CHECKING:

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-
 from .workload import EntryCount, Round, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class CostedAlgorithm(Hashable, Protocol):
@@ -37,7 +35,11 @@ class CostedAlgorithm(Hashable, Protocol):
 
 
 class Calibration(NamedTuple):
-    """Measured correction of one algorithm's declared cost; see `calibration`.
+    """Measured correction of one algorithm's declared cost.
+
+    A declared cost has three parts: latency and overhead, bytes on links, and work. Engines
+    handle some message patterns better than others, ranks may share cores, and some work is
+    not declared. `sparcml probe` therefore measures a weight for each part.
 
     Attributes:
         algorithm: Name of the algorithm.
@@ -81,23 +83,31 @@ class Network:
     source: str = field(default="assumed", compare=False)
 
     def seconds(self, rounds: Sequence[Round], entry_bytes: float) -> float:
-        """Return the seconds that one rank needs for its rounds.
+        """Return the seconds that one rank needs for its rounds."""
+        return self.terms(rounds, entry_bytes).seconds(self)
+
+    def terms(self, rounds: Sequence[Round], entry_bytes: float) -> CostTerms:
+        """Return the terms of one rank's rounds, which do not depend on the costs of links.
 
         Rounds follow each other. Within a round all messages are in flight together: they
         share the link, and the processor handles one after the other. Links are full
         duplex, so that only the direction with more bytes counts.
+
+        Args:
+            rounds: The rounds.
+            entry_bytes: Bytes of one block's values on the wire.
         """
-        total = 0.0
+        latencies, following, nbytes, work = 0, 0, 0.0, 0.0
         for round in rounds:
             sent = round.expected_nbytes(entry_bytes)
             received = sum(count.expected_nbytes(entry_bytes) for count in round.receives)
             received *= round.repeat
             messages = max(round.messages(), round.repeat * len(round.receives))
-            if messages:
-                total += self.latency + self.overhead * (messages - 1)
-            total += self.seconds_per_byte * max(sent, received)
-            total += self.compute_seconds(round)
-        return total
+            latencies += messages > 0
+            following += max(0, messages - 1)
+            nbytes += max(sent, received)
+            work += self.compute_seconds(round)
+        return CostTerms(latencies, following, nbytes, work)
 
     def without(self, costs: Iterable[str]) -> Network:
         """Return the same network with some of its costs set to zero."""
@@ -110,6 +120,36 @@ class Network:
             name: ranks * getattr(self, name) for name in COMPUTE_COSTS
         }
         return replace(self, **costs)
+
+    def calibrated_seconds(
+        self, algorithm: str, nbytes: float, declared: Callable[[Network], float]
+    ) -> float:
+        """Return the calibrated seconds of an algorithm, or the declared ones without any.
+
+        Args:
+            algorithm: Name of the algorithm.
+            nbytes: Bytes that the busiest rank sends.
+            declared: Function that returns the declared seconds on a network.
+        """
+        for calibration in self.calibration:
+            if calibration.algorithm == algorithm:
+                weighted = zip(calibration[2:], self.parts(nbytes, declared), strict=True)
+                return calibration.start + sum(weight * part for weight, part in weighted)
+        return declared(self)
+
+    def parts(
+        self, nbytes: float, declared: Callable[[Network], float]
+    ) -> tuple[float, float, float]:
+        """Return the declared seconds of waiting, of bytes on links, and of work.
+
+        Bytes within the burst of an idle link take no time.
+        """
+        waiting = declared(self.without((*COMPUTE_COSTS, "seconds_per_byte")))
+        links = declared(self.without((*COMPUTE_COSTS, "latency", "overhead")))
+        work = declared(self.without(LINK_COSTS))
+        if nbytes:
+            links *= max(0.0, 1 - self.burst / nbytes)
+        return waiting, links, work
 
     def compute_seconds(self, round: Round) -> float:
         """Return the seconds of encoding and reduction in one round."""
@@ -198,12 +238,6 @@ class CostTerms:
         )
 
 
-# A network whose costs are unit vectors: one evaluation of the rounds gives three terms.
-# Long vectors are sent in thousands of segments, so that evaluations are expensive.
-_UNIT_COSTS: dict[str, Any] = dict(zip(LINK_COSTS, np.eye(3), strict=True))
-_UNIT_NETWORK: Any = Network(**_UNIT_COSTS | dict.fromkeys(COMPUTE_COSTS, 0.0))
-
-
 def cost_terms(
     algorithm: CostedAlgorithm,
     ranks: int,
@@ -241,21 +275,5 @@ def _cost_terms(
     # size is not a power of two, rank 1 may also take part for rank 0.
     workload = Workload(values, entry_bytes, (nnz,) * ranks)
     busiest = (0,) if ranks & (ranks - 1) == 0 else (0, 1)
-    found = [
-        terms_of(algorithm.rounds(r, workload), entry_bytes, processor) for r in busiest
-    ]
+    found = [processor.terms(algorithm.rounds(r, workload), entry_bytes) for r in busiest]
     return max(found, key=lambda terms: (terms.rounds, terms.nbytes))
-
-
-def terms_of(rounds: Sequence[Round], entry_bytes: float, network: Network) -> CostTerms:
-    """Return the terms of the rounds of one rank.
-
-    Args:
-        rounds: The rounds.
-        entry_bytes: Bytes of one value on the wire.
-        network: Only its costs of encoding and reduction are used.
-    """
-    unit = np.zeros(3) + _UNIT_NETWORK.seconds(rounds, entry_bytes)  # a scalar if no rounds
-    latencies, messages, nbytes = map(float, unit)
-    work = network.without(LINK_COSTS).seconds(rounds, entry_bytes)
-    return CostTerms(latencies, messages, nbytes, work)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from ..aggregate import Compressed, Dense
 from ..collectives.neighbor_allreduce import cost
 from ..costs import CostTerms, Workload
-from ..costs.network import terms_of
 from ..planning.candidates import Candidate, expression
 from ..planning.plan import fastest
 from ..quantize import QSGD, Quantizer
@@ -92,7 +91,7 @@ def exchange_terms(
             topology.neighbors(rank, step),
             topology.receivers(rank, step),
         )
-        total += terms_of(cost(rank, workload, neighbors, receivers), value_bytes, network)
+        total += network.terms(cost(rank, workload, neighbors, receivers), value_bytes)
     part = 1 / topology.period
     return CostTerms(
         part * total.rounds, part * total.messages, part * total.nbytes, part * total.work

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import buffer_pool
+from ..operations import OPS
 from . import _core
 
 Float = TypeVar("Float", np.float32, np.float64)
@@ -21,8 +22,6 @@ Indices = NDArray[np.uint32]
 Values = NDArray[Scalar]
 Entries = tuple[Indices, Values[Scalar]]
 
-OPS = {"sum": 0, "min": 1, "max": 2, "prod": 3}
-
 
 def combine_dense(
     op: str, a: Values[Scalar], b: Values[Scalar], out: Values[Scalar] | None = None
@@ -30,7 +29,7 @@ def combine_dense(
     """Return a op b, written to `out` if given, which may be a or b."""
     if out is None:
         out = buffer_pool.empty(a.size, a.dtype)
-    _core.combine_dense(OPS[op], a, b, out)
+    _core.combine_dense(OPS[op].number, a, b, out)
     return out
 
 
@@ -86,7 +85,7 @@ def merge(
     """Return the union of the entries of a and b, and a op b where both have one."""
     indices = buffer_pool.empty(ai.size + bi.size, np.uint32)
     values = buffer_pool.empty(av.size + bv.size, av.dtype)
-    nnz = _core.merge(OPS[op], ai, av, bi, bv, block, indices, values)
+    nnz = _core.merge(OPS[op].number, ai, av, bi, bv, block, indices, values)
     return indices[:nnz], values[: nnz * block]
 
 
@@ -98,7 +97,7 @@ def merge_many(op: str, parts: list[Entries[Scalar]], block: int = 1) -> Entries
     values = [v for _, v in parts]
     oi = buffer_pool.empty(sum(i.size for i in indices), np.uint32)
     ov = buffer_pool.empty(oi.size * block, values[0].dtype)
-    nnz = _core.merge_many(OPS[op], indices, values, block, oi, ov)
+    nnz = _core.merge_many(OPS[op].number, indices, values, block, oi, ov)
     return oi[:nnz], ov[: nnz * block]
 
 
@@ -124,7 +123,7 @@ def scatter(
     block: int = 1,
 ) -> None:
     """Set dense[i] = dense[i] op value for each block index i."""
-    _core.scatter(OPS[op], dense, indices, values, block)
+    _core.scatter(OPS[op].number, dense, indices, values, block)
 
 
 def compact(

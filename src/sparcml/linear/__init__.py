@@ -66,7 +66,7 @@ def __getattr__(name: str) -> Any:
     if name not in _ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("sklearn") is None:
-        from ..extras import how_to_install
+        from ..errors import how_to_install
 
         raise ImportError(
             f"{name} needs scikit-learn; install it with: {how_to_install('linear')}",

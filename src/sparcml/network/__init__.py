@@ -7,10 +7,10 @@ from ..lazy_names import lazy_names
 if TYPE_CHECKING:
     from ..costs import Network as Network
     from .presets import network as network
+    from .simulator import ExponentialDelay as ExponentialDelay
+    from .simulator import Gaussian as Gaussian
     from .simulator import Simulation as Simulation
     from .simulator import simulate as simulate
-    from .stragglers import ExponentialDelay as ExponentialDelay
-    from .stragglers import Gaussian as Gaussian
 
 __all__ = ["ExponentialDelay", "Gaussian", "Network", "Simulation", "network", "simulate"]
 
@@ -20,7 +20,6 @@ __getattr__, __dir__ = lazy_names(
     {
         "..costs": "Network",
         ".presets": "network",
-        ".simulator": "Simulation simulate",
-        ".stragglers": "ExponentialDelay Gaussian",
+        ".simulator": "ExponentialDelay Gaussian Simulation simulate",
     },
 )

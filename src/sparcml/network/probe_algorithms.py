@@ -15,7 +15,6 @@ import numpy as np
 from ..collectives import ALLREDUCES
 from ..communicator.communicator import Communicator
 from ..costs import Calibration, Workload
-from ..costs.calibration import cost_parts
 from ..costs.estimate import CostEstimate
 from ..stream import Stream
 from ..transport.bootstrap import broadcast
@@ -190,7 +189,7 @@ def _fit(
     calibrations, misfits = [], {}
     for name, samples in by_name.items():
         estimates = [_estimate(sample, nodes) for sample in samples]
-        rows = [(UNIT, *cost_parts(network, e.nbytes, e.seconds)) for e in estimates]
+        rows = [(UNIT, *network.parts(e.nbytes, e.seconds)) for e in estimates]
         fit = least_squares(rows, [s.seconds for s in samples], trust=TRUST)
         start, *weights = fit.costs
         calibrations.append(Calibration(name, UNIT * start, *weights))

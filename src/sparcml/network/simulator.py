@@ -7,17 +7,19 @@ computations are carried out, but their duration here would not apply to other m
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+
 from ..collectives import ALLREDUCES
 from ..communicator.communicator import Communicator
 from ..communicator.rank_runner import RankRunner
 from ..costs import Network, Workload
-from ..costs.estimate import estimate
-from ..costs.node_cost import shared
+from ..costs.estimate import estimate, shared
 from ..observe import Stats
 from ..observe.timeline import Timeline
 from ..transport import Nodes
@@ -33,12 +35,73 @@ if TYPE_CHECKING:
     from ..transport import Transport
     from ..transport.virtual.cluster import Cluster
     from ..transport.virtual.links import Link
-    from .stragglers import Stragglers
 
 T = TypeVar("T")
 
 SHARED_MEMORY = Network(latency=1e-6, overhead=0.2e-6, seconds_per_byte=0.1e-9)
 EVENTS = 100_000  # recorded by default
+
+
+class Stragglers(ABC):
+    """A distribution of random delays in seconds, added to each of a rank's computations.
+
+    A collective waits for the slowest of P ranks, so for the largest of P delays. The expected
+    maximum of Gaussian delays is about sqrt(2 ln P) standard deviations above the mean. That of
+    exponential delays is (1 + 1/2 + ... + 1/P) means, about ln P.
+    """
+
+    @abstractmethod
+    def draw(self, random: np.random.Generator) -> float:
+        """Draw one delay."""
+
+    def delays(self, seed: int) -> Callable[[int], float]:
+        """Return a function that draws the next delay of a rank.
+
+        Each rank has a random sequence of its own.
+        """
+        generators: dict[int, np.random.Generator] = {}
+
+        def delay(rank: int) -> float:
+            if rank not in generators:
+                generators[rank] = np.random.default_rng([seed, rank])
+            return self.draw(generators[rank])
+
+        return delay
+
+
+@dataclass(frozen=True)
+class Gaussian(Stragglers):
+    """Gaussian delays; negative ones shorten a computation, at most to 0 seconds."""
+
+    deviation: float
+    mean: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.deviation < float("inf"):
+            raise ValueError(
+                f"Gaussian: deviation must be finite and >= 0, got {self.deviation!r}"
+            )
+
+    def draw(self, random: np.random.Generator) -> float:
+        """Draw one delay, which may be negative."""
+        return float(random.normal(self.mean, self.deviation))
+
+
+@dataclass(frozen=True)
+class ExponentialDelay(Stragglers):
+    """Exponentially distributed delays: mostly short, some long."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.mean < float("inf"):
+            raise ValueError(
+                f"ExponentialDelay: mean must be finite and >= 0, got {self.mean!r}"
+            )
+
+    def draw(self, random: np.random.Generator) -> float:
+        """Draw one delay."""
+        return float(random.exponential(self.mean))
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,7 +249,7 @@ def _run(
     timeouts: Timeouts,
     events: int,
 ) -> Simulation[T]:
-    from ..transport.virtual.channel import Channel
+    from ..transport.virtual.cluster import Channel
     from ..transport.virtual.transport import VirtualTransport
 
     ranks = len(cluster.speed)

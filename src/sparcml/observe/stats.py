@@ -88,7 +88,7 @@ class Stats:
         """Part of `bytes`, and of `received_bytes`, that is computed and not counted.
 
         An engine does not report what its own allreduce sends. It follows from the engine's
-        algorithm, see `sparcml.costs.native_bytes`.
+        algorithm, see `native_nbytes`.
         """
         return self._read().computed_bytes
 

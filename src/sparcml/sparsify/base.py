@@ -6,6 +6,7 @@ this folder: the class declares a name and a number, which registers it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +15,7 @@ import numpy as np
 
 from .. import buffer_pool, kernels
 from ..registry import Registry, short_repr
+from ..validation import check_integer, check_ratio
 from .vector import Host, as_source
 
 if TYPE_CHECKING:
@@ -248,3 +250,22 @@ def parse_number(name: str, option: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"{name}: {option} must be a number, got {text!r}") from None
+
+
+def check_ratio_or_k(owner: Any) -> None:
+    """Check that exactly one of `ratio` and `k` is given, with 0 < ratio <= 1 or k >= 1."""
+    name, ratio, k = type(owner).__name__, owner.ratio, owner.k
+    if (ratio is None) == (k is None):
+        raise ValueError(
+            f"{name}: exactly one of ratio and k must be given, got {ratio=}, {k=}"
+        )
+    check_ratio(owner)
+    check_integer(owner, "k", optional=True, minimum=1)
+
+
+def count_entries(ratio: float | None, k: int | None, size: int) -> int:
+    """Return k, or size * ratio rounded half up and at least 1; never more than size."""
+    if k is None:
+        assert ratio is not None
+        k = max(1, math.floor(size * ratio + 0.5))
+    return min(k, size)

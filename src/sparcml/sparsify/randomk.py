@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..stream import Stream
-from .base import Sparsifier, parse_number
-from .ratio import check_ratio_or_k, count_entries
+from .base import Sparsifier, check_ratio_or_k, count_entries, parse_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,8 +20,7 @@ import numpy as np
 from .. import kernels
 from ..stream import Stream
 from ..validation import check_ratio, check_real
-from .base import Selection, Sparsifier, parse_number, subtract
-from .ratio import count_entries
+from .base import Selection, Sparsifier, count_entries, parse_number, subtract
 from .vector import Host, Sum
 
 if TYPE_CHECKING:

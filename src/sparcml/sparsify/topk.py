@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from .. import kernels
 from ..stream import Stream
 from ..validation import check_integer
-from .base import Selection, Sparsifier, parse_number
-from .ratio import check_ratio_or_k, count_entries
+from .base import Selection, Sparsifier, check_ratio_or_k, count_entries, parse_number
 
 if TYPE_CHECKING:
     import numpy as np

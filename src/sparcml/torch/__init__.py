@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if find_spec("torch") is None:
-    from ..extras import how_to_install
+    from ..errors import how_to_install
 
     raise ImportError(
         f"sparcml.torch: PyTorch is not installed; install it with: {how_to_install('torch')}",

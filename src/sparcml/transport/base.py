@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Message: TypeAlias = NDArray[np.uint8]
 EMPTY: Message = np.empty(0, np.uint8)
-UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}
 # Limit of messages in calls to which each rank may contribute a vector of another size.
 PHYSICAL_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 SHORT_WAIT = 50e-6  # seconds of a wait before control messages are read

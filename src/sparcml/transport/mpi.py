@@ -16,10 +16,11 @@ from mpi4py import MPI
 
 from .. import buffer_pool
 from ..errors import TransportError, WireError
+from ..operations import OPS
 from . import shared_memory
-from .base import EMPTY, UFUNCS, Message, Pending, Transport
+from .base import EMPTY, Message, Pending, Transport
 from .control import CLOSED
-from .mpi_functions import OPS, MpiFunctions, mpi_functions
+from .mpi_functions import MPI_OPS, MpiFunctions, mpi_functions
 from .mpi_process import MpiShutdown, duplicate, idle
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ class MpiTransport(Transport):
             # It waits for all ranks; error messages name the next one.
             peer = (self.rank + 1) % self.size
             try:
-                request = self.comm.Iallreduce(flat[part], out[part], OPS[op])
+                request = self.comm.Iallreduce(flat[part], out[part], MPI_OPS[op])
                 self.wait_for(request.Test, peer, "native allreduce")
             except MPI.Exception as error:
                 raise self.lost(error, peer, "native allreduce") from None
@@ -251,7 +252,7 @@ class MpiTransport(Transport):
             )
         first, second = (x, other) if peer else (other, x)
         with np.errstate(all="ignore"):  # as in MPI
-            UFUNCS[op](first, second, out=out)
+            OPS[op].ufunc(first, second, out=out)
         sending.wait()
 
     def duplicate(self) -> MpiTransport:

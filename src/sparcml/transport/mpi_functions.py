@@ -14,6 +14,8 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..operations import OPS
+
 NAMES = (
     "Isend",
     "Irecv",
@@ -30,7 +32,7 @@ TYPES = {
     "<i4": MPI.INT32_T,
     "<i8": MPI.INT64_T,
 }
-OPS = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX, "prod": MPI.PROD}
+MPI_OPS = {op: getattr(MPI, op.upper()) for op in OPS}
 PROBE_TAG = 0x1234567  # not a value that a new status holds elsewhere
 
 
@@ -75,7 +77,7 @@ def mpi_functions(comm: MPI.Comm, control: MPI.Comm) -> MpiFunctions | None:
         MPI.ANY_TAG,
         tag_at,
         {name: _handle(kind, width) for name, kind in TYPES.items()},
-        {name: _handle(op, width) for name, op in OPS.items()},
+        {name: _handle(op, width) for name, op in MPI_OPS.items()},
     )
 
 

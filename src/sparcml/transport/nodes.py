@@ -27,7 +27,7 @@ class Nodes:
     Attributes:
         of: Node of each rank.
         intra_node: Cost of a message between two ranks of one node.
-        native_algorithm: Algorithm of the engine's own allreduce, see `costs.native_bytes`.
+        native_algorithm: Algorithm of the engine's own allreduce, see `native_nbytes`.
     """
 
     of: tuple[int, ...]

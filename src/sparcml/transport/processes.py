@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .bootstrap import allgather, this_machine
 from .keepalive import open_links
-from .wait_policy import available_processors
+from .timeouts import available_processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

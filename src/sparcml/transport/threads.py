@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import EMPTY, UFUNCS, Message, Pending, Transport
+from ..operations import OPS
+from .base import EMPTY, Message, Pending, Transport
 from .control import CLOSED
 from .timeouts import Timeouts, resolve_timeouts
 
@@ -153,7 +154,7 @@ class ThreadTransport(Transport):
         reduced = arrays[0][owned].copy()
         with np.errstate(all="ignore"):  # as in every other engine
             for other in arrays[1:]:
-                UFUNCS[op](reduced, other[owned], out=reduced)
+                OPS[op].ufunc(reduced, other[owned], out=reduced)
         ranges = self._exchange_all(reduced.view(np.uint8))
         return np.concatenate(ranges).view(array.dtype).reshape(array.shape)
 

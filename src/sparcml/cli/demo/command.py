@@ -20,8 +20,7 @@ from sparcml.cli.launch.start import (
 )
 from sparcml.cli.plot import can_draw, check_plot, picture
 from sparcml.communicator.collective_errors import run_collectively
-from sparcml.errors import SparcmlError
-from sparcml.extras import how_to_install
+from sparcml.errors import SparcmlError, how_to_install
 from sparcml.linear import SGD, Constant, spam
 from sparcml.linear.data.bundled import Split
 from sparcml.linear.solvers.learning_rate import default_learning_rate

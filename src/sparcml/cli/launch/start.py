@@ -14,8 +14,7 @@ import typer
 from sparcml.cli.launch.job import Job, Placement
 from sparcml.cli.launch.launcher import Launcher, find_launcher, find_torch_launcher
 from sparcml.cli.launch.rank_process import RANK_VARIABLES
-from sparcml.errors import SparcmlError
-from sparcml.extras import how_to_install
+from sparcml.errors import SparcmlError, how_to_install
 from sparcml.launchers import MPI_SIZES, TORCH_NAMES
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The engine's own dense allreduce: the baseline, and the choice for dense vectors.
 
 Rounds: up to the engine; estimated as 2 log2(P).
-Bytes sent per rank: computed from the engine's algorithm (`costs.native_bytes`), in most cases
+Bytes sent per rank: computed from the engine's algorithm (`costs/workload.py`), in most cases
 2 (P - 1) / P times the dense vector. Nothing passes through our wire format.
 Fan-in: up to the engine.
 """
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...costs.native_bytes import native_nbytes
-from ...costs.workload import RawCount, Round, Workload
+from ...costs.workload import RawCount, Round, Workload, native_nbytes
 from ...stream import Stream, identity
 from ..base import Algorithm, register
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ...communicator.collective_errors import allgather_numbers, run_collectively
-from ...errors import DataError
-from ...extras import how_to_install
+from ...errors import DataError, how_to_install
 from ...files import copy_pipe, is_pipe, naming
 
 if TYPE_CHECKING:

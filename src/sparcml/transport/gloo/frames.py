@@ -24,8 +24,7 @@ from ... import buffer_pool
 
 if TYPE_CHECKING:
     from ..base import Message
-    from .mesh import Mesh
-    from .operations import Operation
+    from .mesh import Mesh, Operation
 
 START = 16  # offset of the text
 CAPACITY, CONTROL_CAPACITY = 1 << 18, 1 << 11  # bytes of a message in its frame

@@ -19,8 +19,7 @@ from ...errors import TransportError
 from ..base import EMPTY, Message, Pending, Transport
 from ..control import CLOSED
 from ..shutdown import ShutdownHandler
-from ..timeouts import Timeouts, start_error
-from ..wait_policy import wait_policy
+from ..timeouts import Timeouts, start_error, wait_policy
 from .frames import ControlMessages, Peer
 from .mesh import Mesh
 
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .operations import Operation
+    from .mesh import Operation
+
 
 SLEEP_SECONDS = 0.02  # between two polls of the control messages
 MAX_PAUSE = 0.1  # between two looks whether all ranks have come

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..base import EMPTY, Message, Pending, Transport
-from .channel import Channel, NativeAllreduce
 from .clock import VirtualCondition
+from .cluster import Channel, NativeAllreduce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,14 +5,10 @@ import threading
 
 import numpy as np
 import pytest
+from oktopk import MAX_SHAPES, OFFSETS_EVERY, THRESHOLD_EVERY
 
 import sparcml
 from sparcml import Communicator, Stream, wire
-from sparcml.collectives.sparse.oktopk_state import (
-    MAX_SHAPES,
-    OFFSETS_EVERY,
-    THRESHOLD_EVERY,
-)
 from sparcml.transport import ThreadGroup, ThreadTransport
 
 from .. import laws

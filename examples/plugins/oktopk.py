@@ -37,34 +37,45 @@ which rounds 4 to 6 carry the magnitudes; calls that reuse the threshold skip th
 
 Reference: Li, Hoefler: Near-Optimal Sparse Allreduce for Distributed Deep Learning, PPoPP
 2022.
+
+This file is a plug-in: `import oktopk` registers the algorithm, and the folder must be on the
+path of Python. `SPARCML_PLUGINS=oktopk sparcml fit ...` imports it for commands. As a script
+it compares the bytes of its calls with those of the lossless allreduce:
+
+    python examples/plugins/oktopk.py
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import wire
-from ...costs.workload import EntryCount, PayloadCount, Round, Workload, union
-from ...errors import MismatchError, WireError
-from ...stream import dense_is_smaller, join, range_offsets
-from ...stream.ranges import restrict_to, take, without_fill
-from .. import allgather, split
-from ..agree import compare
-from ..base import Algorithm, register
-from .oktopk_state import load
+import sparcml
+from sparcml import wire
+from sparcml.collectives import Algorithm, Shape, allgather, register, split
+from sparcml.collectives.agree import compare
+from sparcml.costs.workload import EntryCount, PayloadCount, Round, Workload, union
+from sparcml.errors import MismatchError, WireError
+from sparcml.stream import dense_is_smaller, join, range_offsets
+from sparcml.stream.ranges import restrict_to, take, without_fill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...stream import Stream
-    from ...transport import Message
-    from ..call import Call
+    from sparcml import Communicator, Stream
+    from sparcml.collectives import Call
+    from sparcml.transport import Message
 
 Cuts: TypeAlias = NDArray[np.uint32]
 Magnitudes: TypeAlias = NDArray[Any]  # float32 or float64
+
+OFFSETS_EVERY, THRESHOLD_EVERY = 64, 32  # calls
+SCALE = 1.008  # factor that raises or lowers a threshold
+MAX_SHAPES = 256  # shapes that are remembered, P + 1 numbers each
 
 
 def oktopk(call: Call, x: Stream) -> Stream:
@@ -74,20 +85,20 @@ def oktopk(call: Call, x: Stream) -> Stream:
     workload, messages = exchange_headers(call, x, cuts)
     if cuts is not None:
         state.offsets = mean_offsets(call, workload, messages)
-    k, round = max(workload.nnz), allgather_rounds(call.size)
+    k, rounds = max(workload.nnz), allgather_rounds(call.size)
 
-    reduced = call.add_many(split.scatter_ranges(call, x, state.offsets, round))
-    round += 1
+    reduced = call.add_many(split.scatter_ranges(call, x, state.offsets, rounds))
+    rounds += 1
 
     sizes = magnitudes(call, reduced)
     selects = k < x.blocks
     recomputes = selects and state.needs_threshold(k)
     if recomputes:
-        state.threshold = kth_largest(call, x, sizes, k, round)
-        round += allgather_rounds(call.size)
+        state.threshold = kth_largest(call, x, sizes, k, rounds)
+        rounds += allgather_rounds(call.size)
     selected = select(call, reduced, sizes, state.threshold if selects else 0.0)
     # Ranges that were sent as dense have zeros that were not selected.
-    parts = [without_fill(part) for part in split.gather_ranges(call, selected, round)]
+    parts = [without_fill(part) for part in split.gather_ranges(call, selected, rounds)]
 
     count = sum(part.nnz for part in parts)
     if recomputes:
@@ -165,11 +176,11 @@ def _norms(rows: NDArray[Any]) -> NDArray[np.float64]:
         return np.maximum(np.sqrt(squares), largest)
 
 
-def kth_largest(call: Call, x: Stream, sizes: Magnitudes, k: int, round: int) -> float:
+def kth_largest(call: Call, x: Stream, sizes: Magnitudes, k: int, start: int) -> float:
     """Return the k-th largest finite magnitude of all ranges; 0 if there are fewer."""
     with call.time_selection(x):
         own = _largest(sizes[(sizes > 0) & np.isfinite(sizes)], k)
-    messages = allgather.allgather_messages(call, call.header_only(x, own, round), round)
+    messages = allgather.allgather_messages(call, call.header_only(x, own, start), start)
     gathered = np.concatenate(
         [_read_sizes(call, m, rank, own.dtype) for rank, m in enumerate(messages)]
     )
@@ -203,17 +214,71 @@ def select(call: Call, reduced: Stream, sizes: Magnitudes, threshold: float) -> 
         return take(reduced, np.flatnonzero(large))
 
 
-def cost(rank: int, workload: Workload) -> list[Round]:
-    """Return the rounds of a call that computes offsets and threshold, as the first does."""
-    return _rounds(rank, workload, warm=False)
+@dataclass
+class OkTopkState:
+    """State between calls, for vectors of one size, block and dtype.
+
+    It belongs to one communicator; a duplicate starts without it. All ranks make the same
+    calls and decide by values that all of them know, so that they hold the same state.
+
+    Attributes:
+        calls: Number of calls so far.
+        offsets: Offsets of the ranges.
+        threshold: Smallest magnitude that is selected.
+        k: Number of entries that the threshold was computed for.
+        selected: Number of entries that it selected then: k, but for ties and zeros.
+        recompute_at: Call that recomputes it at the latest.
+    """
+
+    calls: int = 0
+    offsets: Sequence[int] = ()
+    threshold: float = 0.0
+    k: int = 0
+    selected: int = 0
+    recompute_at: int = 0
+
+    def needs_offsets(self) -> bool:
+        """Whether this call recomputes the ranges."""
+        return self.calls % OFFSETS_EVERY == 0
+
+    def needs_threshold(self, k: int) -> bool:
+        """Whether this call recomputes the threshold, given its k."""
+        similar = 2 * self.k <= 3 * k and 4 * k <= 5 * self.k
+        return self.calls >= self.recompute_at or not similar
+
+    def record_computed(self, k: int, selected: int) -> None:
+        """Record how many entries a new threshold has selected."""
+        self.k, self.selected = k, selected
+        self.recompute_at = self.calls + THRESHOLD_EVERY
+
+    def record_reused(self, selected: int) -> None:
+        """Adjust a reused threshold to the data, or discard it if it is far off."""
+        if not self.selected <= 2 * selected <= 4 * self.selected:
+            self.recompute_at = 0
+        elif 3 * selected < 2 * self.selected:
+            self.threshold /= SCALE
+        elif 4 * selected > 5 * self.selected:
+            self.threshold *= SCALE
 
 
-def warm_cost(rank: int, workload: Workload) -> list[Round]:
-    """Return the rounds of a call that reuses offsets and threshold."""
-    return _rounds(rank, workload, warm=True)
+def load(call: Call, x: Stream) -> OkTopkState:
+    """Return the state for vectors like x; the least recently used one is dropped."""
+    states: dict[Shape, OkTopkState] = call.persistent.setdefault("oktopk", {})
+    state = states.pop(Shape.of(x), None) or OkTopkState()
+    states[Shape.of(x)] = state
+    if len(states) > MAX_SHAPES:
+        del states[next(iter(states))]
+    return state
 
 
-def _rounds(rank: int, workload: Workload, *, warm: bool) -> list[Round]:
+def cost(rank: int, workload: Workload, *, warm: bool = False) -> list[Round]:
+    """Return the rounds of a rank.
+
+    Args:
+        rank: The rank.
+        workload: Vectors of all ranks.
+        warm: Whether the call reuses offsets and threshold; the first one computes them.
+    """
     P, N, total = workload.ranks, workload.blocks, union(workload, range(workload.ranks))
     if P == 1:
         return []
@@ -261,6 +326,24 @@ register(
         cost,
         supports_quantization=True,
         lossy=True,
-        warm_cost=warm_cost,
+        warm_cost=partial(cost, warm=True),
     )
 )
+
+
+def compare_bytes(comm: Communicator) -> None:
+    """Send the largest entries of one gradient per rank, which have a part in common."""
+    size, k = 1_000_000, 5_000
+    common = np.random.default_rng(0).standard_cauchy(size)
+    own = np.random.default_rng(1 + comm.rank).standard_cauchy(size)
+    x = sparcml.TopK(k=k).select((common + own).astype(np.float32))
+    for algorithm in ("auto", "oktopk"):
+        comm.allreduce(x, algorithm=algorithm)  # later calls reuse what the first computes
+        comm.stats.reset()
+        total = comm.allreduce(x, algorithm=algorithm)
+        if comm.rank == 0:
+            print(f"{algorithm:7} {total.nnz:6} entries, {comm.stats.bytes:7} bytes sent")
+
+
+if __name__ == "__main__":
+    sparcml.launch(compare_bytes, ranks=8)
