@@ -119,7 +119,7 @@ Finding place_values(const VectorContext& context, const Header& h, const std::u
   }
   if (index_format(h) == bitmap_format && context.block == 1) {
     const Plane<Moved<T>> plane{section, h.index_bytes, moved(values), h.nnz};
-    const char* reason = bitmap_expand(plane, *moved(&fill), moved(out), size);
+    const char* reason = bitmap_expand<Moved<T>>(plane, *moved(&fill), moved(out), size);
     return reason ? Finding{Fault::bitmap, reason} : Finding{};
   }
   Shared memory;
@@ -174,7 +174,7 @@ inline bool expand_grid(Call& call, const Header& h, const std::uint8_t* bits, f
       from_grid_to(norms + 4 * first, codes + begin / 8 * format.bits, end - begin, grid,
                    values);
     const Plane<float> plane{bits, nbytes, values + (at - begin), ones};
-    if (bitmap_expand(plane, fill, out + start, span)) return false;
+    if (bitmap_expand<float>(plane, fill, out + start, span)) return false;
     at += ones;
   }
   return at == nnz;

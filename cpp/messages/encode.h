@@ -63,7 +63,7 @@ bool is_crowded(const Dense<T>& values, std::size_t nnz) {
   Dense<T> last_word = values;
   last_word.values += (values.size - 1) / 64 * 64;
   last_word.size -= (values.size - 1) / 64 * 64;
-  return count_nonfill(last_word) > 0;
+  return count_nonfill<T>(last_word) > 0;
 }
 
 // Maximum size of a decoded vector, in multiples of the message, if the receiver has no vector
@@ -142,7 +142,7 @@ class Encoder {
     const T fill = context_.template fill_value<T>();
     const Dense<Moved<T>> values{moved(x.values), x.blocks * context_.block, context_.block,
                                  *moved(&fill), true};
-    nnz = count_nonfill(values);
+    nnz = count_nonfill<Moved<T>>(values);
     const std::size_t bitmap = nnz ? bitmap_nbytes(static_cast<std::uint32_t>(x.blocks)) : 0;
     if (value_bytes(nnz) + bitmap >= value_bytes(x.blocks)) return {};
     if (is_crowded(values, nnz)) {
@@ -151,7 +151,7 @@ class Encoder {
     }
     Vector<T> sparse = empty_sparse<T>(context_, x.blocks, nnz);
     auto* indices = const_cast<std::uint32_t*>(sparse.indices);
-    compact(values, nnz, indices, moved(sparse.writable()));
+    compact<Moved<T>>(values, nnz, indices, moved(sparse.writable()));
     form = cheapest(indices, nnz, x.blocks);
     if (is_too_short(sparse, form)) {
       form = {bitmap_format, bitmap_nbytes(static_cast<std::uint32_t>(x.blocks)), 0};
@@ -172,11 +172,11 @@ class Encoder {
     Message message = start(nnz, form);
     std::uint8_t *plane = message.data() + header_bytes, *section = plane + form.nbytes;
     if (format_.is_raw()) {
-      bitmap_compact(values, nnz, plane, reinterpret_cast<Moved<T>*>(section));
+      bitmap_compact<Moved<T>>(values, nnz, plane, reinterpret_cast<Moved<T>*>(section));
       return message;
     }
     const Shared memory = context_.memory.allocate(nnz * sizeof(T));
-    bitmap_compact(values, nnz, plane, reinterpret_cast<Moved<T>*>(memory->data));
+    bitmap_compact<Moved<T>>(values, nnz, plane, reinterpret_cast<Moved<T>*>(memory->data));
     write_values(reinterpret_cast<const T*>(memory->data), nnz, form, message);
     return message;
   }

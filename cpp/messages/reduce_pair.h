@@ -19,7 +19,7 @@ void reduce_pair(Call& call, const Shared& in, const Shared& out) {
   const auto *a = reinterpret_cast<const T*>(in->data),
              *b = reinterpret_cast<const T*>(message.data());
   if (peer == 0) std::swap(a, b);
-  combine_dense(call.op, a, b, reinterpret_cast<T*>(out->data), in->size / sizeof(T));
+  combine_dense<T>(call.op, a, b, reinterpret_cast<T*>(out->data), in->size / sizeof(T));
   call.channel.finish(call.host);
 }
 
