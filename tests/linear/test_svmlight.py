@@ -234,10 +234,7 @@ BAD = {
     "1 1:1e39": (5, "the value '1e39' is too large"),
     "1 1:1e999": (5, "the value '1e999' is too large"),
     "1 1:1e99999999999999999999": (5, "the value '1e99999999999999999999' is too large"),
-    f"1 1:0.{'0' * 30}1e345": (
-        5,
-        "the value '0.0000000000000000000000000000001e345' is too large",
-    ),
+    "1 1:0.001e313": (5, "the value '0.001e313' is too large"),
     "1 3:1 2:1": (7, "index 2 after 3: they must ascend"),
     "1 3:1 3:1": (7, "index 3 is there twice"),
     "1 4294967296:1": (3, "index 4294967296 is above the largest, 4294967295"),

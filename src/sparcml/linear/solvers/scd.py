@@ -3,7 +3,7 @@
 In each round every rank makes steps on some of its coordinates. All ranks hold the margins w.x + b
 of all rows; the changes of the margins are sparse and exchanged by an allgather. A rank learns of
 the others' changes after the round only. To make up for that, it counts its own changes once for
-every rank (see `cpp/kernels/linear/coordinates.h`), so that the objective never grows.
+every rank (see `cpp/linear/models/coordinates.h`), so that the objective never grows.
 
 Reference: Wright: Coordinate Descent Algorithms, Mathematical Programming 151, 2015.
 """
