@@ -120,8 +120,7 @@ Key<T> sampled_bound(std::size_t size, std::size_t k, At at, unsigned attempt = 
     const std::uint64_t random = random_bits(i + (std::uint64_t(attempt) << 32));
     keys[i] = key<T>(at(i * stride + (random * stride >> 32)));
   }
-  std::nth_element(keys.begin(), keys.begin() + position, keys.end(), std::greater<>());
-  return keys[position] - 1;
+  return nth_key<T>(keys, position) - 1;
 }
 
 // Returns the highest bound with at least k values above it, of the shortest prefix of bits for

@@ -41,13 +41,20 @@ Key<T> kth_by_digits(const T* values, std::size_t size, std::size_t k) {
   }
 }
 
+// Returns the n-th largest key, from 0. The algorithm is inlined, because the library's own
+// copy is compiled for every processor, and slower.
+template <class T>
+[[gnu::flatten]] Key<T> nth_key(std::vector<Key<T>>& keys, std::size_t n) {
+  std::nth_element(keys.begin(), keys.begin() + n, keys.end(), std::greater<>());
+  return keys[n];
+}
+
 // Returns the k-th largest key of a few values.
 template <class T>
 Key<T> kth_of_few(const T* values, std::size_t size, std::size_t k) {
   std::vector<Key<T>> keys(size);
   for (std::size_t i = 0; i < size; ++i) keys[i] = key(values[i]);
-  std::nth_element(keys.begin(), keys.begin() + (k - 1), keys.end(), std::greater<>());
-  return keys[k - 1];
+  return nth_key<T>(keys, k - 1);
 }
 
 // Returns two keys of a sample that the k-th largest key of many values very likely lies
@@ -58,12 +65,8 @@ std::pair<Key<T>, Key<T>> bracket(const T* values, std::size_t size, std::size_t
   std::vector<Key<T>> keys(count);
   for (std::size_t i = 0; i < count; ++i) keys[i] = key(values[i * (size / count)]);
   const auto position = static_cast<std::size_t>(double(k) / double(size) * count);
-  const auto nth = [&](std::size_t n) {
-    std::nth_element(keys.begin(), keys.begin() + n, keys.end(), std::greater<>());
-    return keys[n];
-  };
-  const Key<T> low = position + margin < count ? nth(position + margin) : 0;
-  return {low, position > margin ? nth(position - margin) : kNone<T>};
+  const Key<T> low = position + margin < count ? nth_key<T>(keys, position + margin) : 0;
+  return {low, position > margin ? nth_key<T>(keys, position - margin) : kNone<T>};
 }
 
 // Returns the k-th largest key of many values. Only the values in the bracket are searched, if
