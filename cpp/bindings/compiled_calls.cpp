@@ -117,11 +117,11 @@ void register_choices(nb::module_& m) {
 CompiledCalls::CompiledCalls(nb::object host, nb::object channel, nb::object state,
                              nb::object choices, nb::object stream)
     : host_(std::move(host)),
+      stats_(host_.attr("stats")),
+      control_(host_.attr("control")),
       channel_owner_(std::move(channel)),
       state_owner_(std::move(state)),
       choices_owner_(std::move(choices)),
-      stats_(host_.attr("stats")),
-      control_(host_.attr("control")),
       channel_(nb::cast<ms::Channel&>(channel_owner_)),
       state_(nb::cast<CallState&>(state_owner_)),
       choices_(nb::cast<ChoiceCache&>(choices_owner_)),

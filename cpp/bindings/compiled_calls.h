@@ -53,8 +53,7 @@ class CompiledCalls {
   // For Python's collector of cycles: visits the objects that may refer to this one.
   template <class F>
   int visit(F each) {
-    for (nb::object* object : {&host_, &channel_owner_, &state_owner_, &choices_owner_, &stats_,
-                               &control_, &current_.x, &current_.quantizer})
+    for (nb::object* object : {&host_, &stats_, &control_, &current_.x, &current_.quantizer})
       if (const int stop = each(*object)) return stop;
     return 0;
   }
@@ -150,7 +149,8 @@ class CompiledCalls {
             static_cast<std::uint8_t>(number << 3 | op)};
   }
 
-  nb::object host_, channel_owner_, state_owner_, choices_owner_, stats_, control_;
+  nb::object host_, stats_, control_;
+  const nb::object channel_owner_, state_owner_, choices_owner_;
   ms::Channel& channel_;
   CallState& state_;
   ChoiceCache& choices_;

@@ -89,6 +89,8 @@ class StreamClass {
     Operand o{{}, get(x, names_.indices), get(x, names_.values), get(x, names_.fill)};
     const auto size = nb::cast<std::int64_t>(get(x, names_.size)),
                block = nb::cast<std::int64_t>(get(x, names_.block));
+    require(block > 0 && size >= 0 && size / block <= UINT32_MAX && block <= UINT32_MAX,
+            "a stream must have at most 2^32 - 1 blocks of a positive size");
     o.shape = {dtype_of(o.values), static_cast<std::uint32_t>(size / block),
                static_cast<std::uint32_t>(block)};
     return o;

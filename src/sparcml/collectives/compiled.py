@@ -19,10 +19,11 @@ from ..errors import MismatchError
 from ..kernels import _core
 from ..quantize import QSGD
 from ..quantize.base import SEEDS
-from ..stream import Stream, add, difference, join, range_offsets
+from ..stream import OPS, Stream, add, difference, join, range_offsets
 from ..stream.densify import densify
 from ..transport.base import PHYSICAL_MEMORY
 from ..transport.timeouts import wait_policy
+from ..wire.header import DTYPE_CODES
 from . import numbers
 from .agree import quantizer_code, resolve
 from .allgather import unbundle
@@ -272,15 +273,10 @@ class CompiledCollectives:
             return
         shift = self._transport.now() - time.perf_counter()  # of another clock
         shift = shift if abs(shift) > CLOCK_SECONDS else 0.0
-        for event in events:
-            fields = {
-                "peer": event.peer,
-                "bytes": event.nbytes,
-                "round": event.round,
-                "nnz": event.nnz,
-            }
+        for e in events:
+            fields = {"peer": e.peer, "bytes": e.nbytes, "round": e.round, "nnz": e.nnz}
             args = {name: value for name, value in fields.items() if value >= 0}
-            stats.trace.add(event.phase, event.start + shift, event.end + shift, args)
+            stats.trace.add(e.phase, e.start + shift, e.end + shift, args)
 
     def count_native(self, nbytes: int) -> None:
         """Count the bytes of the engine's own allreduce of a vector."""
@@ -334,12 +330,13 @@ def open_channel(link: CountingTransport) -> _core.Channel | None:
     if mpi is None:
         return None
     policy = wait_policy(transport)
+    types = [mpi.types[dtype.str] for dtype in DTYPE_CODES]
     return _core.mpi_channel(
         link.rank,
         link.size,
         mpi.handle_bytes,
         mpi.functions,
-        [*mpi.handles, *mpi.types.values(), *mpi.ops.values()],
+        [*mpi.handles, *types, *(mpi.ops[op] for op in OPS)],
         mpi.any_source,
         mpi.any_tag,
         mpi.tag_at,
