@@ -25,7 +25,8 @@ ms::Vector<T> reduce_native(ms::Call& call, const ms::Vector<T>& x) {
   const ms::NativeCall native{from->data, y.value_memory->data, count,
                               sizeof(T),  call.dtype,           call.op};
   call.channel.native(call.host, native, [&](std::size_t start, std::size_t size) {
-    if constexpr (std::is_floating_point_v<T>) has_nan |= sparcml::has_nan<T>(out + start, size);
+    if constexpr (std::is_floating_point_v<T>)
+      has_nan |= sparcml::has_nan<T>(out + start, size);
   });
   if constexpr (std::is_floating_point_v<T>)
     if (has_nan)  // which becomes the canonical one
