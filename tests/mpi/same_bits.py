@@ -1,10 +1,15 @@
 """Prints what each algorithm computes from values that round: started by test_laws.py."""
 
 import hashlib
+import sys
+from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 import sparcml
+import tests  # noqa: F401  # registers the plug-ins among the examples
 from sparcml.collectives import ALLREDUCES
 
 
