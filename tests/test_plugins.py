@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sparcml
+from sparcml import wire
+from sparcml.quantize.code import Code
 
 ROOT = Path(__file__).parents[1]
 COLLECT = str(ROOT / "docs/collect.py")
@@ -120,6 +123,8 @@ def test_rows_of_the_planner():
 def test_laws_of_the_collective():
     python("""
 import sparcml
+from sparcml import wire
+from sparcml.quantize.code import Code
 from tests import laws, rosters
 assert "exchange_all" in rosters.LOSSLESS and "exchange_all" in rosters.COUNTED
 
@@ -139,6 +144,8 @@ assert "exchange_all" in str(explanation)
 def test_rosters_and_laws():
     python("""
 import sparcml
+from sparcml import wire
+from sparcml.quantize.code import Code
 from tests import rosters
 from tests.aggregate.gradients import conserves
 assert "stride 0" in rosters.SPARSIFIERS and "stride 0" in rosters.EXACT
@@ -168,3 +175,27 @@ def test_documents():
         assert row in text
     page = python(f"import runpy; print(runpy.run_path({COLLECT!r})['page']())")
     assert "## exchange_all\n\nA collective: every rank sends" in page
+
+
+def test_a_quantizer_that_writes_too_much_is_refused():
+    class Long(type(sparcml.Natural())):  # type: ignore[misc]
+        def encode(self, values, seed=0, out=None):
+            code = super().encode(values, seed)
+            return Code(len(values), np.zeros(code.nbytes + 1000, np.uint8))
+
+    x = sparcml.Stream(100, [1, 5, 9], np.ones(3, np.float32))
+    with pytest.raises(ValueError, match="another number of bytes than its nbytes"):
+        wire.encode(x, wire.Tag(1, 2), Long())
+
+
+@pytest.mark.parametrize("dtype", [">f8", "uint64", "complex64"])
+def test_values_that_messages_cannot_have_are_refused(dtype):
+    def body(comm):
+        values = np.arange(1, 4).astype(dtype)
+        x = sparcml.Stream.unchecked(100, np.array([1, 2, 3], np.uint32), values)
+        with pytest.raises(
+            (TypeError, sparcml.TransportError), match="values of a stream must"
+        ):
+            comm.allreduce(x, algorithm="ssar_split_allgather")
+
+    sparcml.launch(body, 2)

@@ -180,7 +180,7 @@ nb::object CompiledCalls::reduce_array(nb::handle x, int op) {
 
 nb::object CompiledCalls::reduce(const Identity& id, nb::handle x, nb::handle quantizer,
                                  const ms::Quantization* quantization, bool wants_seen) {
-  const Operand operand = streams_.read(x);
+  const Operand operand = streams_.read_known(x);
   const Shape& shape = operand.shape;
   require(!quantization || shape.is_float(), "allreduce: quantized values must be floats");
   return with_type(shape.dtype, [&](auto zero) {

@@ -18,7 +18,7 @@ class PythonAllocator final : public ms::Allocator {
 
   ms::Shared allocate(std::size_t size) override {
     nb::gil_scoped_acquire gil;
-    return memory_of(function_(size));
+    return memory_of(function_(size), size);
   }
 
  private:
@@ -56,7 +56,11 @@ class PythonValues {
     }
     nb::gil_scoped_acquire gil;
     const nb::object from = view_of(const_cast<T*>(values), count * sizeof(T), PyBUF_READ);
-    return nb::cast<std::size_t>(section_.attr("write")(from, view_of(out, size, PyBUF_WRITE)));
+    const nb::object written = section_.attr("write")(from, view_of(out, size, PyBUF_WRITE));
+    const auto used = nb::cast<std::int64_t>(written);
+    require(used >= 0 && static_cast<std::size_t>(used) <= size,
+            "a quantizer has written another number of bytes than its nbytes");
+    return static_cast<std::size_t>(used);
   }
 
  private:

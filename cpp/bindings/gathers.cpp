@@ -34,7 +34,7 @@ void CompiledCalls::barrier(const Identity& id) {
 
 nb::object CompiledCalls::agree(const Identity& id, nb::handle x, nb::handle quantizer,
                                 int round) {
-  const Operand operand = streams_.read(x);
+  const Operand operand = streams_.read_known(x);
   return agree(id, operand.shape, x, quantizer, round, operand.nnz());
 }
 
@@ -60,7 +60,7 @@ nb::object CompiledCalls::agree(const Identity& id, const Shape& shape, nb::hand
 
 nb::object CompiledCalls::allgather(const Identity& id, nb::handle x, nb::handle described,
                                     nb::handle out) {
-  const Operand operand = streams_.read(described);
+  const Operand operand = streams_.read_known(described);
   const Shape& shape = operand.shape;
   return with_type(shape.dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -35,6 +35,14 @@ inline ms::Shared memory_of(nb::handle object) {
   return std::make_shared<PythonMemory>(view);
 }
 
+// Returns writable memory of at least this size, from an allocator.
+inline ms::Shared memory_of(nb::handle object, std::size_t size) {
+  ms::Shared memory = memory_of(object);
+  if (memory->size < size || !memory->writable)
+    throw nb::value_error("an allocator must return writable memory of the size");
+  return memory;
+}
+
 // A Python object that owns memory of the loop, and lends it through the buffer protocol.
 struct MessageMemory {
   ms::Shared memory;

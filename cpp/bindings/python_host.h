@@ -17,7 +17,7 @@ class PythonHost final : public ms::Host {
     if (size < medium && !moves_) return std::make_shared<ms::HeapMemory>(size);
     if (size < large && !moves_) return std::make_shared<ms::BlockMemory>(size);
     nb::gil_scoped_acquire gil;
-    return memory_of(host_.attr("allocate")(size));
+    return memory_of(host_.attr("allocate")(size), size);
   }
   void waiting(int peer, ms::Action action, double seconds) override {
     nb::gil_scoped_acquire gil;

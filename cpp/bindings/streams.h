@@ -96,6 +96,14 @@ class StreamClass {
     return o;
   }
 
+  // The same for a stream that must have a dtype of messages.
+  Operand read_known(nb::handle x) const {
+    Operand o = read(x);
+    if (!o.shape.dtype)
+      throw nb::type_error("values of a stream must be float32, float64, int32 or int64");
+    return o;
+  }
+
   // Returns the number of the dtype of an array, or 0 if messages cannot have it.
   int dtype_of(nb::handle array) const {
     const nb::object dtype = get(array, names_.dtype);

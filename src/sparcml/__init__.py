@@ -18,6 +18,7 @@ from .errors import SparcmlError as SparcmlError
 from .errors import TransportError as TransportError
 from .errors import WireError as WireError
 from .lazy_names import lazy_names
+from .moved import install as _install
 
 if TYPE_CHECKING:
     from .aggregate import DGC as DGC
@@ -97,6 +98,7 @@ __all__ = [
 ]
 
 
+_install()
 __getattr__, __dir__ = lazy_names(
     __name__,
     {

@@ -83,7 +83,9 @@ class Communicator(Calls, NeighborCalls):
 
         def __getattr__(self, name: str) -> Any:
             if name not in DEPRECATED:
-                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+                raise AttributeError(
+                    f"{type(self).__name__!r} object has no attribute {name!r}"
+                )
             warnings.warn(
                 f"Communicator.{name} is internal and will be removed in the next release",
                 DeprecationWarning,
