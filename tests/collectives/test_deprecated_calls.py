@@ -77,7 +77,9 @@ def test_internal_names_are_deprecated(ranks):
             name = comm.pin_algorithm(x)
         with pytest.warns(DeprecationWarning, match="is_compiled is internal"):
             is_compiled = comm.is_compiled
-        with pytest.raises(AttributeError, match="'Communicator' object has no attribute 'sum'"):
+        with pytest.raises(
+            AttributeError, match="'Communicator' object has no attribute 'sum'"
+        ):
             comm.sum  # noqa: B018
         return name == comm.explain(x).choice, is_compiled
 
