@@ -31,8 +31,8 @@ RANKS = 4
 NONE = "none"
 ONE_MACHINE = "in the memory of one machine (plain MPI)"
 THREADS = "as threads of one process"
-MPI_DENSE = "MPI's own allreduce, with the bytes of a ring; MPI counts none"
-THREADS_DENSE = "one addition in shared memory, with the bytes of a ring"
+MPI_DENSE = "MPI's own allreduce, whose bytes are computed"
+THREADS_DENSE = "one addition in shared memory, whose bytes are those of a ring"
 NEXT = (
     "Your own data: sparcml fit train.svm -n 4 --network 1gbit --out model",
     "In Python: python -m pydoc sparcml",
